@@ -1,0 +1,158 @@
+# The module is built by nginx's own build system; see "make help".
+
+MODULE = ngx_http_mcp_tasks_module
+BUILD  = $(CURDIR)/build
+
+# Sources that need no HTTP server: each unit test links with all of them.
+PURE       = reason hash id task failpoint arena wheel names order queue table \
+             recover check op shm json rpc
+PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
+
+# Against which nginx: by default the distribution's (package nginx-dev).
+NGINX_SRC =
+
+# What "make test" runs, by default all of it, and options for prove.
+TESTS       ?=
+PROVE_FLAGS ?=
+
+# What the unit tests are built with; sanitizers and coverage override these.
+UNIT_OUT    = $(BUILD)/unit
+UNIT_TREE   = $(BUILD)/dist/orig
+UNIT_OBJS   = $(BUILD)/test
+UNIT_CFLAGS = -g -O2
+UNIT_LIBS   ?=
+
+SHELL = /bin/bash
+MAKEFLAGS += --no-print-directory
+
+export TESTS PROVE_FLAGS
+
+
+.PHONY: all
+all: module  ## build the module (the default)
+
+
+.PHONY: module test-module
+module:
+	@tools/build-module.sh $(if $(NGINX_SRC),-s '$(NGINX_SRC)') $(BUILD)/prod
+	@cmp -s $(BUILD)/prod/$(MODULE).so $(BUILD)/$(MODULE).so \
+	    || cp $(BUILD)/prod/$(MODULE).so $(BUILD)/$(MODULE).so
+
+test-module:
+	@tools/build-module.sh -t $(BUILD)/test
+
+
+.PHONY: deps deps-test deps-check
+deps:  ## install what building needs, if it is missing
+	@tools/deps.sh build
+
+deps-test:  ## the same for testing
+	@tools/deps.sh build test
+
+deps-check:
+	@tools/deps.sh build check
+
+
+.PHONY: run
+run: deps  ## build, then run the example in conf/ on 127.0.0.1:8080
+	@$(MAKE) module
+	@exec tools/run.sh
+
+
+.PHONY: test
+test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
+	@$(MAKE) module test-module NGINX_SRC=
+	@$(MAKE) -j $$(nproc) unit
+	@exec tools/test.sh $(BUILD)
+
+
+.PHONY: matrix asan coverage check
+matrix: deps-test  ## the tests with several nginx versions, 4 workers
+	@tools/matrix.sh
+
+asan: deps-test  ## the tests under AddressSanitizer and UBSan
+	@tools/asan.sh
+
+coverage: deps-test  ## the tests with gcov: line coverage of src/
+	@tools/coverage.sh
+
+check: deps-check  ## static analysis and style
+	@$(MAKE) module test-module NGINX_SRC=
+	@tools/check.sh
+
+
+.PHONY: install
+install: module  ## install into nginx's modules directory; DESTDIR=
+	@tools/install.sh '$(DESTDIR)'
+
+
+.PHONY: clean distclean
+clean:  ## remove what was built, and keep what was downloaded
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 \
+	    ! -name apt ! -name dist ! -name perl ! -name src -exec rm -rf {} +
+
+distclean:  ## remove build/
+	rm -rf build
+
+
+.PHONY: help
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile \
+	    | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+
+
+# Unit tests: t/unit/NAME.c becomes a program of that name; t/unit/lib*.c are
+# linked into each.  nginx's own sources go through an archive, so that a test
+# takes only those that it uses.
+
+UNIT_NAMES = $(filter-out lib%,$(basename $(notdir $(wildcard t/unit/*.c))))
+UNIT_NGX   = core/ngx_array core/ngx_buf core/ngx_crc32 core/ngx_hash \
+             core/ngx_list core/ngx_md5 core/ngx_murmurhash core/ngx_palloc \
+             core/ngx_parse core/ngx_queue core/ngx_radix_tree \
+             core/ngx_rbtree core/ngx_sha1 core/ngx_shmtx core/ngx_slab \
+             core/ngx_string os/unix/ngx_alloc os/unix/ngx_shmem
+
+UNIT_PROGS = $(UNIT_NAMES:%=$(UNIT_OUT)/%)
+UNIT_LIB   = $(UNIT_OUT)/obj/libngx.a
+UNIT_SRCS  = $(wildcard t/unit/*.c) $(PURE_SRCS)
+UNIT_NGX_O = $(UNIT_NGX:%=$(UNIT_OUT)/obj/nginx/%.o)
+UNIT_ALL_O = $(UNIT_SRCS:%.c=$(UNIT_OUT)/obj/%.o)
+UNIT_O     = $(PURE_SRCS:%.c=$(UNIT_OUT)/obj/%.o) \
+             $(patsubst %.c,$(UNIT_OUT)/obj/%.o,$(wildcard t/unit/lib*.c))
+
+# nginx's headers are not held to our warnings
+UNIT_INCS  = -Isrc -It/unit \
+             $(patsubst %,-isystem $(UNIT_TREE)/src/%, \
+                 core event event/modules event/quic os/unix) \
+             -isystem $(UNIT_OBJS)
+UNIT_WARN  = -Wall -Wextra -Wno-unused-parameter -Werror
+UNIT_CC    = $(CC) -std=gnu99 -MMD -MP
+
+UNIT_NGX_CFLAGS = $(UNIT_CFLAGS)
+
+.PHONY: unit
+unit: $(UNIT_PROGS)
+	@:
+
+.SECONDARY: $(UNIT_ALL_O) $(UNIT_NGX_O)
+
+# the flags are in these files, so the objects depend upon them
+$(UNIT_ALL_O) $(UNIT_NGX_O): Makefile $(UNIT_OBJS)/configured
+
+$(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+
+$(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
+	@mkdir -p $(@D)
+	@$(UNIT_CC) $(UNIT_NGX_CFLAGS) -w $(UNIT_INCS) -c -o $@ $<
+
+$(UNIT_OUT)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	@$(UNIT_CC) $(UNIT_CFLAGS) $(UNIT_WARN) -DNGX_HTTP_MCP_TASKS_TEST=1 \
+	    $(UNIT_INCS) -c -o $@ $<
+
+$(UNIT_LIB): $(UNIT_NGX_O)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+-include $(UNIT_ALL_O:.o=.d) $(UNIT_NGX_O:.o=.d)

@@ -1,0 +1,44 @@
+
+/* Task ids and lease tokens, from the system's CSPRNG. */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_ID_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_ID_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+#define NGX_HTTP_MCP_TASKS_ID_LEN    16
+#define NGX_HTTP_MCP_TASKS_ID_TEXT   36
+
+
+typedef struct {
+    u_char  data[NGX_HTTP_MCP_TASKS_ID_LEN];
+} ngx_http_mcp_tasks_id_t;
+
+
+ngx_int_t ngx_http_mcp_tasks_random(void *buf, size_t len);
+
+ngx_int_t ngx_http_mcp_tasks_id_new(ngx_http_mcp_tasks_id_t *id);
+ngx_int_t ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id,
+    ngx_str_t *text);
+u_char *ngx_http_mcp_tasks_id_text(u_char *p,
+    const ngx_http_mcp_tasks_id_t *id);
+
+
+/* ids are random, and clients do not choose them: any part is a hash */
+
+static ngx_inline uint32_t
+ngx_http_mcp_tasks_id_hash(const ngx_http_mcp_tasks_id_t *id)
+{
+    uint32_t  hash;
+
+    ngx_memcpy(&hash, id->data, sizeof(uint32_t));
+
+    return hash;
+}
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_ID_H_INCLUDED_ */

@@ -1,0 +1,81 @@
+
+/*
+ * The one JSON scanner of the request path.  It checks a text once, without
+ * recursion, and hands out spans of it; nothing is copied or converted, so
+ * that numbers, escapes and the order of keys survive as they came.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_JSON_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_JSON_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+#define NGX_HTTP_MCP_TASKS_JSON_DEPTH  128
+
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_JSON_NONE = 0,
+    NGX_HTTP_MCP_TASKS_JSON_NULL,
+    NGX_HTTP_MCP_TASKS_JSON_FALSE,
+    NGX_HTTP_MCP_TASKS_JSON_TRUE,
+    NGX_HTTP_MCP_TASKS_JSON_NUMBER,
+    NGX_HTTP_MCP_TASKS_JSON_STRING,
+    NGX_HTTP_MCP_TASKS_JSON_ARRAY,
+    NGX_HTTP_MCP_TASKS_JSON_OBJECT
+} ngx_http_mcp_tasks_json_e;
+
+
+/* a value: its exact bytes, with the quotes of a string, without space */
+
+typedef struct {
+    ngx_str_t                    text;
+    ngx_uint_t                   type;
+} ngx_http_mcp_tasks_json_t;
+
+
+/* a member that is looked for */
+
+typedef struct {
+    ngx_str_t                    name;
+    ngx_http_mcp_tasks_json_t   *value;
+} ngx_http_mcp_tasks_member_t;
+
+
+/* walks over the members of an object or the elements of an array */
+
+typedef struct {
+    u_char                      *pos;
+    u_char                      *end;
+    ngx_uint_t                   object;     /* unsigned  object:1; */
+} ngx_http_mcp_tasks_json_iter_t;
+
+
+/* NGX_OK, or NGX_DECLINED with the reason why it is no JSON */
+ngx_int_t ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
+    ngx_http_mcp_tasks_json_t *value, const char **err);
+
+/* what follows is for values that were parsed */
+
+void ngx_http_mcp_tasks_json_iter(ngx_http_mcp_tasks_json_iter_t *it,
+    ngx_http_mcp_tasks_json_t *value);
+ngx_int_t ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
+    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_json_t *value);
+
+/* NGX_OK, or NGX_DECLINED: a member that is looked for stands there twice */
+ngx_int_t ngx_http_mcp_tasks_json_members(ngx_http_mcp_tasks_json_t *object,
+    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n);
+
+/* NGX_DECLINED: the string cannot be written as UTF-8, or has a NUL in it */
+ngx_int_t ngx_http_mcp_tasks_json_string(ngx_pool_t *pool,
+    ngx_http_mcp_tasks_json_t *value, ngx_str_t *s);
+ngx_uint_t ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string,
+    ngx_str_t *s);
+ngx_int_t ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value,
+    int64_t *n);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_JSON_H_INCLUDED_ */

@@ -1,0 +1,451 @@
+
+#include "ngx_http_mcp_tasks_module.h"
+
+
+static char *ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static ngx_int_t ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
+    ngx_str_t *name, ssize_t size, uint64_t max_tasks);
+static ngx_int_t ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone,
+    void *data);
+static void *ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf);
+static void *ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf);
+static ngx_int_t ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle);
+
+
+static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
+
+    { ngx_string("mcp_tasks_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_mcp_tasks,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+
+    { ngx_string("mcp_tasks_probe"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_mcp_tasks_probe,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+#endif
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_mcp_tasks_module_ctx = {
+    NULL,                                  /* preconfiguration */
+    NULL,                                  /* postconfiguration */
+
+    ngx_http_mcp_tasks_create_main_conf,   /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_mcp_tasks_create_loc_conf,    /* create location configuration */
+    NULL                                   /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_mcp_tasks_module = {
+    NGX_MODULE_V1,
+    &ngx_http_mcp_tasks_module_ctx,        /* module context */
+    ngx_http_mcp_tasks_commands,           /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    ngx_http_mcp_tasks_init_process,       /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static char *
+ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_main_conf_t *mcf = conf;
+
+    u_char                           *p;
+    ssize_t                           size;
+    uint64_t                          max_tasks;
+    ngx_int_t                         n;
+    ngx_str_t                        *value, name, s;
+    ngx_uint_t                        i;
+    ngx_http_mcp_tasks_zone_conf_t   *zcf, **zp;
+
+    value = cf->args->elts;
+    ngx_str_null(&name);
+    size = 0;
+    max_tasks = 0;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "zone=", 5) == 0 && name.len == 0) {
+
+            name.data = value[i].data + 5;
+            p = ngx_strlchr(name.data, value[i].data + value[i].len, ':');
+
+            if (p == NULL || p == name.data) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "invalid zone \"%V\", must be "
+                                   "\"zone=name:size\"", &value[i]);
+                return NGX_CONF_ERROR;
+            }
+
+            name.len = p - name.data;
+            s.data = p + 1;
+            s.len = value[i].data + value[i].len - s.data;
+            size = ngx_parse_size(&s);
+
+            if (size == NGX_ERROR) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "invalid zone size \"%V\"", &value[i]);
+                return NGX_CONF_ERROR;
+            }
+
+            continue;
+        }
+
+        if (ngx_strncmp(value[i].data, "max_tasks=", 10) == 0
+            && max_tasks == 0)
+        {
+            n = ngx_atoi(value[i].data + 10, value[i].len - 10);
+
+            if (n < NGX_HTTP_MCP_TASKS_MIN_TASKS || n >= 0x7fffffff) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "invalid number of tasks \"%V\", must be "
+                                   "between %d and %d", &value[i],
+                                   NGX_HTTP_MCP_TASKS_MIN_TASKS, 0x7ffffffe);
+                return NGX_CONF_ERROR;
+            }
+
+            max_tasks = n;
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"", &value[i]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (name.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" must have \"zone\" parameter", &cmd->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_mcp_tasks_zone_check(cf, &name, size, max_tasks) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    zcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_zone_conf_t));
+    if (zcf == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    zcf->zone.name = name;
+    zcf->zone.store = ngx_http_mcp_tasks_shm;
+    zcf->max_tasks = max_tasks;
+
+    zcf->shm_zone = ngx_shared_memory_add(cf, &name, size,
+                                          &ngx_http_mcp_tasks_module);
+    if (zcf->shm_zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (zcf->shm_zone->data) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "mcp_tasks_zone \"%V\" is duplicate", &name);
+        return NGX_CONF_ERROR;
+    }
+
+    zcf->shm_zone->init = ngx_http_mcp_tasks_init_zone;
+    zcf->shm_zone->data = zcf;
+
+    zp = ngx_array_push(&mcf->zones);
+    if (zp == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *zp = zcf;
+
+    return NGX_CONF_OK;
+}
+
+
+/*
+ * Before anything is made: whether the zone is large enough, and whether it
+ * is the size of the one that is in use.  nginx itself would silently replace
+ * that by a new one, and every task would be lost.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf, ngx_str_t *name, ssize_t size,
+    uint64_t max_tasks)
+{
+    size_t                        need;
+    ngx_uint_t                    i;
+    ngx_list_part_t              *part;
+    ngx_shm_zone_t               *old;
+    ngx_http_mcp_tasks_layout_t   l;
+
+    if (size < (ssize_t) (8 * ngx_pagesize)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "zone \"%V\" is too small, must be at least %uzk",
+                           name, 8 * ngx_pagesize / 1024);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_tasks_table_layout(&l,
+                             ngx_http_mcp_tasks_table_usable(size), max_tasks)
+        != NGX_OK)
+    {
+        for (need = size;
+             ngx_http_mcp_tasks_table_layout(&l,
+                             ngx_http_mcp_tasks_table_usable(need), max_tasks)
+             != NGX_OK;
+             need += ngx_max(need / 64, ngx_pagesize))
+        {
+            /* void */
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "zone \"%V\" is too small for max_tasks=%uL, "
+                           "must be at least %uzk", name, max_tasks,
+                           need / 1024 + 1);
+        return NGX_ERROR;
+    }
+
+    if (cf->cycle->old_cycle == NULL) {
+        return NGX_OK;
+    }
+
+    part = (ngx_list_part_t *) &cf->cycle->old_cycle->shared_memory.part;
+    old = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            old = part->elts;
+            i = 0;
+        }
+
+        if (old[i].tag == &ngx_http_mcp_tasks_module
+            && old[i].shm.size != (size_t) size
+            && old[i].shm.name.len == name->len
+            && ngx_strncmp(old[i].shm.name.data, name->data, name->len) == 0)
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "the size of zone \"%V\" cannot be changed "
+                               "from %uz to %uz while it is in use: its tasks "
+                               "would be lost; restart nginx to change it",
+                               name, old[i].shm.size, (size_t) size);
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_mcp_tasks_zone_conf_t *ozcf = data;
+
+    ngx_int_t                        rc;
+    ngx_slab_pool_t                 *shpool;
+    ngx_http_mcp_tasks_header_t     *sh;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+
+    zcf = shm_zone->data;
+    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    if (ozcf || shm_zone->shm.exists) {
+        sh = shpool->data;
+
+        if (sh == NULL
+            || sh->magic != NGX_HTTP_MCP_TASKS_MAGIC
+            || sh->layout != NGX_HTTP_MCP_TASKS_LAYOUT
+            || sh->slot_size != sizeof(ngx_http_mcp_tasks_slot_t))
+        {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "zone \"%V\" has another layout than this version "
+                          "of the mcp_tasks module; restart nginx to change "
+                          "it", &shm_zone->shm.name);
+            return NGX_ERROR;
+        }
+
+        if (sh->max_tasks != zcf->max_tasks) {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "max_tasks of zone \"%V\" cannot be changed from "
+                          "%uL to %uL while it is in use; restart nginx to "
+                          "change it", &shm_zone->shm.name, sh->max_tasks,
+                          zcf->max_tasks);
+            return NGX_ERROR;
+        }
+
+        ngx_http_mcp_tasks_table_attach(&zcf->zone.table, shpool);
+
+        return NGX_OK;
+    }
+
+    rc = ngx_http_mcp_tasks_table_create(&zcf->zone.table, shpool,
+                                         zcf->max_tasks);
+    if (rc != NGX_OK) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "could not make the table of zone \"%V\"",
+                      &shm_zone->shm.name);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static char *
+ngx_http_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_str_t                 *value;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (lcf->zone) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    lcf->zone = ngx_http_mcp_tasks_zone_arg(cf, &value[1]);
+    if (lcf->zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_mcp_tasks_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+/* "zone=NAME" of a location */
+
+ngx_http_mcp_tasks_zone_conf_t *
+ngx_http_mcp_tasks_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
+{
+    ngx_str_t                        name;
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_zone_conf_t  **zones;
+    ngx_http_mcp_tasks_main_conf_t   *mcf;
+
+    if (value->len <= 5 || ngx_strncmp(value->data, "zone=", 5) != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"", value);
+        return NULL;
+    }
+
+    name.data = value->data + 5;
+    name.len = value->len - 5;
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_tasks_module);
+    zones = mcf->zones.elts;
+
+    for (i = 0; i < mcf->zones.nelts; i++) {
+        if (zones[i]->zone.name.len == name.len
+            && ngx_strncmp(zones[i]->zone.name.data, name.data, name.len)
+               == 0)
+        {
+            return zones[i];
+        }
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "unknown zone \"%V\", mcp_tasks_zone must define it "
+                       "before it is used", &name);
+    return NULL;
+}
+
+
+static void *
+ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf)
+{
+    ngx_http_mcp_tasks_main_conf_t  *mcf;
+
+    mcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_main_conf_t));
+    if (mcf == NULL) {
+        return NULL;
+    }
+
+    if (ngx_array_init(&mcf->zones, cf->pool, 2,
+                       sizeof(ngx_http_mcp_tasks_zone_conf_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    return mcf;
+}
+
+
+static void *
+ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
+{
+    /* the zone is not inherited: a location is an endpoint if it says so */
+
+    return ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_loc_conf_t));
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_zone_conf_t   **zones;
+    ngx_http_mcp_tasks_main_conf_t    *mcf;
+
+    /* not in the cache manager, nor without an http block */
+
+    if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
+    {
+        return NGX_OK;
+    }
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                              ngx_http_mcp_tasks_module);
+    if (mcf == NULL) {
+        return NGX_OK;
+    }
+
+    zones = mcf->zones.elts;
+
+    for (i = 0; i < mcf->zones.nelts; i++) {
+        if (ngx_http_mcp_tasks_sweep_init(cycle, zones[i]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}

@@ -1,0 +1,102 @@
+
+#include "ngx_http_mcp_tasks_op.h"
+#include "ngx_http_mcp_tasks_hash.h"
+
+
+static uint64_t ngx_http_mcp_tasks_cursor_tag(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_str_t *owner, uint64_t a, uint64_t b);
+
+
+ngx_int_t
+ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op)
+{
+    op->reason = NGX_HTTP_MCP_TASKS_OK;
+
+    return zone->store[op->type](zone, op);
+}
+
+
+/*
+ * A cursor is hidden, because its numbers would tell how many tasks others
+ * create, and sealed for its owner, because what a client makes up must be
+ * refused.  Three words, hexadecimal: a tag of the plain cursor, and the
+ * cursor masked with what follows from that tag.
+ */
+
+u_char *
+ngx_http_mcp_tasks_cursor_text(ngx_http_mcp_tasks_zone_t *zone, u_char *p,
+    ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor)
+{
+    uint64_t  word[3];
+
+    word[0] = ngx_http_mcp_tasks_cursor_tag(zone, owner, cursor->seq,
+                                            cursor->hint);
+    word[1] = cursor->seq
+              ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 1);
+    word[2] = cursor->hint
+              ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 2);
+
+    return ngx_hex_dump(p, (u_char *) word, sizeof(word));
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_cursor_parse(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_str_t *text, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor)
+{
+    u_char     *p;
+    uint64_t    word[3];
+    ngx_int_t   n;
+    ngx_uint_t  i;
+
+    if (text->len != NGX_HTTP_MCP_TASKS_CURSOR_LEN) {
+        return NGX_DECLINED;
+    }
+
+    p = (u_char *) word;
+
+    for (i = 0; i < sizeof(word); i++) {
+        n = ngx_hextoi(text->data + 2 * i, 2);
+
+        if (n == NGX_ERROR) {
+            return NGX_DECLINED;
+        }
+
+        p[i] = (u_char) n;
+    }
+
+    cursor->seq = word[1]
+                  ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 1);
+    cursor->hint = word[2]
+                   ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 2);
+
+    if (cursor->seq == 0
+        || word[0] != ngx_http_mcp_tasks_cursor_tag(zone, owner, cursor->seq,
+                                                    cursor->hint))
+    {
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_cursor_tag(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_str_t *owner, uint64_t a, uint64_t b)
+{
+    uint64_t                      key[2], data[2];
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = zone->table.sh;
+
+    /* a key of the owner's own, and with that the numbers */
+
+    key[0] = ngx_http_mcp_tasks_siphash(sh->secret, owner->data, owner->len);
+    key[1] = ~sh->secret[1];
+    data[0] = a;
+    data[1] = b;
+
+    return ngx_http_mcp_tasks_siphash(key, (u_char *) data, sizeof(data));
+}

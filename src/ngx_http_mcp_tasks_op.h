@@ -1,0 +1,208 @@
+
+/*
+ * Operations: the only way to a task, for surfaces, executors and timers.
+ *
+ * The caller fills in a struct and submits it.  NGX_OK: done, reason says
+ * whether it was refused, and the results are filled in.  NGX_AGAIN: the
+ * handler will be called when it is.  NGX_ERROR: it was not done, for lack of
+ * memory outside of the zone, and nothing has changed.  Which of them a store
+ * answers is its own affair; nothing may rely on it.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_OP_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_OP_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_mcp_tasks_table.h"
+
+
+#define NGX_HTTP_MCP_TASKS_LIST_MAX      100
+#define NGX_HTTP_MCP_TASKS_CLAIM_TOOLS   64
+#define NGX_HTTP_MCP_TASKS_CURSOR_LEN    48
+
+/* tasks looked at for one page: a filter that matches little ends it early */
+#define NGX_HTTP_MCP_TASKS_LIST_SCAN     1000
+
+/* tasks handled in one hold of the lock */
+#define NGX_HTTP_MCP_TASKS_SWEEP_BATCH   256
+
+
+/* which bytes of a task are wanted: these, or 1 << ngx_http_mcp_..payload_e */
+
+#define NGX_HTTP_MCP_TASKS_WANT(payload)   (1u << (payload))
+#define NGX_HTTP_MCP_TASKS_WANT_OWNER      0x0100
+#define NGX_HTTP_MCP_TASKS_WANT_TOOL       0x0200
+#define NGX_HTTP_MCP_TASKS_WANT_ALL        0xffff
+
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_OP_CREATE = 0,
+    NGX_HTTP_MCP_TASKS_OP_GET,
+    NGX_HTTP_MCP_TASKS_OP_LIST,
+    NGX_HTTP_MCP_TASKS_OP_CLAIM,
+    NGX_HTTP_MCP_TASKS_OP_UPDATE,
+    NGX_HTTP_MCP_TASKS_OP_DELETE,
+    NGX_HTTP_MCP_TASKS_OP_SWEEP,
+    NGX_HTTP_MCP_TASKS_OP_STATS,
+
+    NGX_HTTP_MCP_TASKS_OPS
+} ngx_http_mcp_tasks_op_e;
+
+
+typedef struct ngx_http_mcp_tasks_op_s    ngx_http_mcp_tasks_op_t;
+typedef struct ngx_http_mcp_tasks_zone_s  ngx_http_mcp_tasks_zone_t;
+
+typedef void (*ngx_http_mcp_tasks_op_pt)(ngx_http_mcp_tasks_op_t *op);
+typedef ngx_int_t (*ngx_http_mcp_tasks_submit_pt)(
+    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
+
+
+struct ngx_http_mcp_tasks_op_s {
+    ngx_uint_t                    type;
+    ngx_uint_t                    reason;
+    ngx_pool_t                   *pool;
+    ngx_http_mcp_tasks_op_pt      handler;
+    void                         *data;
+};
+
+
+struct ngx_http_mcp_tasks_zone_s {
+    ngx_str_t                     name;
+    ngx_http_mcp_tasks_submit_pt *store;      /* a function for each type */
+    ngx_http_mcp_tasks_table_t    table;
+
+    /* this process has to sweep at that time; may be NULL */
+    void                        (*sweep_at)(ngx_http_mcp_tasks_zone_t *zone,
+                                            uint64_t time);
+};
+
+
+/* a copy of a task */
+
+typedef struct {
+    ngx_http_mcp_tasks_id_t       id;
+    uint64_t                      seq;
+    ngx_http_mcp_tasks_task_t     task;
+    ngx_str_t                     owner;
+    ngx_str_t                     tool;
+    ngx_str_t                     method;     /* with the params */
+    ngx_str_t                     payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
+} ngx_http_mcp_tasks_view_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_new_t      task;       /* id and times are filled in */
+
+    ngx_http_mcp_tasks_view_t     view;       /* without bytes */
+} ngx_http_mcp_tasks_op_create_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_str_t                    *owner;      /* NULL: not for a client */
+    ngx_uint_t                    want;
+
+    ngx_http_mcp_tasks_view_t     view;
+} ngx_http_mcp_tasks_op_get_t;
+
+
+/* where a page ended: which task was the last, and where it was kept */
+
+typedef struct {
+    uint64_t                      seq;        /* 0: none */
+    uint64_t                      hint;
+} ngx_http_mcp_tasks_cursor_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                     owner;
+    ngx_str_t                     tool;       /* empty: any */
+    ngx_uint_t                    states;     /* a bit each; 0: any */
+    ngx_http_mcp_tasks_cursor_t   after;      /* none: from the newest */
+    ngx_uint_t                    limit;
+    ngx_uint_t                    want;
+
+    ngx_http_mcp_tasks_view_t    *views;
+    ngx_uint_t                    n;
+    ngx_http_mcp_tasks_cursor_t   next;       /* none: that was all */
+} ngx_http_mcp_tasks_op_list_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                    *tools;
+    ngx_uint_t                    ntools;
+    uint32_t                      lease_time; /* 0: as the task says */
+    ngx_uint_t                    want;
+
+    ngx_uint_t                    found;
+    ngx_http_mcp_tasks_view_t     view;
+} ngx_http_mcp_tasks_op_claim_t;
+
+
+/* any event but a claim or one of time, with the bytes that come with it */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_str_t                    *owner;      /* NULL: not for a client */
+    uint64_t                      version;    /* only if still so; 0: any */
+    ngx_http_mcp_tasks_event_t    event;      /* times are filled in */
+    ngx_http_mcp_tasks_change_t   change;
+    ngx_uint_t                    want;
+
+    ngx_http_mcp_tasks_view_t     view;       /* after the event */
+} ngx_http_mcp_tasks_op_update_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_str_t                    *owner;
+} ngx_http_mcp_tasks_op_delete_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_uint_t                    limit;      /* tasks at most */
+
+    ngx_uint_t                    done;
+    uint64_t                      next;       /* when to come back */
+} ngx_http_mcp_tasks_op_sweep_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+
+    ngx_http_mcp_tasks_counters_t count;
+    uint32_t                      states[NGX_HTTP_MCP_TASKS_STATES];
+    uint32_t                      owners;
+    uint32_t                      tools;
+    uint64_t                      bytes;
+    uint32_t                      slots;
+    uint32_t                      slots_used;
+    uint32_t                      blocks;
+    uint32_t                      blocks_used;
+    uint64_t                      sweep_at;
+} ngx_http_mcp_tasks_op_stats_t;
+
+
+ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op);
+
+u_char *ngx_http_mcp_tasks_cursor_text(ngx_http_mcp_tasks_zone_t *zone,
+    u_char *p, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor);
+ngx_int_t ngx_http_mcp_tasks_cursor_parse(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_str_t *text, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor);
+
+extern ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[];
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_OP_H_INCLUDED_ */

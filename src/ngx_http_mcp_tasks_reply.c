@@ -1,0 +1,150 @@
+
+/* What goes over HTTP. */
+
+
+#include "ngx_http_mcp_tasks_module.h"
+
+
+static ngx_str_t  ngx_http_mcp_tasks_json_type =
+    ngx_string("application/json");
+
+
+ngx_int_t
+ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *parts, ngx_uint_t n)
+{
+    size_t        len;
+    ngx_buf_t    *b;
+    ngx_int_t     rc;
+    ngx_uint_t    i;
+    ngx_chain_t   out;
+
+    for (len = 0, i = 0; i < n; i++) {
+        len += parts[i].len;
+    }
+
+    b = ngx_create_temp_buf(r->pool, len);
+    if (b == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (parts[i].len) {
+            b->last = ngx_cpymem(b->last, parts[i].data, parts[i].len);
+        }
+    }
+
+    b->last_buf = (r == r->main) ? 1 : 0;
+    b->last_in_chain = 1;
+
+    r->headers_out.status = status;
+    r->headers_out.content_length_n = len;
+    r->headers_out.content_type = ngx_http_mcp_tasks_json_type;
+    r->headers_out.content_type_len = ngx_http_mcp_tasks_json_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_output_filter(r, &out);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_result(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_str_t *result)
+{
+    ngx_str_t  parts[5];
+
+    ngx_str_set(&parts[0], "{\"jsonrpc\":\"2.0\",\"id\":");
+    parts[1] = ctx->rpc.id.text;
+    ngx_str_set(&parts[2], ",\"result\":");
+    parts[3] = *result;
+    ngx_str_set(&parts[4], "}");
+
+    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, parts, 5);
+}
+
+
+/*
+ * Messages are ours and need no escaping; data, if any, is JSON.  Without a
+ * readable id the error has none.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_error(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_uint_t status, ngx_int_t code, const char *message, ngx_str_t *data)
+{
+    u_char      buf[NGX_INT_T_LEN];
+    ngx_str_t   parts[9];
+    ngx_uint_t  n;
+
+    n = 0;
+
+    ngx_str_set(&parts[n], "{\"jsonrpc\":\"2.0\"");
+    n++;
+
+    if (ctx && ctx->rpc.id.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        ngx_str_set(&parts[n], ",\"id\":");
+        n++;
+        parts[n++] = ctx->rpc.id.text;
+    }
+
+    ngx_str_set(&parts[n], ",\"error\":{\"code\":");
+    n++;
+    parts[n].data = buf;
+    parts[n].len = ngx_sprintf(buf, "%i", code) - buf;
+    n++;
+    ngx_str_set(&parts[n], ",\"message\":\"");
+    n++;
+    parts[n].data = (u_char *) message;
+    parts[n].len = ngx_strlen(message);
+    n++;
+
+    if (data) {
+        ngx_str_set(&parts[n], "\",\"data\":");
+        n++;
+        parts[n++] = *data;
+        ngx_str_set(&parts[n], "}}");
+
+    } else {
+        ngx_str_set(&parts[n], "\"}}");
+    }
+
+    n++;
+
+    return ngx_http_mcp_tasks_send(r, status, parts, n);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_invalid(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, const char *what)
+{
+    u_char  buf[256];
+
+    *ngx_snprintf(buf, sizeof(buf) - 1, "Invalid params: %s", what) = '\0';
+
+    return ngx_http_mcp_tasks_error(r, ctx, status,
+                                    NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
+                                    (char *) buf, NULL);
+}
+
+
+/* a notification or a response was taken: no body */
+
+ngx_int_t
+ngx_http_mcp_tasks_accepted(ngx_http_request_t *r)
+{
+    r->headers_out.status = NGX_HTTP_ACCEPTED;
+    r->headers_out.content_length_n = 0;
+    r->header_only = 1;
+
+    return ngx_http_send_header(r);
+}

@@ -1,0 +1,223 @@
+
+/* What came over HTTP: the body in one piece, and the headers that matter. */
+
+
+#include "ngx_http_mcp_tasks_module.h"
+
+
+static ngx_int_t ngx_http_mcp_tasks_body_file(ngx_http_request_t *r,
+    ngx_buf_t *b, u_char *p);
+static ngx_uint_t ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type);
+
+
+/*
+ * A body comes in one buffer, in several, or in a temporary file, or in
+ * buffers and a file; only one buffer alone need not be copied.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body)
+{
+    u_char       *p;
+    ngx_buf_t    *b;
+    ngx_chain_t  *in, *cl;
+
+    ngx_str_null(body);
+
+    if (r->request_body == NULL || r->request_body->bufs == NULL) {
+        return NGX_OK;
+    }
+
+    in = r->request_body->bufs;
+
+    if (in->next == NULL && !in->buf->in_file) {
+        body->data = in->buf->pos;
+        body->len = in->buf->last - in->buf->pos;
+        return NGX_OK;
+    }
+
+    for (cl = in; cl; cl = cl->next) {
+        body->len += ngx_buf_size(cl->buf);
+    }
+
+    body->data = ngx_pnalloc(r->pool, body->len);
+    if (body->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = body->data;
+
+    for (cl = in; cl; cl = cl->next) {
+        b = cl->buf;
+
+        if (!b->in_file) {
+            p = ngx_cpymem(p, b->pos, b->last - b->pos);
+            continue;
+        }
+
+        if (ngx_http_mcp_tasks_body_file(r, b, p) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        p += b->file_last - b->file_pos;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
+{
+    off_t    pos;
+    ssize_t  n;
+
+    for (pos = b->file_pos; pos < b->file_last; pos += n, p += n) {
+
+        n = ngx_read_file(b->file, p, (size_t) (b->file_last - pos), pos);
+
+        if (n == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (n == 0) {
+            ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
+                          "temporary file \"%V\" was truncated",
+                          &b->file->name);
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* how many times the header is there; the value is that of the first */
+
+ngx_uint_t
+ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    ngx_uint_t        i, n;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    n = 0;
+    part = &r->headers_in.headers.part;
+    h = part->elts;
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        if (h[i].key.len == name->len
+            && ngx_strncasecmp(h[i].key.data, name->data, name->len) == 0
+            && n++ == 0)
+        {
+            *value = h[i].value;
+        }
+    }
+
+    return n;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_is_json(ngx_http_request_t *r)
+{
+    ngx_str_t         type;
+    static ngx_str_t  json = ngx_string("application/json");
+
+    if (r->headers_in.content_type == NULL) {
+        return 0;
+    }
+
+    type = r->headers_in.content_type->value;
+
+    return ngx_http_mcp_tasks_media_type(&type, &json);
+}
+
+
+/* both, because the server chooses; no header at all means anything */
+
+ngx_uint_t
+ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
+{
+    u_char            *p, *end, *comma;
+    ngx_str_t          value, item;
+    ngx_uint_t         json, sse, any;
+    static ngx_str_t   accept = ngx_string("Accept");
+    static ngx_str_t   application_json = ngx_string("application/json");
+    static ngx_str_t   application = ngx_string("application/*");
+    static ngx_str_t   event_stream = ngx_string("text/event-stream");
+    static ngx_str_t   text = ngx_string("text/*");
+    static ngx_str_t   all = ngx_string("*/*");
+
+    if (ngx_http_mcp_tasks_header(r, &accept, &value) == 0) {
+        return 1;
+    }
+
+    json = 0;
+    sse = 0;
+    end = value.data + value.len;
+
+    for (p = value.data; p < end; p = comma + 1) {
+
+        comma = ngx_strlchr(p, end, ',');
+        if (comma == NULL) {
+            comma = end;
+        }
+
+        item.data = p;
+        item.len = comma - p;
+
+        any = ngx_http_mcp_tasks_media_type(&item, &all);
+
+        json |= any
+                || ngx_http_mcp_tasks_media_type(&item, &application_json)
+                || ngx_http_mcp_tasks_media_type(&item, &application);
+        sse |= any
+               || ngx_http_mcp_tasks_media_type(&item, &event_stream)
+               || ngx_http_mcp_tasks_media_type(&item, &text);
+    }
+
+    return json && sse;
+}
+
+
+/* without parameters, as "; charset=utf-8" or "; q=0.9" */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type)
+{
+    u_char  *p, *end;
+
+    p = s->data;
+    end = p + s->len;
+
+    while (p < end && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+
+    if ((size_t) (end - p) < type->len
+        || ngx_strncasecmp(p, type->data, type->len) != 0)
+    {
+        return 0;
+    }
+
+    p += type->len;
+
+    while (p < end && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+
+    return p == end || *p == ';';
+}

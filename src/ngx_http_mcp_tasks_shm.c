@@ -1,0 +1,718 @@
+
+/*
+ * The store in shared memory: each operation is one hold of the lock.  What
+ * it needs is allocated before, what it found is copied out under the lock.
+ */
+
+
+#include "ngx_http_mcp_tasks_op.h"
+#include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_order.h"
+#include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_wheel.h"
+
+
+/* holds most tasks' bytes, so that the lock is taken once */
+#define NGX_HTTP_MCP_TASKS_VIEW_BYTES   512
+
+/* tasks that ran out while they were queued, skipped by one claim */
+#define NGX_HTTP_MCP_TASKS_CLAIM_SKIP   64
+
+
+typedef struct {
+    u_char      *data;
+    size_t       size;
+    ngx_pool_t  *pool;
+} ngx_http_mcp_tasks_room_t;
+
+
+static ngx_int_t ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+static size_t ngx_http_mcp_tasks_shm_page_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_list_t *op,
+    uint32_t *page, uint64_t now);
+static ngx_int_t ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_http_mcp_tasks_slot_t *ngx_http_mcp_tasks_shm_next_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_claim_t *op,
+    uint32_t *hashes);
+static ngx_int_t ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+
+static void ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone);
+static void ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev);
+static ngx_int_t ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room,
+    size_t size);
+static size_t ngx_http_mcp_tasks_view_size_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_uint_t want);
+static u_char *ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
+    ngx_http_mcp_tasks_view_t *view, u_char *p);
+
+
+ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
+    ngx_http_mcp_tasks_shm_create,
+    ngx_http_mcp_tasks_shm_get,
+    ngx_http_mcp_tasks_shm_list,
+    ngx_http_mcp_tasks_shm_claim,
+    ngx_http_mcp_tasks_shm_update,
+    ngx_http_mcp_tasks_shm_delete,
+    ngx_http_mcp_tasks_shm_sweep,
+    ngx_http_mcp_tasks_shm_stats
+};
+
+
+static ngx_inline uint64_t
+ngx_http_mcp_tasks_wall(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_create_t *op = (ngx_http_mcp_tasks_op_create_t *) o;
+
+    ngx_http_mcp_tasks_new_t    *nt;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    nt = &op->task;
+
+    if (nt->owner.len > NGX_HTTP_MCP_TASKS_MAX_NAME
+        || nt->tool.len > NGX_HTTP_MCP_TASKS_MAX_NAME
+        || nt->tool.len == 0
+        || nt->method.len > NGX_HTTP_MCP_TASKS_MAX_METHOD)
+    {
+        op->op.reason = NGX_HTTP_MCP_TASKS_INVALID_NAME;
+        return NGX_OK;
+    }
+
+    if (ngx_http_mcp_tasks_id_new(&nt->id) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    nt->now = ngx_current_msec;
+    nt->wall = ngx_http_mcp_tasks_wall();
+
+    ngx_http_mcp_tasks_lock(t);
+
+    op->op.reason = ngx_http_mcp_tasks_new_locked(t, nt, &s);
+
+    if (op->op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        (void) ngx_http_mcp_tasks_view_locked(t, s, 0, &op->view, NULL);
+    }
+
+    ngx_http_mcp_tasks_shm_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_get_t *op = (ngx_http_mcp_tasks_op_get_t *) o;
+
+    size_t                       size;
+    ngx_http_mcp_tasks_room_t    room;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    size = op->want ? NGX_HTTP_MCP_TASKS_VIEW_BYTES : 0;
+    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    room.pool = op->op.pool;
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_mcp_tasks_lock_read(t);
+
+        s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
+                                           ngx_current_msec);
+        if (s == NULL) {
+            op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+            break;
+        }
+
+        size = ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+
+        if (size <= room.size) {
+            (void) ngx_http_mcp_tasks_view_locked(t, s, op->want, &op->view,
+                                                  room.data);
+            break;
+        }
+
+        ngx_http_mcp_tasks_unlock(t);
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_list_t *op = (ngx_http_mcp_tasks_op_list_t *) o;
+
+    u_char                      *p;
+    size_t                       size;
+    uint32_t                     page[NGX_HTTP_MCP_TASKS_LIST_MAX];
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_room_t    room;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    op->limit = ngx_max(1, ngx_min(op->limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+
+    op->views = ngx_palloc(op->op.pool,
+                           op->limit * sizeof(ngx_http_mcp_tasks_view_t));
+    if (op->views == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    room.pool = op->op.pool;
+    size = op->want ? op->limit * 32 : 0;
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_mcp_tasks_lock_read(t);
+
+        size = ngx_http_mcp_tasks_shm_page_locked(t, op, page,
+                                                  ngx_current_msec);
+        if (size <= room.size) {
+            break;
+        }
+
+        ngx_http_mcp_tasks_unlock(t);
+    }
+
+    for (p = room.data, i = 0; i < op->n; i++) {
+        p = ngx_http_mcp_tasks_view_locked(t,
+                                       ngx_http_mcp_tasks_slot(t, page[i]),
+                                       op->want, &op->views[i], p);
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+/* the tasks of a page, and how many bytes of them are wanted */
+
+static size_t
+ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_list_t *op, uint32_t *page, uint64_t now)
+{
+    size_t                      size;
+    uint32_t                    n, owner, tool;
+    ngx_uint_t                  scanned;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    op->n = 0;
+    op->next.seq = 0;
+    size = 0;
+    tool = 0;
+
+    owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
+                &op->owner, ngx_http_mcp_tasks_name_hash(t,
+                                 NGX_HTTP_MCP_TASKS_OWNER, &op->owner));
+    if (owner == 0) {
+        return 0;
+    }
+
+    if (op->tool.len) {
+        tool = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
+                   &op->tool, ngx_http_mcp_tasks_name_hash(t,
+                                   NGX_HTTP_MCP_TASKS_TOOL, &op->tool));
+        if (tool == 0) {
+            return 0;
+        }
+    }
+
+    n = ngx_http_mcp_tasks_order_after_locked(t, owner, op->after.seq,
+                                              op->after.hint);
+
+    for (scanned = 0;
+         n && op->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
+         scanned++)
+    {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if ((tool == 0 || s->tool == tool)
+            && (op->states == 0 || op->states & 1u << s->body.task.state)
+            && now < s->body.task.expires)
+        {
+            page[op->n++] = n;
+            size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+        }
+
+        op->next.hint = n;
+        n = s->order_next[0];
+        op->next.seq = n ? s->seq : 0;
+    }
+
+    return size;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_claim_t *op = (ngx_http_mcp_tasks_op_claim_t *) o;
+
+    size_t                       size;
+    uint32_t                     hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_room_t    room;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_event_t   ev;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    op->found = 0;
+    op->ntools = ngx_min(op->ntools, NGX_HTTP_MCP_TASKS_CLAIM_TOOLS);
+
+    for (i = 0; i < op->ntools; i++) {
+        hashes[i] = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
+                                                 &op->tools[i]);
+    }
+
+    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
+    ev.type = NGX_HTTP_MCP_TASKS_EV_CLAIM;
+    ev.lease_time = op->lease_time;
+    ngx_http_mcp_tasks_event_time(&ev);
+
+    do {
+        if (ngx_http_mcp_tasks_random(&ev.lease, sizeof(ev.lease)) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    } while (ev.lease == 0);
+
+    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    room.pool = op->op.pool;
+    size = NGX_HTTP_MCP_TASKS_VIEW_BYTES;
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_mcp_tasks_lock(t);
+
+        s = ngx_http_mcp_tasks_shm_next_locked(t, op, hashes);
+
+        if (s == NULL) {
+            break;
+        }
+
+        size = ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+
+        if (size <= room.size) {
+
+            /* claims come in series */
+            ngx_http_mcp_tasks_prefetch(t, s->queue_next);
+
+            op->op.reason = ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+
+            if (op->op.reason == NGX_HTTP_MCP_TASKS_OK) {
+                (void) ngx_http_mcp_tasks_view_locked(t, s, op->want,
+                                                      &op->view, room.data);
+                op->found = 1;
+            }
+
+            break;
+        }
+
+        ngx_http_mcp_tasks_shm_unlock(zone);
+    }
+
+    ngx_http_mcp_tasks_shm_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+/* what time has ended must not be handed out, though not swept yet */
+
+static ngx_http_mcp_tasks_slot_t *
+ngx_http_mcp_tasks_shm_next_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_claim_t *op, uint32_t *hashes)
+{
+    ngx_uint_t                   n;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_event_t   ev;
+
+    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
+    ngx_http_mcp_tasks_event_time(&ev);
+
+    for (n = 0; n < NGX_HTTP_MCP_TASKS_CLAIM_SKIP; n++) {
+        s = ngx_http_mcp_tasks_queue_first_locked(t, op->tools, hashes,
+                                                  op->ntools);
+        if (s == NULL) {
+            return NULL;
+        }
+
+        ev.type = ngx_http_mcp_tasks_task_due(&s->body.task, ev.now);
+
+        if (ev.type == NGX_HTTP_MCP_TASKS_EVENTS) {
+            return s;
+        }
+
+        (void) ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_update_t *op = (ngx_http_mcp_tasks_op_update_t *) o;
+
+    size_t                       size, added;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_room_t    room;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    ngx_http_mcp_tasks_event_time(&op->event);
+
+    for (added = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        if (op->want & NGX_HTTP_MCP_TASKS_WANT(i)) {
+            added += op->change.payload[i].len;
+        }
+    }
+
+    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    room.pool = op->op.pool;
+    size = op->want ? NGX_HTTP_MCP_TASKS_VIEW_BYTES + added : 0;
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_mcp_tasks_lock(t);
+
+        s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
+                                           op->event.now);
+        if (s == NULL) {
+            op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+            break;
+        }
+
+        if (op->version && op->version != s->body.task.version) {
+            op->op.reason = NGX_HTTP_MCP_TASKS_VERSION_CONFLICT;
+            break;
+        }
+
+        /* before the change, so that afterwards nothing can fail */
+
+        size = ngx_http_mcp_tasks_view_size_locked(t, s, op->want) + added;
+
+        if (size <= room.size) {
+            op->op.reason = ngx_http_mcp_tasks_change_locked(t, s, &op->event,
+                                                             &op->change);
+
+            /* of a refusal too: a worker wants to know how the task ended */
+
+            (void) ngx_http_mcp_tasks_view_locked(t, s, op->want, &op->view,
+                                                  room.data);
+            break;
+        }
+
+        ngx_http_mcp_tasks_shm_unlock(zone);
+    }
+
+    ngx_http_mcp_tasks_shm_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_delete_t *op = (ngx_http_mcp_tasks_op_delete_t *) o;
+
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+
+    ngx_http_mcp_tasks_lock(t);
+
+    s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
+                                       ngx_current_msec);
+    if (s) {
+        ngx_http_mcp_tasks_remove_locked(t, s);
+        t->sh->count.deleted++;
+
+    } else {
+        op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+/* a batch of what is due; the sweeper is from now on this process */
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_sweep_t *op = (ngx_http_mcp_tasks_op_sweep_t *) o;
+
+    ngx_int_t                    rc;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_event_t   ev;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    op->done = 0;
+
+    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
+    ngx_http_mcp_tasks_event_time(&ev);
+
+    ngx_http_mcp_tasks_lock(t);
+
+    while (op->done < op->limit) {
+
+        rc = ngx_http_mcp_tasks_wheel_step_locked(t, ev.now, &s);
+
+        if (rc == NGX_DECLINED) {
+            break;
+        }
+
+        op->done++;
+
+        if (rc == NGX_OK) {
+            ev.type = ngx_http_mcp_tasks_task_due(&s->body.task, ev.now);
+            (void) ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+        }
+    }
+
+    op->next = ngx_http_mcp_tasks_wheel_next_locked(t);
+
+    t->sh->sweeper = ngx_pid;
+    t->sh->sweep_at = op->next;
+    t->sh->count.sweeps++;
+    t->sh->count.swept += op->done;
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_stats_t *op = (ngx_http_mcp_tasks_op_stats_t *) o;
+
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = zone->table.sh;
+
+    ngx_http_mcp_tasks_lock_read(&zone->table);
+
+    op->count = sh->count;
+    ngx_memcpy(op->states, sh->states, sizeof(op->states));
+    op->owners = sh->owners;
+    op->tools = sh->tools;
+    op->bytes = sh->bytes;
+    op->slots = sh->slot.end - 1;
+    op->slots_used = sh->slot.used;
+    op->blocks = sh->block.end - 1;
+    op->blocks_used = sh->block.used;
+    op->sweep_at = sh->sweep_at;
+
+    ngx_http_mcp_tasks_unlock(&zone->table);
+
+    return NGX_OK;
+}
+
+
+/*
+ * After a change.  If something is now due before the sweeper means to look,
+ * this process becomes the sweeper: nobody has to be woken for that.
+ */
+
+static void
+ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
+{
+    uint64_t                      next;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = zone->table.sh;
+    next = ngx_http_mcp_tasks_wheel_next_locked(&zone->table);
+
+    if (next < sh->sweep_at) {
+        sh->sweep_at = next;
+        sh->sweeper = ngx_pid;
+
+        ngx_http_mcp_tasks_unlock(&zone->table);
+
+        if (zone->sweep_at) {
+            zone->sweep_at(zone, next);
+        }
+
+        return;
+    }
+
+    ngx_http_mcp_tasks_unlock(&zone->table);
+}
+
+
+static void
+ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev)
+{
+    ev->now = ngx_current_msec;
+    ev->wall = ngx_http_mcp_tasks_wall();
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room, size_t size)
+{
+    if (size <= room->size) {
+        return NGX_OK;
+    }
+
+    /* the task may have grown again by the time of the next look */
+
+    if (room->size) {
+        size += size / 4;
+    }
+
+    room->data = ngx_pnalloc(room->pool, size);
+    if (room->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    room->size = size;
+
+    return NGX_OK;
+}
+
+
+static size_t
+ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want)
+{
+    size_t      size;
+    ngx_uint_t  i;
+
+    size = 0;
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
+        size += ngx_http_mcp_tasks_name(t, s->owner)->len;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
+        size += ngx_http_mcp_tasks_name(t, s->tool)->len;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        if (want & NGX_HTTP_MCP_TASKS_WANT(i)) {
+            size += s->body.payload[i].len;
+        }
+    }
+
+    return size;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
+    ngx_http_mcp_tasks_view_t *view, u_char *p)
+{
+    ngx_str_t   *str;
+    ngx_uint_t   i;
+
+    ngx_memzero(&view->owner, sizeof(ngx_http_mcp_tasks_view_t)
+                              - offsetof(ngx_http_mcp_tasks_view_t, owner));
+
+    view->id = s->id;
+    view->seq = s->seq;
+    view->task = s->body.task;
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
+        view->owner.data = p;
+        p = ngx_http_mcp_tasks_name_read_locked(t, s->owner, p);
+        view->owner.len = p - view->owner.data;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
+        view->tool.data = p;
+        p = ngx_http_mcp_tasks_name_read_locked(t, s->tool, p);
+        view->tool.len = p - view->tool.data;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+
+        if (!(want & NGX_HTTP_MCP_TASKS_WANT(i))) {
+            continue;
+        }
+
+        str = &view->payload[i];
+        str->data = p;
+        p = ngx_http_mcp_tasks_chain_read_locked(t, &s->body.payload[i], p);
+        str->len = p - str->data;
+
+        if (i == NGX_HTTP_MCP_TASKS_PARAMS) {
+            view->method.data = str->data;
+            view->method.len = s->method_len;
+            str->data += s->method_len;
+            str->len -= s->method_len;
+        }
+    }
+
+    return p;
+}

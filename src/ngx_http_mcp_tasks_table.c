@@ -1,0 +1,762 @@
+
+#include "ngx_http_mcp_tasks_table.h"
+#include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_order.h"
+#include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_wheel.h"
+#include "ngx_http_mcp_tasks_recover.h"
+
+
+/* where the table begins, once the slab pool has been given away whole */
+#define ngx_http_mcp_tasks_table_base(shpool)  ((u_char *) (shpool)->data)
+
+
+static uint32_t ngx_http_mcp_tasks_power(uint64_t n);
+static void ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_layout_t *l);
+static ngx_uint_t ngx_http_mcp_tasks_new_check_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_new_t *nt,
+    uint32_t owner, uint32_t tool);
+static uint32_t ngx_http_mcp_tasks_slot_alloc_locked(
+    ngx_http_mcp_tasks_table_t *t);
+static ngx_uint_t ngx_http_mcp_tasks_change_check_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_http_mcp_tasks_change_t *change, int64_t *growth);
+static void ngx_http_mcp_tasks_account_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, int64_t growth);
+static void ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t state);
+static void ngx_http_mcp_tasks_count_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to);
+
+
+/*
+ * How a zone of so many bytes is divided: the hash has a bucket for each task
+ * at least; names are fewer than tasks, so theirs is a quarter of that; what
+ * the slots leave is blocks.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
+    uint64_t max_tasks)
+{
+    size_t    offset, left;
+    uint64_t  tasks;
+
+    tasks = max_tasks ? max_tasks : size / NGX_HTTP_MCP_TASKS_BYTES_PER_TASK;
+
+    if (tasks < NGX_HTTP_MCP_TASKS_MIN_TASKS || tasks >= 0x7fffffff) {
+        return NGX_DECLINED;
+    }
+
+    l->tasks = (uint32_t) tasks;
+    l->hash_size = ngx_http_mcp_tasks_power(tasks);
+    l->name_size = ngx_max(l->hash_size / 4, 64);
+
+    offset = ngx_align(sizeof(ngx_http_mcp_tasks_header_t), ngx_cacheline_size);
+
+    l->hash = offset;
+    offset += (size_t) l->hash_size * sizeof(uint32_t);
+
+    l->names = offset;
+    offset += (size_t) l->name_size * sizeof(uint32_t);
+
+    l->slots = offset = ngx_align(offset, ngx_cacheline_size);
+    offset += (size_t) (tasks + 1) * sizeof(ngx_http_mcp_tasks_slot_t);
+
+    l->map = offset = ngx_align(offset, ngx_cacheline_size);
+
+    /* a task needs a block for its params, and its owner and tool one each */
+
+    if (offset + (tasks + 8) * NGX_HTTP_MCP_TASKS_BLOCK_SIZE > size) {
+        return NGX_DECLINED;
+    }
+
+    /* a bit in the map for each block */
+
+    left = size - offset;
+    l->blocks = (uint32_t) ngx_min((uint64_t) left * 8
+                                / (NGX_HTTP_MCP_TASKS_BLOCK_SIZE * 8 + 1),
+                                0xfffffff0);
+    l->blocks -= ngx_min(l->blocks, 2);
+
+    offset += ngx_http_mcp_tasks_map_size(l->blocks);
+
+    l->block = ngx_align(offset, NGX_HTTP_MCP_TASKS_BLOCK_SIZE);
+    l->size = l->block + (size_t) l->blocks * NGX_HTTP_MCP_TASKS_BLOCK_SIZE;
+
+    return (l->size <= size) ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* what ngx_slab_init() leaves of a zone's size, or a little less */
+
+size_t
+ngx_http_mcp_tasks_table_usable(size_t size)
+{
+    size_t  fixed, pages;
+
+    fixed = sizeof(ngx_slab_pool_t)
+            + ngx_pagesize_shift * (sizeof(ngx_slab_page_t)
+                                    + sizeof(ngx_slab_stat_t));
+
+    if (size < fixed + 2 * ngx_pagesize) {
+        return 0;
+    }
+
+    pages = (size - fixed) / (ngx_pagesize + sizeof(ngx_slab_page_t));
+
+    return (pages - 1) * ngx_pagesize;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
+    ngx_slab_pool_t *shpool, uint64_t max_tasks)
+{
+    size_t                        size;
+    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_http_mcp_tasks_layout_t   l;
+
+    size = shpool->pfree * ngx_pagesize;
+
+    if (ngx_http_mcp_tasks_table_layout(&l, size, max_tasks) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    shpool->data = ngx_slab_alloc(shpool, size);
+    if (shpool->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    shpool->log_nomem = 0;
+
+    sh = (ngx_http_mcp_tasks_header_t *) ngx_http_mcp_tasks_table_base(shpool);
+
+    ngx_memzero(sh, l.slots);
+
+    if (ngx_http_mcp_tasks_random(sh->secret, sizeof(sh->secret)) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    sh->layout = NGX_HTTP_MCP_TASKS_LAYOUT;
+    sh->slot_size = sizeof(ngx_http_mcp_tasks_slot_t);
+    sh->size = size;
+    sh->max_tasks = max_tasks;
+    sh->hash_mask = l.hash_size - 1;
+    sh->name_mask = l.name_size - 1;
+
+    /* slots and blocks are not touched until they are used */
+
+    sh->slot.fresh = 1;
+    sh->slot.end = l.tasks + 1;
+    sh->block.fresh = 1;
+    sh->block.end = l.blocks;
+
+    sh->sweep_at = NGX_HTTP_MCP_TASKS_NEVER;
+
+    ngx_http_mcp_tasks_barrier();
+
+    sh->magic = NGX_HTTP_MCP_TASKS_MAGIC;
+
+    t->shpool = shpool;
+    ngx_http_mcp_tasks_table_pointers(t, &l);
+
+    return NGX_OK;
+}
+
+
+/* the caller has checked magic and layout */
+
+void
+ngx_http_mcp_tasks_table_attach(ngx_http_mcp_tasks_table_t *t,
+    ngx_slab_pool_t *shpool)
+{
+    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_http_mcp_tasks_layout_t   l;
+
+    sh = (ngx_http_mcp_tasks_header_t *) ngx_http_mcp_tasks_table_base(shpool);
+
+    (void) ngx_http_mcp_tasks_table_layout(&l, sh->size, sh->max_tasks);
+
+    t->shpool = shpool;
+    ngx_http_mcp_tasks_table_pointers(t, &l);
+}
+
+
+static void
+ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_layout_t *l)
+{
+    u_char  *base;
+
+    base = ngx_http_mcp_tasks_table_base(t->shpool);
+
+    t->sh = (ngx_http_mcp_tasks_header_t *) base;
+    t->hash = (uint32_t *) (base + l->hash);
+    t->names = (uint32_t *) (base + l->names);
+    t->slots = (ngx_http_mcp_tasks_slot_t *) (base + l->slots);
+    t->map = (uint64_t *) (base + l->map);
+    t->blocks = (ngx_http_mcp_tasks_block_t *) (base + l->block);
+}
+
+
+void
+ngx_http_mcp_tasks_lock(ngx_http_mcp_tasks_table_t *t)
+{
+    ngx_http_mcp_tasks_lock_read(t);
+
+    t->sh->dirty = (uint32_t) ngx_pid;
+    ngx_http_mcp_tasks_barrier();
+
+    ngx_http_mcp_tasks_failpoint("lock");
+}
+
+
+/* for those who change nothing */
+
+void
+ngx_http_mcp_tasks_lock_read(ngx_http_mcp_tasks_table_t *t)
+{
+    ngx_shmtx_lock(&t->shpool->mutex);
+
+    if (t->sh->dirty) {
+        ngx_http_mcp_tasks_recover_locked(t);
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t)
+{
+    if (t->sh->dirty) {
+        ngx_http_mcp_tasks_failpoint("unlock");
+
+        ngx_http_mcp_tasks_barrier();
+        t->sh->dirty = 0;
+        ngx_http_mcp_tasks_barrier();
+    }
+
+    ngx_http_mcp_tasks_failpoint("unlocked");
+
+    ngx_shmtx_unlock(&t->shpool->mutex);
+}
+
+
+/*
+ * The one place where ownership is decided: to anybody but its owner a task
+ * does not exist, nor does one that has expired but was not swept yet.  NULL
+ * asks on behalf of nginx itself, not of a client.
+ */
+
+ngx_http_mcp_tasks_slot_t *
+ngx_http_mcp_tasks_find_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_id_t *id, ngx_str_t *owner, uint64_t now)
+{
+    uint32_t                    n;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    for (n = t->hash[ngx_http_mcp_tasks_id_hash(id) & t->sh->hash_mask];
+         n;
+         n = s->hash_next)
+    {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (ngx_memcmp(&s->id, id, sizeof(ngx_http_mcp_tasks_id_t)) != 0) {
+            continue;
+        }
+
+        if (now >= s->body.task.expires
+            || (owner
+                && !ngx_http_mcp_tasks_name_is_locked(t, s->owner, owner)))
+        {
+            return NULL;
+        }
+
+        return s;
+    }
+
+    return NULL;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot)
+{
+    uint32_t                     n, owner, tool, owner_hash, tool_hash;
+    ngx_str_t                    parts[2];
+    ngx_uint_t                   rc;
+    ngx_http_mcp_tasks_body_t   *body;
+    ngx_http_mcp_tasks_task_t    task;
+    ngx_http_mcp_tasks_slot_t   *s;
+
+    owner_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                              &nt->owner);
+    tool_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
+                                             &nt->tool);
+
+    owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                                &nt->owner, owner_hash);
+    tool = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
+                                               &nt->tool, tool_hash);
+
+    rc = ngx_http_mcp_tasks_new_check_locked(t, nt, owner, tool);
+
+    if (rc != NGX_HTTP_MCP_TASKS_OK) {
+        t->sh->count.refused[rc]++;
+        return rc;
+    }
+
+    /* from here on nothing can fail */
+
+    n = ngx_http_mcp_tasks_slot_alloc_locked(t);
+    s = ngx_http_mcp_tasks_slot(t, n);
+    body = &s->body;
+
+    ngx_http_mcp_tasks_failpoint("new_slot");
+
+    if (owner == 0) {
+        owner = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                                   &nt->owner, owner_hash);
+    }
+
+    if (tool == 0) {
+        tool = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
+                                                  &nt->tool, tool_hash);
+    }
+
+    s->id = nt->id;
+    s->seq = ++t->sh->seq;
+    s->owner = owner;
+    s->tool = tool;
+    s->method_len = (uint8_t) nt->method.len;
+
+    parts[0] = nt->method;
+    parts[1] = nt->params;
+
+    ngx_memzero(body->payload, sizeof(body->payload));
+
+    ngx_http_mcp_tasks_chain_write_locked(t,
+                    &body->payload[NGX_HTTP_MCP_TASKS_PARAMS], parts, 2);
+    ngx_http_mcp_tasks_chain_write_locked(t,
+                    &body->payload[NGX_HTTP_MCP_TASKS_METADATA],
+                    &nt->metadata, 1);
+    ngx_http_mcp_tasks_chain_write_locked(t,
+                    &body->payload[NGX_HTTP_MCP_TASKS_MESSAGE],
+                    &nt->message, 1);
+
+    body->queue_seq = s->seq;
+
+    ngx_http_mcp_tasks_task_init(&task, &nt->policy, nt->ttl, nt->now,
+                                 nt->wall);
+    task.state = NGX_HTTP_MCP_TASKS_FREE;
+    body->task = task;
+
+    ngx_http_mcp_tasks_failpoint("new_filled");
+
+    /* now the task exists */
+
+    ngx_http_mcp_tasks_barrier();
+    body->task.state = NGX_HTTP_MCP_TASKS_QUEUED;
+    ngx_http_mcp_tasks_barrier();
+
+    ngx_http_mcp_tasks_failpoint("new_published");
+
+    ngx_http_mcp_tasks_link_locked(t, s);
+    ngx_http_mcp_tasks_order_insert_locked(t, s);
+    ngx_http_mcp_tasks_queue_insert_locked(t, s);
+
+    t->sh->count.created++;
+
+    *slot = s;
+
+    return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_new_t *nt, uint32_t owner, uint32_t tool)
+{
+    size_t                      bytes, blocks;
+    ngx_http_mcp_tasks_name_t  *name;
+
+    if (nt->max_payload
+        && (nt->params.len > nt->max_payload
+            || nt->metadata.len > nt->max_payload
+            || nt->message.len > nt->max_payload))
+    {
+        return NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE;
+    }
+
+    bytes = nt->method.len + nt->params.len + nt->metadata.len
+            + nt->message.len;
+
+    if (owner) {
+        name = ngx_http_mcp_tasks_name(t, owner);
+
+        if (nt->max_owner_tasks && name->tasks >= nt->max_owner_tasks) {
+            return NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS;
+        }
+
+        bytes += name->bytes;
+    }
+
+    if (nt->max_owner_bytes && bytes > nt->max_owner_bytes) {
+        return NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES;
+    }
+
+    if (ngx_http_mcp_tasks_available(&t->sh->slot) == 0) {
+        return NGX_HTTP_MCP_TASKS_LIMIT_TASKS;
+    }
+
+    blocks = ngx_http_mcp_tasks_blocks_for(nt->method.len + nt->params.len)
+             + ngx_http_mcp_tasks_blocks_for(nt->metadata.len)
+             + ngx_http_mcp_tasks_blocks_for(nt->message.len)
+             + (owner ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->owner))
+             + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool));
+
+    if (blocks > ngx_http_mcp_tasks_available(&t->sh->block)) {
+        return NGX_HTTP_MCP_TASKS_ZONE_FULL;
+    }
+
+    return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+static uint32_t
+ngx_http_mcp_tasks_slot_alloc_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t                     n;
+    ngx_http_mcp_tasks_store_t  *store;
+
+    store = &t->sh->slot;
+    n = store->free;
+
+    if (n) {
+        store->free = ngx_http_mcp_tasks_slot(t, n)->hash_next;
+
+    } else {
+        n = store->fresh;
+
+        /* recovery looks at all slots below fresh */
+        ngx_http_mcp_tasks_slot(t, n)->body.task.state
+            = NGX_HTTP_MCP_TASKS_FREE;
+
+        ngx_http_mcp_tasks_barrier();
+        store->fresh++;
+    }
+
+    store->used++;
+
+    return n;
+}
+
+
+/*
+ * What a new task and recovery have in common.  Lists that keep an order,
+ * the owner's and the queue, are the caller's affair.
+ */
+
+void
+ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    int64_t      bytes;
+    uint32_t    *bucket;
+    ngx_uint_t   i;
+
+    bucket = &t->hash[ngx_http_mcp_tasks_id_hash(&s->id) & t->sh->hash_mask];
+    s->hash_next = *bucket;
+
+    ngx_http_mcp_tasks_failpoint("link");
+
+    *bucket = ngx_http_mcp_tasks_index(t, s);
+
+    for (bytes = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        bytes += s->body.payload[i].len;
+    }
+
+    s->queued = 0;
+
+    ngx_http_mcp_tasks_account_locked(t, s, bytes);
+    ngx_http_mcp_tasks_name(t, s->owner)->tasks++;
+    ngx_http_mcp_tasks_name(t, s->tool)->tasks++;
+    t->sh->states[s->body.task.state]++;
+
+    ngx_http_mcp_tasks_wheel_insert_locked(t, s);
+}
+
+
+/*
+ * The only way in which a task changes.  Refused, it changes nothing; else
+ * the task is as before or as after, whenever the process may die.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
+    ngx_http_mcp_tasks_change_t *change)
+{
+    int64_t                      growth;
+    ngx_uint_t                   i, rc, state;
+    ngx_http_mcp_tasks_body_t   *next;
+    ngx_http_mcp_tasks_chain_t   old[NGX_HTTP_MCP_TASKS_PAYLOADS];
+
+    /* the journal is the work place: it counts once the slot is named there */
+
+    next = &t->sh->change;
+    *next = s->body;
+    state = next->task.state;
+    growth = 0;
+
+    rc = ngx_http_mcp_tasks_task_apply(&next->task, ev);
+
+    if (rc == NGX_HTTP_MCP_TASKS_OK && change) {
+        rc = ngx_http_mcp_tasks_change_check_locked(t, s, change, &growth);
+    }
+
+    if (rc != NGX_HTTP_MCP_TASKS_OK) {
+        t->sh->count.refused[rc]++;
+        return rc;
+    }
+
+    if (next->task.state == NGX_HTTP_MCP_TASKS_FREE) {
+        ngx_http_mcp_tasks_remove_locked(t, s);
+        t->sh->count.expired++;
+        return NGX_HTTP_MCP_TASKS_OK;
+    }
+
+    ngx_memzero(old, sizeof(old));
+
+    for (i = 0; change && i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        if (change->payload[i].data) {
+            old[i] = next->payload[i];
+            ngx_http_mcp_tasks_chain_write_locked(t, &next->payload[i],
+                                                  &change->payload[i], 1);
+        }
+    }
+
+    if (ngx_http_mcp_tasks_task_claimable(&next->task)
+        && !ngx_http_mcp_tasks_task_claimable(&s->body.task))
+    {
+        next->queue_seq = ++t->sh->seq;
+    }
+
+    ngx_http_mcp_tasks_failpoint("change_ready");
+
+    ngx_http_mcp_tasks_barrier();
+    t->sh->journal = ngx_http_mcp_tasks_index(t, s);
+    ngx_http_mcp_tasks_barrier();
+
+    ngx_http_mcp_tasks_failpoint("change_decided");
+
+    ngx_memcpy(&s->body, next, offsetof(ngx_http_mcp_tasks_body_t, payload));
+    ngx_http_mcp_tasks_failpoint("change_half");
+    s->body = *next;
+
+    ngx_http_mcp_tasks_failpoint("change_copied");
+
+    ngx_http_mcp_tasks_barrier();
+    t->sh->journal = 0;
+    ngx_http_mcp_tasks_barrier();
+
+    ngx_http_mcp_tasks_failpoint("change_done");
+
+    ngx_http_mcp_tasks_account_locked(t, s, growth);
+    ngx_http_mcp_tasks_reindex_locked(t, s, state);
+    ngx_http_mcp_tasks_count_locked(t, ev, state, s->body.task.state);
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        ngx_http_mcp_tasks_chain_free_locked(t, &old[i]);
+    }
+
+    return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_change_check_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_change_t *change,
+    int64_t *growth)
+{
+    size_t                      blocks;
+    ngx_str_t                  *p;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_name_t  *owner;
+
+    blocks = 0;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        p = &change->payload[i];
+
+        if (p->data == NULL) {
+            continue;
+        }
+
+        if (change->max_payload && p->len > change->max_payload) {
+            return NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE;
+        }
+
+        /* the old bytes stay until the new ones are in place */
+
+        blocks += ngx_http_mcp_tasks_blocks_for(p->len);
+        *growth += (int64_t) p->len - s->body.payload[i].len;
+    }
+
+    owner = ngx_http_mcp_tasks_name(t, s->owner);
+
+    if (change->max_owner_bytes
+        && *growth > 0
+        && owner->bytes + *growth > change->max_owner_bytes)
+    {
+        return NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES;
+    }
+
+    if (blocks > ngx_http_mcp_tasks_available(&t->sh->block)) {
+        return NGX_HTTP_MCP_TASKS_ZONE_FULL;
+    }
+
+    return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_account_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, int64_t growth)
+{
+    ngx_http_mcp_tasks_name(t, s->owner)->bytes += growth;
+    ngx_http_mcp_tasks_name(t, s->tool)->bytes += growth;
+    t->sh->bytes += growth;
+}
+
+
+static void
+ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t state)
+{
+    ngx_uint_t  claimable;
+
+    t->sh->states[state]--;
+    t->sh->states[s->body.task.state]++;
+
+    ngx_http_mcp_tasks_failpoint("reindex");
+
+    ngx_http_mcp_tasks_wheel_remove_locked(t, s);
+    ngx_http_mcp_tasks_wheel_insert_locked(t, s);
+
+    claimable = ngx_http_mcp_tasks_task_claimable(&s->body.task);
+
+    if (s->queued && !claimable) {
+        ngx_http_mcp_tasks_queue_remove_locked(t, s);
+
+    } else if (!s->queued && claimable) {
+        ngx_http_mcp_tasks_queue_insert_locked(t, s);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_count_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to)
+{
+    ngx_http_mcp_tasks_counters_t  *count;
+
+    count = &t->sh->count;
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
+        count->claimed++;
+    }
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_LEASE_LOST) {
+        count->leases_lost++;
+    }
+
+    if (from == to) {
+        return;
+    }
+
+    switch (to) {
+    case NGX_HTTP_MCP_TASKS_QUEUED:
+        count->requeued++;
+        break;
+    case NGX_HTTP_MCP_TASKS_COMPLETED:
+        count->completed++;
+        break;
+    case NGX_HTTP_MCP_TASKS_FAILED:
+        count->failed++;
+        break;
+    case NGX_HTTP_MCP_TASKS_CANCELLED:
+        count->cancelled++;
+        break;
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    int64_t      bytes;
+    uint32_t     n, *p;
+    ngx_uint_t   i;
+
+    n = ngx_http_mcp_tasks_index(t, s);
+    p = &t->hash[ngx_http_mcp_tasks_id_hash(&s->id) & t->sh->hash_mask];
+
+    /* needed last, so that it is here by then */
+    __builtin_prefetch(p);
+
+    t->sh->states[s->body.task.state]--;
+
+    ngx_http_mcp_tasks_failpoint("remove");
+
+    /* now the task is gone */
+
+    ngx_http_mcp_tasks_barrier();
+    s->body.task.state = NGX_HTTP_MCP_TASKS_FREE;
+    ngx_http_mcp_tasks_barrier();
+
+    ngx_http_mcp_tasks_failpoint("remove_gone");
+
+    ngx_http_mcp_tasks_order_remove_locked(t, s);
+    ngx_http_mcp_tasks_wheel_remove_locked(t, s);
+
+    if (s->queued) {
+        ngx_http_mcp_tasks_queue_remove_locked(t, s);
+    }
+
+    for (bytes = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        bytes += s->body.payload[i].len;
+        ngx_http_mcp_tasks_chain_free_locked(t, &s->body.payload[i]);
+    }
+
+    ngx_http_mcp_tasks_account_locked(t, s, -bytes);
+    ngx_http_mcp_tasks_name_unref_locked(t, s->owner);
+    ngx_http_mcp_tasks_name_unref_locked(t, s->tool);
+
+    while (*p != n) {
+        p = &ngx_http_mcp_tasks_slot(t, *p)->hash_next;
+    }
+
+    *p = s->hash_next;
+
+    ngx_http_mcp_tasks_failpoint("remove_slot");
+
+    s->hash_next = t->sh->slot.free;
+    t->sh->slot.free = n;
+    t->sh->slot.used--;
+}
+
+
+static uint32_t
+ngx_http_mcp_tasks_power(uint64_t n)
+{
+    uint32_t  p;
+
+    for (p = 64; p < n; p <<= 1) { /* void */ }
+
+    return p;
+}

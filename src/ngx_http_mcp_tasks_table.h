@@ -1,0 +1,339 @@
+
+/*
+ * The task table: what lies in a zone's shared memory.
+ *
+ * The zone is carved once, when it is created:
+ *
+ *   slab pool | header | id hash | name hash | slots | block map | blocks
+ *
+ * A slot is one task.  Whatever has no fixed size (params, result, names)
+ * lies in blocks of one size, so that any free block serves any payload and
+ * the zone does not fragment.  Everything is linked by 32-bit index; index 0
+ * means none, and slot 0 and block 0 are not used.
+ *
+ * Slots are the truth: a slot whose state is not FREE is whole, at every
+ * instruction.  A new slot is filled first and gets its state last; a change
+ * writes new blocks first, then is journaled, then copied into the slot.  The
+ * hashes, lists, queues, wheel, free lists and gauges only serve to find
+ * slots and blocks quickly: they are rebuilt from the slots if a process dies
+ * while it holds the lock (ngx_http_mcp_tasks_recover.c).
+ *
+ * The lock is the slab pool's mutex, because that is the one which the master
+ * process releases when a worker process dies.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_TABLE_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_TABLE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_mcp_tasks_reason.h"
+#include "ngx_http_mcp_tasks_task.h"
+#include "ngx_http_mcp_tasks_id.h"
+#include "ngx_http_mcp_tasks_failpoint.h"
+
+
+#define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
+#define NGX_HTTP_MCP_TASKS_LAYOUT        1
+
+#define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
+#define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
+    (NGX_HTTP_MCP_TASKS_BLOCK_SIZE - sizeof(uint32_t))
+
+#define NGX_HTTP_MCP_TASKS_ORDER_LEVELS  3
+
+#define NGX_HTTP_MCP_TASKS_WHEEL_LEVELS  7
+#define NGX_HTTP_MCP_TASKS_WHEEL_SLOTS   64
+
+/* without max_tasks a zone has a slot for so many of its bytes */
+#define NGX_HTTP_MCP_TASKS_BYTES_PER_TASK  2048
+
+#define NGX_HTTP_MCP_TASKS_MIN_TASKS     8
+#define NGX_HTTP_MCP_TASKS_MAX_NAME      1024
+#define NGX_HTTP_MCP_TASKS_MAX_METHOD    255
+
+
+/*
+ * A process that is killed leaves behind all it stored up to some
+ * instruction, so only the compiler has to be kept from reordering.
+ */
+
+#define ngx_http_mcp_tasks_barrier()  __asm__ volatile ("" ::: "memory")
+
+
+/* the exact bytes that a task carries */
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_PARAMS = 0,
+    NGX_HTTP_MCP_TASKS_METADATA,
+    NGX_HTTP_MCP_TASKS_MESSAGE,
+    NGX_HTTP_MCP_TASKS_RESULT,           /* or error, as the flags say */
+    NGX_HTTP_MCP_TASKS_REQUESTS,
+    NGX_HTTP_MCP_TASKS_RESPONSES,
+
+    NGX_HTTP_MCP_TASKS_PAYLOADS
+} ngx_http_mcp_tasks_payload_e;
+
+
+typedef struct {
+    uint32_t                     next;
+    u_char                       data[NGX_HTTP_MCP_TASKS_BLOCK_DATA];
+} ngx_http_mcp_tasks_block_t;
+
+
+/*
+ * A chain is a ring that is known by its last block: a whole chain is then
+ * freed in one step, however long it is.
+ */
+
+typedef struct {
+    uint32_t                     last;
+    uint32_t                     len;               /* bytes, 0: no chain */
+} ngx_http_mcp_tasks_chain_t;
+
+
+/* what changes during a task's life: this is what is journaled */
+
+typedef struct {
+    ngx_http_mcp_tasks_task_t    task;
+    ngx_http_mcp_tasks_chain_t   payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    uint64_t                     queue_seq;         /* place in the queue */
+} ngx_http_mcp_tasks_body_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_id_t      id;
+    uint64_t                     seq;               /* order of creation */
+    uint32_t                     owner;             /* name */
+    uint32_t                     tool;              /* name */
+
+    ngx_http_mcp_tasks_body_t    body;
+
+    /* links, rebuilt by recovery */
+
+    uint32_t                     hash_next;         /* free list, if free */
+    uint32_t                     wheel_prev;
+    uint32_t                     wheel_next;
+    uint32_t                     queue_prev;
+    uint32_t                     queue_next;
+    uint32_t                     order_prev[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+    uint32_t                     order_next[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+    uint16_t                     bucket;            /* of the wheel + 1 */
+    uint8_t                      queued;            /* is in its queue */
+    uint8_t                      method_len;        /* heads params' chain */
+} ngx_http_mcp_tasks_slot_t;
+
+
+/* an owner or a tool: lives in a block as long as a task refers to it */
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_OWNER = 0,
+    NGX_HTTP_MCP_TASKS_TOOL
+} ngx_http_mcp_tasks_name_e;
+
+
+typedef struct {
+    uint32_t                     head;
+    uint32_t                     tail;
+} ngx_http_mcp_tasks_queue_t;
+
+
+#define NGX_HTTP_MCP_TASKS_NAME_INLINE  64
+
+typedef struct {
+    uint32_t                     next;              /* in the hash */
+    uint32_t                     tasks;
+    uint64_t                     bytes;             /* of their payloads */
+    uint32_t                     hash;
+    uint32_t                     rest;              /* last block, see chain */
+    uint16_t                     len;
+    uint8_t                      kind;
+
+    union {
+        /* an owner's tasks, newest first, as a list and its two fast lanes */
+        uint32_t                     newest[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+        /* a tool's tasks that may be claimed, oldest first */
+        ngx_http_mcp_tasks_queue_t   queue[NGX_HTTP_MCP_TASKS_PRIORITIES];
+    } u;
+
+    u_char                       data[NGX_HTTP_MCP_TASKS_NAME_INLINE];
+} ngx_http_mcp_tasks_name_t;
+
+
+typedef struct {
+    uint64_t                     base;              /* swept up to here */
+    uint64_t                     map[NGX_HTTP_MCP_TASKS_WHEEL_LEVELS];
+    uint32_t                     head[NGX_HTTP_MCP_TASKS_WHEEL_LEVELS
+                                      * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS];
+} ngx_http_mcp_tasks_wheel_t;
+
+
+/* slots or blocks: the freed ones, then those never used before */
+
+typedef struct {
+    uint32_t                     free;
+    uint32_t                     fresh;
+    uint32_t                     end;
+    uint32_t                     used;
+} ngx_http_mcp_tasks_store_t;
+
+
+typedef struct {
+    uint64_t                     created;
+    uint64_t                     completed;
+    uint64_t                     failed;
+    uint64_t                     cancelled;
+    uint64_t                     expired;
+    uint64_t                     deleted;
+    uint64_t                     claimed;
+    uint64_t                     requeued;
+    uint64_t                     leases_lost;
+    uint64_t                     stale_leases;
+    uint64_t                     sweeps;
+    uint64_t                     swept;
+    uint64_t                     recoveries;
+    uint64_t                     refused[NGX_HTTP_MCP_TASKS_REASONS];
+} ngx_http_mcp_tasks_counters_t;
+
+
+typedef struct {
+    uint64_t                     magic;
+    uint32_t                     layout;
+    uint32_t                     slot_size;
+    uint64_t                     size;              /* of all this */
+    uint64_t                     max_tasks;         /* as configured */
+
+    volatile uint32_t            dirty;             /* pid that changes it */
+
+    /* a change that is decided: copied into the slot, again if need be */
+    volatile uint32_t            journal;           /* slot */
+    ngx_http_mcp_tasks_body_t    change;
+
+    uint64_t                     seq;
+    uint64_t                     secret[2];
+
+    ngx_http_mcp_tasks_store_t   slot;
+    ngx_http_mcp_tasks_store_t   block;
+    uint32_t                     hash_mask;
+    uint32_t                     name_mask;
+
+    uint32_t                     states[NGX_HTTP_MCP_TASKS_STATES];
+    uint32_t                     owners;
+    uint32_t                     tools;
+    uint64_t                     bytes;
+
+    ngx_http_mcp_tasks_wheel_t   wheel;
+    ngx_http_mcp_tasks_counters_t  count;
+
+    /* the process that sweeps, and when it means to */
+    uint64_t                     sweeper;
+    uint64_t                     sweep_at;
+} ngx_http_mcp_tasks_header_t;
+
+
+/* a process's way into the zone */
+
+typedef struct {
+    ngx_slab_pool_t              *shpool;
+    ngx_http_mcp_tasks_header_t  *sh;
+    uint32_t                     *hash;
+    uint32_t                     *names;
+    ngx_http_mcp_tasks_slot_t    *slots;
+    uint64_t                     *map;              /* scratch, a bit a block */
+    ngx_http_mcp_tasks_block_t   *blocks;
+    ngx_uint_t                    recovered;        /* by us, not logged yet */
+} ngx_http_mcp_tasks_table_t;
+
+
+typedef struct {
+    uint32_t                     tasks;
+    uint32_t                     blocks;
+    uint32_t                     hash_size;
+    uint32_t                     name_size;
+    size_t                       hash;              /* offsets */
+    size_t                       names;
+    size_t                       slots;
+    size_t                       map;
+    size_t                       block;
+    size_t                       size;
+} ngx_http_mcp_tasks_layout_t;
+
+
+typedef struct {
+    ngx_str_t                    owner;
+    ngx_str_t                    tool;
+    ngx_str_t                    method;
+    ngx_str_t                    params;
+    ngx_str_t                    metadata;
+    ngx_str_t                    message;
+    ngx_http_mcp_tasks_policy_t  policy;
+    uint64_t                     ttl;
+    uint64_t                     now;
+    uint64_t                     wall;
+
+    /* limits; 0: none */
+    size_t                       max_payload;
+    uint64_t                     max_owner_bytes;
+    uint32_t                     max_owner_tasks;
+
+    ngx_http_mcp_tasks_id_t      id;                /* made by the caller */
+} ngx_http_mcp_tasks_new_t;
+
+
+/* bytes to replace: data NULL keeps what is there, len 0 removes it */
+
+typedef struct {
+    ngx_str_t                    payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    size_t                       max_payload;
+    uint64_t                     max_owner_bytes;
+} ngx_http_mcp_tasks_change_t;
+
+
+#define ngx_http_mcp_tasks_slot(t, n)   (&(t)->slots[n])
+#define ngx_http_mcp_tasks_block(t, n)  (&(t)->blocks[n])
+#define ngx_http_mcp_tasks_name(t, n)                                         \
+    ((ngx_http_mcp_tasks_name_t *) &(t)->blocks[n])
+/*
+ * A slot is four cache lines, and in a large zone none of them is cached.
+ * Fetching the next one while this one is handled saves most of the wait.
+ */
+
+#define ngx_http_mcp_tasks_prefetch(t, n)                                     \
+    __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n));             \
+    __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n) + 64);        \
+    __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n) + 128);       \
+    __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n) + 192)
+
+#define ngx_http_mcp_tasks_index(t, s)  ((uint32_t) ((s) - (t)->slots))
+
+
+ngx_int_t ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l,
+    size_t size, uint64_t max_tasks);
+size_t ngx_http_mcp_tasks_table_usable(size_t size);
+ngx_int_t ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
+    ngx_slab_pool_t *shpool, uint64_t max_tasks);
+void ngx_http_mcp_tasks_table_attach(ngx_http_mcp_tasks_table_t *t,
+    ngx_slab_pool_t *shpool);
+
+void ngx_http_mcp_tasks_lock(ngx_http_mcp_tasks_table_t *t);
+void ngx_http_mcp_tasks_lock_read(ngx_http_mcp_tasks_table_t *t);
+void ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t);
+
+ngx_http_mcp_tasks_slot_t *ngx_http_mcp_tasks_find_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_id_t *id,
+    ngx_str_t *owner, uint64_t now);
+ngx_uint_t ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot);
+ngx_uint_t ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
+    ngx_http_mcp_tasks_change_t *change);
+void ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_TABLE_H_INCLUDED_ */

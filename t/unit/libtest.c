@@ -1,0 +1,322 @@
+
+#include <sys/mman.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "libtest.h"
+#include "ngx_http_mcp_tasks_recover.h"
+
+
+ngx_pool_t  *test_pool;
+
+static ngx_pool_t  *zones;
+static int          tests;
+static int          failed;
+
+
+int
+test_ok(int pass, const char *file, int line, const char *fmt, ...)
+{
+    va_list  args;
+
+    tests++;
+
+    printf("%sok %d - ", pass ? "" : "not ", tests);
+
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+
+    printf("\n");
+
+    if (!pass) {
+        failed++;
+        printf("# failed at %s line %d\n", file, line);
+    }
+
+    return pass;
+}
+
+
+int
+test_is(uint64_t got, uint64_t want, const char *file, int line,
+    const char *fmt, ...)
+{
+    char     buf[512];
+    va_list  args;
+
+    va_start(args, fmt);
+    vsnprintf(buf, sizeof(buf), fmt, args);
+    va_end(args);
+
+    if (!test_ok(got == want, file, line, "%s", buf)) {
+        printf("#   got %lld, expected %lld\n", (long long) got,
+               (long long) want);
+        return 0;
+    }
+
+    return 1;
+}
+
+
+void
+diag(const char *fmt, ...)
+{
+    va_list  args;
+
+    printf("# ");
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+    printf("\n");
+}
+
+
+int
+done_testing(void)
+{
+    printf("1..%d\n", tests);
+
+    return failed ? 1 : 0;
+}
+
+
+ngx_str_t
+str(const char *s)
+{
+    ngx_str_t  v;
+
+    v.data = (u_char *) s;
+    v.len = s ? ngx_strlen(s) : 0;
+
+    return v;
+}
+
+
+/* as ngx_init_zone_pool() makes one of shared memory */
+
+ngx_slab_pool_t *
+test_slab(size_t size)
+{
+    ngx_slab_pool_t  *sp;
+
+    sp = mmap(NULL, size, PROT_READ|PROT_WRITE,
+              MAP_ANON|MAP_SHARED|MAP_NORESERVE, -1, 0);
+
+    if (sp == MAP_FAILED) {
+        perror("mmap");
+        exit(2);
+    }
+
+    sp->end = (u_char *) sp + size;
+    sp->min_shift = 3;
+    sp->addr = (u_char *) sp;
+
+    if (ngx_shmtx_create(&sp->mutex, &sp->lock, NULL) != NGX_OK) {
+        exit(2);
+    }
+
+    ngx_slab_init(sp);
+
+    return sp;
+}
+
+
+ngx_http_mcp_tasks_zone_t *
+test_zone(size_t size, uint64_t max_tasks)
+{
+    ngx_slab_pool_t            *sp;
+    ngx_http_mcp_tasks_zone_t  *zone;
+
+    if (test_pool == NULL) {
+        test_pool = ngx_create_pool(65536, ngx_cycle->log);
+        zones = ngx_create_pool(4096, ngx_cycle->log);
+    }
+
+    sp = test_slab(size);
+    zone = ngx_pcalloc(zones, sizeof(ngx_http_mcp_tasks_zone_t));
+    zone->store = ngx_http_mcp_tasks_shm;
+
+    if (ngx_http_mcp_tasks_table_create(&zone->table, sp, max_tasks)
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    return zone;
+}
+
+
+void
+test_policy(ngx_http_mcp_tasks_policy_t *policy)
+{
+    ngx_memzero(policy, sizeof(ngx_http_mcp_tasks_policy_t));
+
+    policy->lease = 30000;
+    policy->queue_timeout = 600000;
+    policy->run_timeout = 3600000;
+    policy->backoff = 1000;
+    policy->poll_interval = 1000;
+    policy->keep_completed = 60;
+    policy->keep_failed = 50;
+    policy->keep_cancelled = 40;
+    policy->attempts = 3;
+    policy->priority = 1;
+}
+
+
+const char *
+test_check(ngx_http_mcp_tasks_zone_t *zone)
+{
+    const char  *err;
+
+    ngx_http_mcp_tasks_lock_read(&zone->table);
+    err = ngx_http_mcp_tasks_check_locked(&zone->table);
+    ngx_http_mcp_tasks_unlock(&zone->table);
+
+    if (err) {
+        diag("check: %s", err);
+    }
+
+    return err;
+}
+
+
+static ngx_uint_t
+test_submit(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op)
+{
+    op->pool = test_pool;
+
+    if (ngx_http_mcp_tasks_submit(zone, op) != NGX_OK) {
+        fprintf(stderr, "operation %lu failed\n", (unsigned long) op->type);
+        exit(2);
+    }
+
+    return op->reason;
+}
+
+
+ngx_uint_t
+test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
+    const char *tool, const char *params, ngx_http_mcp_tasks_id_t *id)
+{
+    ngx_uint_t                      rc;
+    ngx_http_mcp_tasks_op_create_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    op.task.owner = str(owner);
+    op.task.tool = str(tool);
+    op.task.method = str("tools/call");
+    op.task.params = str(params);
+    op.task.ttl = 86400000;
+    test_policy(&op.task.policy);
+
+    rc = test_submit(zone, &op.op);
+
+    if (rc == NGX_HTTP_MCP_TASKS_OK && id) {
+        *id = op.view.id;
+    }
+
+    return rc;
+}
+
+
+ngx_uint_t
+test_get(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
+    ngx_http_mcp_tasks_view_t *view)
+{
+    ngx_uint_t                   rc;
+    ngx_http_mcp_tasks_op_get_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.id = *id;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+
+    rc = test_submit(zone, &op.op);
+
+    if (rc == NGX_HTTP_MCP_TASKS_OK && view) {
+        *view = op.view;
+    }
+
+    return rc;
+}
+
+
+/* whether a task was found */
+
+ngx_uint_t
+test_claim(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
+    ngx_http_mcp_tasks_view_t *view)
+{
+    ngx_str_t                      tools[1];
+    ngx_http_mcp_tasks_op_claim_t  op;
+
+    tools[0] = str(tool);
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.tools = tools;
+    op.ntools = 1;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+
+    (void) test_submit(zone, &op.op);
+
+    if (op.found && view) {
+        *view = op.view;
+    }
+
+    return op.found;
+}
+
+
+ngx_uint_t
+test_event(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
+    ngx_uint_t type, uint64_t lease, ngx_uint_t payload, const char *bytes)
+{
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.id = *id;
+    op.event.type = type;
+    op.event.lease = lease;
+    op.event.progress = -1;
+
+    if (bytes) {
+        op.change.payload[payload] = str(bytes);
+    }
+
+    return test_submit(zone, &op.op);
+}
+
+
+ngx_uint_t
+test_delete(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
+{
+    ngx_http_mcp_tasks_op_delete_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+    op.id = *id;
+
+    return test_submit(zone, &op.op);
+}
+
+
+/* how many were handled */
+
+ngx_uint_t
+test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit)
+{
+    ngx_http_mcp_tasks_op_sweep_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_SWEEP;
+    op.limit = limit;
+
+    (void) test_submit(zone, &op.op);
+
+    return op.done;
+}

@@ -1,0 +1,51 @@
+
+/* TAP, and a zone to test with. */
+
+
+#ifndef _LIBTEST_H_INCLUDED_
+#define _LIBTEST_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_mcp_tasks_op.h"
+
+
+#define ok(cond, ...)  test_ok((cond) != 0, __FILE__, __LINE__, __VA_ARGS__)
+#define is(got, want, ...)                                                    \
+    test_is((uint64_t) (got), (uint64_t) (want), __FILE__, __LINE__,          \
+            __VA_ARGS__)
+
+
+int test_ok(int pass, const char *file, int line, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+int test_is(uint64_t got, uint64_t want, const char *file, int line,
+    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+int done_testing(void);
+
+ngx_str_t str(const char *s);
+
+ngx_slab_pool_t *test_slab(size_t size);
+ngx_http_mcp_tasks_zone_t *test_zone(size_t size, uint64_t max_tasks);
+void test_policy(ngx_http_mcp_tasks_policy_t *policy);
+const char *test_check(ngx_http_mcp_tasks_zone_t *zone);
+
+ngx_uint_t test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
+    const char *tool, const char *params, ngx_http_mcp_tasks_id_t *id);
+ngx_uint_t test_get(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id, ngx_http_mcp_tasks_view_t *view);
+ngx_uint_t test_claim(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
+    ngx_http_mcp_tasks_view_t *view);
+ngx_uint_t test_event(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id, ngx_uint_t type, uint64_t lease,
+    ngx_uint_t payload, const char *bytes);
+ngx_uint_t test_delete(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id);
+ngx_uint_t test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit);
+
+extern ngx_pool_t  *test_pool;
+
+
+#endif /* _LIBTEST_H_INCLUDED_ */

@@ -1,0 +1,628 @@
+
+/* The table by way of operations: lives of tasks, limits, lists, claims. */
+
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "libtest.h"
+
+
+#define PARAMS  NGX_HTTP_MCP_TASKS_PARAMS
+#define RESULT  NGX_HTTP_MCP_TASKS_RESULT
+
+
+static int
+same(ngx_str_t *s, const char *text)
+{
+    return s->len == ngx_strlen(text)
+           && ngx_memcmp(s->data, text, s->len) == 0;
+}
+
+
+static void
+test_life(void)
+{
+    u_char                      text[NGX_HTTP_MCP_TASKS_ID_TEXT + 1];
+    ngx_http_mcp_tasks_id_t     id;
+    ngx_http_mcp_tasks_view_t   v;
+    ngx_http_mcp_tasks_zone_t  *zone;
+
+    zone = test_zone(1 << 20, 0);
+
+    is(test_create(zone, "alice", "dig", "{\"n\": 12345678901234567890}", &id),
+       NGX_HTTP_MCP_TASKS_OK, "create");
+
+    *ngx_http_mcp_tasks_id_text(text, &id) = '\0';
+    diag("id %s", text);
+
+    is(test_get(zone, &id, &v), NGX_HTTP_MCP_TASKS_OK, "get");
+    ok(same(&v.owner, "alice") && same(&v.tool, "dig")
+       && same(&v.method, "tools/call"), "owner, tool and method");
+    ok(same(&v.payload[PARAMS], "{\"n\": 12345678901234567890}"),
+       "params byte for byte");
+    is(v.task.version, 1, "first version");
+    is(v.task.state, NGX_HTTP_MCP_TASKS_QUEUED, "queued");
+
+    ok(!test_claim(zone, "other", &v), "no claim for another tool");
+    ok(test_claim(zone, "dig", &v), "claim");
+    is(v.task.state, NGX_HTTP_MCP_TASKS_RUNNING, "running");
+    is(v.task.attempt, 1, "first attempt");
+    ok(v.task.lease != 0, "lease token");
+    ok(!test_claim(zone, "dig", NULL), "nothing more to claim");
+
+    is(test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease + 1,
+                  RESULT, "{}"),
+       NGX_HTTP_MCP_TASKS_LEASE_LOST, "a wrong token is refused");
+    is(test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
+                  RESULT, "{\"content\": []}"),
+       NGX_HTTP_MCP_TASKS_OK, "complete");
+    is(test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL),
+       NGX_HTTP_MCP_TASKS_TERMINAL, "terminal states do not change");
+
+    (void) test_get(zone, &id, &v);
+    ok(same(&v.payload[RESULT], "{\"content\": []}"), "result");
+    is(v.task.version, 3, "third version");
+
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    is(test_delete(zone, &id), NGX_HTTP_MCP_TASKS_OK, "delete");
+    is(test_get(zone, &id, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND, "gone");
+    is(zone->table.sh->block.used, 0, "no block is left");
+    is(zone->table.sh->owners + zone->table.sh->tools, 0, "no name is left");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
+static void
+test_sizes(void)
+{
+    char                       *big, *name;
+    size_t                      n;
+    ngx_uint_t                  bad;
+    ngx_http_mcp_tasks_id_t     id;
+    ngx_http_mcp_tasks_view_t   v;
+    ngx_http_mcp_tasks_zone_t  *zone;
+
+    zone = test_zone(4 << 20, 0);
+    big = malloc(70000);
+    name = malloc(2000);
+    bad = 0;
+
+    for (n = 0; n < 70000; n += (n < 1300) ? 1 : 997) {
+        memset(big, 'a' + n % 26, n);
+        big[n] = '\0';
+
+        memset(name, 'A' + n % 26, n % 1024 + 1);
+        name[n % 1024 + 1] = '\0';
+
+        if (test_create(zone, name, name, big, &id) != NGX_HTTP_MCP_TASKS_OK
+            || test_get(zone, &id, &v) != NGX_HTTP_MCP_TASKS_OK
+            || !same(&v.payload[PARAMS], big)
+            || !same(&v.owner, name)
+            || !same(&v.tool, name)
+            || (n % 100 == 0 && test_check(zone))
+            || test_delete(zone, &id) != NGX_HTTP_MCP_TASKS_OK)
+        {
+            bad++;
+        }
+
+        ngx_reset_pool(test_pool);
+    }
+
+    is(bad, 0, "payloads and names of every length come back");
+    is(zone->table.sh->block.used, 0, "and leave nothing behind");
+
+    memset(name, 'x', 1025);
+    name[1025] = '\0';
+    is(test_create(zone, name, "t", "{}", &id), NGX_HTTP_MCP_TASKS_INVALID_NAME,
+       "an owner that is too long");
+    is(test_create(zone, "o", name, "{}", &id), NGX_HTTP_MCP_TASKS_INVALID_NAME,
+       "a tool name that is too long");
+    is(test_create(zone, "o", "", "{}", &id), NGX_HTTP_MCP_TASKS_INVALID_NAME,
+       "an empty tool name");
+}
+
+
+static void
+test_limits(void)
+{
+    char                            *big;
+    ngx_uint_t                       n, rc;
+    ngx_http_mcp_tasks_id_t          id, last;
+    ngx_http_mcp_tasks_view_t        v;
+    ngx_http_mcp_tasks_zone_t       *zone;
+    ngx_http_mcp_tasks_op_create_t   op;
+
+    zone = test_zone(1 << 20, 100);
+
+    for (n = 0; n < 100; n++) {
+        if (test_create(zone, "o", "t", "{}", &last) != NGX_HTTP_MCP_TASKS_OK) {
+            break;
+        }
+    }
+
+    is(n, 100, "max_tasks tasks fit");
+    is(test_create(zone, "o", "t", "{}", &id), NGX_HTTP_MCP_TASKS_LIMIT_TASKS,
+       "one more is refused");
+    is(test_get(zone, &last, &v), NGX_HTTP_MCP_TASKS_OK, "nothing is evicted");
+    (void) test_delete(zone, &last);
+    is(test_create(zone, "o", "t", "{}", &id), NGX_HTTP_MCP_TASKS_OK,
+       "a free slot is used again");
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    op.op.pool = test_pool;
+    op.task.tool = str("t");
+    op.task.params = str("{\"a\": 1}");
+    op.task.owner = str("p");
+    op.task.ttl = 1000;
+    test_policy(&op.task.policy);
+
+    zone = test_zone(1 << 20, 0);
+    op.task.max_owner_tasks = 2;
+
+    for (n = 0; n < 3; n++) {
+        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    }
+
+    is(op.op.reason, NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS,
+       "the third task of an owner who may have two");
+
+    op.task.owner = str("q");
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    is(op.op.reason, NGX_HTTP_MCP_TASKS_OK, "another owner may still");
+
+    op.task.max_owner_tasks = 0;
+    op.task.max_owner_bytes = 20;
+
+    for (n = 0; n < 2; n++) {
+        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    }
+
+    is(op.op.reason, NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES,
+       "more bytes than the owner may have");
+
+    op.task.max_owner_bytes = 0;
+    op.task.max_payload = 7;
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    is(op.op.reason, NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE,
+       "a payload that is too large");
+
+    is(zone->table.sh->slot.used, 4, "what was refused left nothing");
+    is(zone->table.sh->count.refused[NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE], 1,
+       "refusals are counted by reason");
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    /* limits are lifted as soon as something expires */
+
+    op.task.max_payload = 0;
+    op.task.max_owner_tasks = 2;
+    op.task.owner = str("p");
+    ngx_current_msec += 1000;
+    (void) test_sweep(zone, 100);
+    is(zone->table.sh->count.expired, 4, "all expire");
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    is(op.op.reason, NGX_HTTP_MCP_TASKS_OK, "the owner has room again");
+
+    /* blocks run out before slots do */
+
+    zone = test_zone(1 << 20, 0);
+    big = malloc(20001);
+    memset(big, 'x', 20000);
+    big[20000] = '\0';
+
+    for (n = 0; n < 1000; n++) {
+        rc = test_create(zone, "o", "t", big, &id);
+        if (rc != NGX_HTTP_MCP_TASKS_OK) {
+            break;
+        }
+
+        last = id;
+    }
+
+    is(rc, NGX_HTTP_MCP_TASKS_ZONE_FULL, "a full zone says so");
+    ok(n > 30, "after %d tasks of 20000 bytes in 1 MB", (int) n);
+
+    ok(test_claim(zone, "t", &v), "a full zone still hands out work");
+    is(test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
+                  RESULT, big),
+       NGX_HTTP_MCP_TASKS_ZONE_FULL, "a result that does not fit is refused");
+    (void) test_get(zone, &v.id, &v);
+    is(v.task.state, NGX_HTTP_MCP_TASKS_RUNNING, "and the task goes on");
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    (void) test_delete(zone, &last);
+    is(test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
+                  RESULT, big),
+       NGX_HTTP_MCP_TASKS_OK, "once there is room it is taken");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
+static ngx_uint_t
+list(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op,
+    const char *owner, ngx_http_mcp_tasks_cursor_t *after, ngx_uint_t limit)
+{
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_list_t));
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_LIST;
+    op->op.pool = test_pool;
+    op->owner = str(owner);
+
+    if (after) {
+        op->after = *after;
+    }
+
+    op->limit = limit;
+    op->want = NGX_HTTP_MCP_TASKS_WANT_TOOL;
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op->op);
+
+    return op->n;
+}
+
+
+static void
+test_list(void)
+{
+    ngx_uint_t                     i, bad, total, pages;
+    uint64_t                       seq;
+    ngx_http_mcp_tasks_cursor_t    cursor;
+    ngx_http_mcp_tasks_id_t        id[3000];
+    ngx_http_mcp_tasks_view_t      v;
+    ngx_http_mcp_tasks_zone_t     *zone;
+    ngx_http_mcp_tasks_op_list_t   op;
+
+    zone = test_zone(16 << 20, 0);
+
+    is(list(zone, &op, "a", NULL, 10), 0, "no tasks, no page");
+    is(op.next.seq, 0, "and no cursor");
+
+    for (i = 0; i < 3000; i++) {
+        (void) test_create(zone, i % 3 ? "a" : "b", i % 2 ? "t" : "u", "{}",
+                           &id[i]);
+    }
+
+    is(list(zone, &op, "a", NULL, 1000), 100, "at most 100 a page");
+
+    ngx_memzero(&cursor, sizeof(cursor));
+
+    for (seq = ~0ULL, bad = 0, total = 0, pages = 0;
+         pages < 1000;
+         pages++)
+    {
+        (void) list(zone, &op, "a", &cursor, 7);
+
+        for (i = 0; i < op.n; i++) {
+            bad += (op.views[i].seq >= seq);
+            seq = op.views[i].seq;
+        }
+
+        total += op.n;
+        cursor = op.next;
+
+        /* life goes on between the pages */
+
+        (void) test_create(zone, "a", "t", "{}", NULL);
+
+        if (cursor.seq == 0) {
+            break;
+        }
+    }
+
+    is(total, 2000, "every task on exactly one page");
+    is(bad, 0, "newest first");
+
+    /* the whole page is removed, and the cursor still holds */
+
+    (void) list(zone, &op, "b", NULL, 50);
+    cursor = op.next;
+    seq = op.views[49].seq;
+
+    for (i = 0; i < 50; i++) {
+        (void) test_delete(zone, &op.views[i].id);
+    }
+
+    is(list(zone, &op, "b", &cursor, 50), 50, "a page after a removed page");
+    is(op.views[0].seq, seq - 3, "goes on where that one ended");
+
+    /* filters */
+
+    op.tool = str("t");
+    op.after.seq = 0;
+    op.states = 1 << NGX_HTTP_MCP_TASKS_QUEUED;
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+
+    for (bad = 0, i = 0; i < op.n; i++) {
+        bad += !same(&op.views[i].tool, "t");
+    }
+
+    ok(op.n == 50 && bad == 0, "filtered by tool and state");
+
+    (void) test_event(zone, &id[0], NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    op.tool.len = 0;
+    op.states = 1 << NGX_HTTP_MCP_TASKS_CANCELLED;
+    op.after.seq = 0;
+
+    for (total = 0, pages = 0; pages < 100; pages++) {
+        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        total += op.n;
+        op.after = op.next;
+
+        if (op.next.seq == 0) {
+            break;
+        }
+    }
+
+    is(total, 1, "a rare state is found");
+    ok(pages <= 2, "in bounded pages (%d)", (int) pages + 1);
+
+    op.tool = str("none");
+    op.after.seq = 0;
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    ok(op.n == 0 && op.next.seq == 0, "an unknown tool has no tasks");
+
+    is(test_get(zone, &id[0], &v), NGX_HTTP_MCP_TASKS_OK, "get");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
+static void
+test_cursor(void)
+{
+    u_char                       text[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
+    ngx_str_t                    s, a, b;
+    ngx_uint_t                   i, bad;
+    ngx_http_mcp_tasks_zone_t   *zone;
+    ngx_http_mcp_tasks_cursor_t  c, d;
+
+    zone = test_zone(1 << 20, 0);
+    a = str("a");
+    b = str("b");
+    s.data = text;
+    s.len = sizeof(text);
+    c.seq = 123456789;
+    c.hint = 4711;
+
+    (void) ngx_http_mcp_tasks_cursor_text(zone, text, &a, &c);
+
+    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_OK
+       && d.seq == 123456789 && d.hint == 4711, "a cursor comes back");
+    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &b, &d) == NGX_DECLINED,
+       "not for another owner");
+
+    for (bad = 0, i = 0; i < sizeof(text); i++) {
+        text[i] = (text[i] == '0') ? '1' : '0';
+        bad += (ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_OK);
+        (void) ngx_http_mcp_tasks_cursor_text(zone, text, &a, &c);
+    }
+
+    is(bad, 0, "nor with any digit changed");
+
+    text[5] = 'x';
+    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_DECLINED,
+       "nor with what is no digit");
+    s.len--;
+    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_DECLINED,
+       "nor cut short");
+}
+
+
+static void
+test_claims(void)
+{
+    ngx_str_t                       tools[3];
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_id_t         id[8];
+    ngx_http_mcp_tasks_zone_t      *zone;
+    ngx_http_mcp_tasks_view_t       v;
+    ngx_http_mcp_tasks_op_claim_t   op;
+    ngx_http_mcp_tasks_op_create_t  c;
+    static struct {
+        const char  *tool;
+        ngx_uint_t   priority;
+    } tasks[] = {
+        { "a", 1 }, { "b", 1 }, { "a", 3 }, { "b", 2 }, { "c", 3 }, { "a", 0 }
+    };
+    static ngx_uint_t  order[] = { 2, 4, 3, 0, 1, 5 };
+
+    zone = test_zone(1 << 20, 0);
+
+    for (i = 0; i < 6; i++) {
+        ngx_memzero(&c, sizeof(c));
+        c.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+        c.task.tool = str(tasks[i].tool);
+        c.task.ttl = 3600000;
+        test_policy(&c.task.policy);
+        c.task.policy.priority = tasks[i].priority;
+        (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+        id[i] = c.view.id;
+    }
+
+    tools[0] = str("c");
+    tools[1] = str("b");
+    tools[2] = str("a");
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.pool = test_pool;
+    op.tools = tools;
+    op.ntools = 3;
+
+    for (i = 0; i < 6; i++) {
+        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        ok(op.found && ngx_memcmp(&op.view.id, &id[order[i]], 16) == 0,
+           "claim %d is the most urgent, then the oldest", (int) i + 1);
+    }
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    ok(!op.found, "then there is nothing");
+
+    /* a lost lease queues the task again, after the backoff */
+
+    ngx_current_msec += 30000;
+    is(test_sweep(zone, 100) > 0, 1, "leases are lost");
+    ok(!test_claim(zone, "b", NULL), "not at once");
+    ngx_current_msec += 1000;
+    (void) test_sweep(zone, 100);
+    ok(test_claim(zone, "b", &v), "but after the backoff");
+    is(v.task.attempt, 2, "as the second attempt");
+    is(zone->table.sh->count.leases_lost, 6, "lost leases are counted");
+
+    /* a queue timeout that was not swept yet */
+
+    ngx_current_msec += 600000;
+    ok(!test_claim(zone, "a", &v), "what timed out is not handed out");
+    (void) test_get(zone, &id[0], &v);
+    is(v.task.state, NGX_HTTP_MCP_TASKS_FAILED, "but has failed");
+    is(v.task.cause, NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT, "and why");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
+static void
+test_sweeps(void)
+{
+    ngx_uint_t                      i, bad;
+    ngx_http_mcp_tasks_id_t         id;
+    ngx_http_mcp_tasks_zone_t      *zone;
+    ngx_http_mcp_tasks_op_sweep_t   op;
+    ngx_http_mcp_tasks_op_create_t  c;
+
+    zone = test_zone(64 << 20, 0);
+    ngx_memzero(&c, sizeof(c));
+    c.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    c.task.tool = str("t");
+    test_policy(&c.task.policy);
+    c.task.policy.queue_timeout = NGX_HTTP_MCP_TASKS_UNLIMITED;
+
+    /* TTLs from a millisecond to centuries */
+
+    ngx_current_msec = 1000000;
+
+    for (i = 0; i < 20000; i++) {
+        c.task.ttl = (i % 40 == 39) ? NGX_HTTP_MCP_TASKS_NEVER
+                                    : ((uint64_t) 1 << (i % 40)) + i;
+        (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+    }
+
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_SWEEP;
+    op.limit = 100;
+    op.next = 1000000;
+
+    for (i = 0, bad = 0; i < 100000; i++) {
+
+        if (op.next == NGX_HTTP_MCP_TASKS_NEVER) {
+            break;
+        }
+
+        /* to the very moment, never past it */
+
+        ngx_current_msec = op.next;
+        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        bad += (op.done > 100);
+    }
+
+    is(zone->table.sh->count.expired, 19500, "every task with a TTL expires");
+    is(zone->table.sh->slot.used, 500, "the others stay");
+    is(bad, 0, "batches are bounded");
+    ok(i < 99999, "the wheel is looked at %d times", (int) i);
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    /* never too early: a task expires at its time, not before */
+
+    zone = test_zone(1 << 20, 0);
+    c.task.ttl = 12345;
+    (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+    id = c.view.id;
+
+    ngx_current_msec += 12344;
+    (void) test_sweep(zone, 100);
+    is(test_get(zone, &id, NULL), NGX_HTTP_MCP_TASKS_OK,
+       "a millisecond before its time a task is there");
+    ngx_current_msec += 1;
+    is(test_get(zone, &id, NULL), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+       "at its time it is gone, swept or not");
+    is(zone->table.sh->slot.used, 1, "(it was not)");
+    (void) test_sweep(zone, 100);
+    is(zone->table.sh->slot.used, 0, "(now it is)");
+}
+
+
+static void
+test_layouts(void)
+{
+    size_t                        size;
+    uint64_t                      max;
+    ngx_uint_t                    n, bad;
+    ngx_slab_pool_t              *sp;
+    ngx_http_mcp_tasks_zone_t    *zone;
+    ngx_http_mcp_tasks_table_t    t;
+    ngx_http_mcp_tasks_layout_t   l;
+
+    for (bad = 0, n = 0, size = 32768; size < (64 << 20); size += size / 7) {
+
+        for (max = 0; max < 5000; max = max ? max * 3 : 8) {
+
+            if (ngx_http_mcp_tasks_table_layout(&l,
+                               ngx_http_mcp_tasks_table_usable(size), max)
+                != NGX_OK)
+            {
+                continue;
+            }
+
+            n++;
+            zone = test_zone(size, max);
+
+            bad += (zone == NULL || l.size > size
+                    || (max && l.tasks != max)
+                    || l.block % 128);
+
+            if (zone) {
+                munmap(zone->table.shpool, size);
+            }
+        }
+    }
+
+    ok(n > 100 && bad == 0,
+       "what the configuration accepts can be made (%d layouts)", (int) n);
+
+    ok(ngx_http_mcp_tasks_table_layout(&l, 8192, 0) == NGX_DECLINED,
+       "too small for anything");
+    ok(ngx_http_mcp_tasks_table_layout(&l, 1 << 20, 10000) == NGX_DECLINED,
+       "too small for so many tasks");
+    ok(ngx_http_mcp_tasks_table_layout(&l, 1 << 20, 0) == NGX_OK
+       && l.tasks == 512, "a task for 2048 bytes by default");
+
+    sp = test_slab(1 << 20);
+    ok(ngx_http_mcp_tasks_table_create(&t, sp, 1 << 20) == NGX_DECLINED,
+       "and no table is made of it");
+
+    zone = test_zone(1 << 20, 0);
+    ngx_memzero(&t, sizeof(t));
+    ngx_http_mcp_tasks_table_attach(&t, zone->table.shpool);
+    ok(ngx_memcmp(&t, &zone->table, sizeof(t)) == 0,
+       "attaching finds what creating made");
+}
+
+
+int
+main(void)
+{
+    ngx_current_msec = 5000;
+
+    test_life();
+    test_sizes();
+    test_limits();
+    test_list();
+    test_cursor();
+    test_claims();
+    test_sweeps();
+    test_layouts();
+
+    return done_testing();
+}

@@ -1,0 +1,417 @@
+
+/*
+ * The state machine: every state times every event, against a table written
+ * down by hand from the documentation, and the fields that change with it.
+ */
+
+
+#include "libtest.h"
+
+
+#define NOW    1000000
+#define WALL   1700000000000ULL
+#define LEASE  77
+
+
+static const char  *events[] = {
+    "heartbeat", "progress", "ask", "complete", "fail", "retry", "release",
+    "claim", "answer", "answer_all", "cancel", "annotate",
+    "ready", "lease_lost", "queue_timeout", "run_timeout", "expire"
+};
+
+/*
+ * For each state the outcome of each event, in that order.  A letter is the
+ * state afterwards: q r i c f x (cancelled) - (gone); capital where it is the
+ * same state and must be a change within it; ! state_invalid, T terminal,
+ * L lease_lost, 0 not found.  The lease is right where there is one, the TTL
+ * has not run out.
+ */
+
+static struct {
+    ngx_uint_t   state;
+    const char  *outcome;
+} rules[] = {
+    /*                                        hpackrR cAaxn rlqre */
+    { NGX_HTTP_MCP_TASKS_FREE,           "00000000000000000" },
+    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ" "Q!f!!" },
+    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xR" "!q!f!" },
+    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxI" "!!!!!" },
+    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTT" "TTTT!" },
+    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTT" "TTTT!" },
+    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTT" "TTTT!" }
+};
+
+
+/* a task that got into the state by the way of its rules */
+
+static void
+make(ngx_http_mcp_tasks_task_t *task, ngx_uint_t state)
+{
+    ngx_http_mcp_tasks_event_t   ev;
+    ngx_http_mcp_tasks_policy_t  policy;
+
+    test_policy(&policy);
+    ngx_http_mcp_tasks_task_init(task, &policy, 3600000, NOW, WALL);
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.now = NOW;
+    ev.wall = WALL;
+    ev.lease = LEASE;
+    ev.progress = -1;
+
+    if (state == NGX_HTTP_MCP_TASKS_FREE) {
+        task->state = NGX_HTTP_MCP_TASKS_FREE;
+        return;
+    }
+
+    if (state == NGX_HTTP_MCP_TASKS_QUEUED) {
+        return;
+    }
+
+    ev.type = NGX_HTTP_MCP_TASKS_EV_CLAIM;
+    (void) ngx_http_mcp_tasks_task_apply(task, &ev);
+
+    switch (state) {
+    case NGX_HTTP_MCP_TASKS_RUNNING:
+        return;
+    case NGX_HTTP_MCP_TASKS_INPUT_REQUIRED:
+        ev.type = NGX_HTTP_MCP_TASKS_EV_ASK;
+        break;
+    case NGX_HTTP_MCP_TASKS_COMPLETED:
+        ev.type = NGX_HTTP_MCP_TASKS_EV_COMPLETE;
+        break;
+    case NGX_HTTP_MCP_TASKS_FAILED:
+        ev.type = NGX_HTTP_MCP_TASKS_EV_FAIL;
+        break;
+    default:
+        ev.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
+    }
+
+    (void) ngx_http_mcp_tasks_task_apply(task, &ev);
+}
+
+
+static void
+test_rules(void)
+{
+    char                        want, got;
+    ngx_uint_t                  i, e, rc;
+    ngx_http_mcp_tasks_task_t   task, before;
+    ngx_http_mcp_tasks_event_t  ev;
+    static const char           after[] = "-qricfx";
+    static const char           stay[] = "-QRI";
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+        for (e = 0; e < NGX_HTTP_MCP_TASKS_EVENTS; e++) {
+
+            make(&task, rules[i].state);
+            before = task;
+            want = rules[i].outcome[e];
+
+            ngx_memzero(&ev, sizeof(ev));
+            ev.type = e;
+            ev.now = NOW + 10;
+            ev.wall = WALL + 10;
+            ev.lease = LEASE;
+            ev.progress = 1;
+            ev.total = 2;
+
+            rc = ngx_http_mcp_tasks_task_apply(&task, &ev);
+
+            switch (rc) {
+            case NGX_HTTP_MCP_TASKS_OK:
+                got = (task.state == before.state) ? stay[task.state]
+                                                   : after[task.state];
+                break;
+            case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+                got = '!';
+                break;
+            case NGX_HTTP_MCP_TASKS_TERMINAL:
+                got = 'T';
+                break;
+            case NGX_HTTP_MCP_TASKS_LEASE_LOST:
+                got = 'L';
+                break;
+            case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+                got = '0';
+                break;
+            default:
+                got = '?';
+            }
+
+            ok(got == want, "%s: %s gives %c",
+               ngx_http_mcp_tasks_state_name(i)->data, events[e], want);
+
+            if (rc != NGX_HTTP_MCP_TASKS_OK) {
+                ok(ngx_memcmp(&task, &before, sizeof(task)) == 0,
+                   "  refused: nothing has changed");
+
+            } else if (e == NGX_HTTP_MCP_TASKS_EV_HEARTBEAT
+                       || e == NGX_HTTP_MCP_TASKS_EV_READY)
+            {
+                is(task.version, before.version, "  not a new version");
+
+            } else {
+                is(task.version, before.version + 1, "  a new version");
+                is(task.updated, WALL + 10, "  with a new time");
+            }
+        }
+    }
+}
+
+
+static void
+test_leases(void)
+{
+    ngx_uint_t                  i, e, bad;
+    ngx_http_mcp_tasks_task_t   task, before;
+    ngx_http_mcp_tasks_event_t  ev;
+
+    /* whatever the state, a wrong token or none is refused */
+
+    for (bad = 0, i = 1; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+        for (e = 0; e <= NGX_HTTP_MCP_TASKS_EV_RELEASE; e++) {
+            make(&task, i);
+            before = task;
+            ngx_memzero(&ev, sizeof(ev));
+            ev.type = e;
+            ev.now = NOW;
+
+            bad += (ngx_http_mcp_tasks_task_apply(&task, &ev)
+                    != NGX_HTTP_MCP_TASKS_LEASE_LOST);
+            ev.lease = LEASE + 1;
+            bad += (ngx_http_mcp_tasks_task_apply(&task, &ev)
+                    != NGX_HTTP_MCP_TASKS_LEASE_LOST);
+            bad += (ngx_memcmp(&task, &before, sizeof(task)) != 0);
+        }
+    }
+
+    is(bad, 0, "no event of a worker without the token");
+}
+
+
+static ngx_uint_t
+apply(ngx_http_mcp_tasks_task_t *task, ngx_uint_t type, uint64_t now)
+{
+    ngx_http_mcp_tasks_event_t  ev;
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.type = type;
+    ev.now = now;
+    ev.wall = WALL;
+    ev.lease = LEASE;
+    ev.progress = -1;
+
+    return ngx_http_mcp_tasks_task_apply(task, &ev);
+}
+
+
+static void
+test_attempts(void)
+{
+    ngx_uint_t                 n;
+    ngx_http_mcp_tasks_task_t  task;
+
+    make(&task, NGX_HTTP_MCP_TASKS_QUEUED);
+
+    for (n = 1; n <= 3; n++) {
+        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_CLAIM, NOW), 0, "claim %d",
+           (int) n);
+        is(task.attempt, n, "attempt %d", (int) n);
+        is(task.step_end, NOW + 30000, "the lease's end");
+        is(ngx_http_mcp_tasks_task_due(&task, NOW + 29999),
+           NGX_HTTP_MCP_TASKS_EVENTS, "nothing is due before it");
+        is(ngx_http_mcp_tasks_task_due(&task, NOW + 30000),
+           NGX_HTTP_MCP_TASKS_EV_LEASE_LOST, "then the lease is lost");
+        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_LEASE_LOST, NOW), 0, "lost");
+
+        if (n == 3) {
+            break;
+        }
+
+        is(task.state, NGX_HTTP_MCP_TASKS_QUEUED, "queued again");
+        is(task.lease, 0, "without a lease");
+        is(task.step_end, NOW + (n == 1 ? 1000 : 2000), "after a backoff");
+        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_CLAIM, NOW),
+           NGX_HTTP_MCP_TASKS_STATE_INVALID, "not claimed during the backoff");
+        is(ngx_http_mcp_tasks_task_due(&task, task.step_end),
+           NGX_HTTP_MCP_TASKS_EV_READY, "ready after it");
+        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_READY, NOW), 0, "ready");
+    }
+
+    is(task.state, NGX_HTTP_MCP_TASKS_FAILED, "failed after three attempts");
+    is(task.cause, NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST, "and why");
+
+    /* a release does not count as an attempt */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_RELEASE, NOW), 0, "release");
+    is(task.attempt, 0, "is no attempt");
+    ok(ngx_http_mcp_tasks_task_claimable(&task), "claimable at once");
+
+    /* a retry does, and ends when there are none left */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    task.attempt = 3;
+    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW), 0, "retry");
+    is(task.state, NGX_HTTP_MCP_TASKS_FAILED, "no attempt is left");
+
+    /* the backoff doubles, up to an hour */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    task.policy.attempts = 255;
+    task.attempt = 200;
+    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW), 0, "a late retry");
+    is(task.step_end, NOW + 3600000, "waits an hour at most");
+}
+
+
+static void
+test_times(void)
+{
+    ngx_http_mcp_tasks_task_t    task;
+    ngx_http_mcp_tasks_event_t   ev;
+    ngx_http_mcp_tasks_policy_t  policy;
+
+    test_policy(&policy);
+
+    make(&task, NGX_HTTP_MCP_TASKS_QUEUED);
+    is(ngx_http_mcp_tasks_task_deadline(&task), NOW + 600000,
+       "queued: the queue timeout comes first");
+    is(ngx_http_mcp_tasks_task_due(&task, NOW + 600000),
+       NGX_HTTP_MCP_TASKS_EV_QUEUE_TIMEOUT, "and is due");
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    task.step_end = NGX_HTTP_MCP_TASKS_NEVER;
+    task.expires = NOW + 9999999;
+    is(ngx_http_mcp_tasks_task_due(&task, NOW + 3600000),
+       NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT, "running: the run timeout");
+
+    /* the run timeout stands still while the task waits for input */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_ASK, NOW + 1000);
+    is(ngx_http_mcp_tasks_task_deadline(&task), task.expires,
+       "waiting for input: only the TTL runs");
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL, NOW + 500000);
+    is(task.phase_end, NOW + 500000 + 3599000,
+       "answered: what was left of the run timeout");
+    is(task.step_end, NOW + 530000, "and a fresh lease");
+    is(task.lease, LEASE, "with the same token");
+    is(task.attempt, 1, "in the same attempt");
+
+    /* TTL */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_EXPIRE, NOW + 3599999),
+       NGX_HTTP_MCP_TASKS_STATE_INVALID, "not before the TTL's end");
+    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_EXPIRE, NOW + 3600000), 0,
+       "then it expires");
+    is(task.state, NGX_HTTP_MCP_TASKS_FREE, "and is gone");
+
+    /* retention prolongs, and never cuts the TTL */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_COMPLETE, NOW + 10);
+    is(task.expires, NOW + 3600000, "a short retention does not cut the TTL");
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    task.policy.keep_failed = 86400;
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_FAIL, NOW + 10);
+    is(task.expires, NOW + 10 + 86400000, "a long one prolongs it");
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    task.policy.keep_cancelled = NGX_HTTP_MCP_TASKS_UNLIMITED;
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_CANCEL, NOW + 10);
+    is(task.expires, NGX_HTTP_MCP_TASKS_NEVER, "an unlimited one for good");
+
+    policy.priority = 99;
+    ngx_http_mcp_tasks_task_init(&task, &policy, NGX_HTTP_MCP_TASKS_NEVER, NOW,
+                                 WALL);
+    is(task.expires, NGX_HTTP_MCP_TASKS_NEVER, "no TTL, no expiry");
+    is(task.policy.priority, NGX_HTTP_MCP_TASKS_PRIORITIES - 1, "priority is capped");
+
+    /* heartbeats prolong the lease, by their own time if they say so */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT, NOW + 20000);
+    is(task.step_end, NOW + 50000, "a heartbeat prolongs the lease");
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.type = NGX_HTTP_MCP_TASKS_EV_HEARTBEAT;
+    ev.now = NOW;
+    ev.lease = LEASE;
+    ev.lease_time = 5;
+    (void) ngx_http_mcp_tasks_task_apply(&task, &ev);
+    is(task.step_end, NOW + 5, "or sets it");
+}
+
+
+static void
+test_progress(void)
+{
+    ngx_http_mcp_tasks_task_t   task;
+    ngx_http_mcp_tasks_event_t  ev;
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.type = NGX_HTTP_MCP_TASKS_EV_PROGRESS;
+    ev.lease = LEASE;
+    ev.progress = 0.5;
+    ev.total = 1;
+    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "progress");
+    ok(task.progress == 0.5 && task.total == 1, "is kept");
+
+    ev.progress = 0.4;
+    is(ngx_http_mcp_tasks_task_apply(&task, &ev),
+       NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS, "never backwards");
+    ok(task.progress == 0.5, "and is kept");
+
+    ev.progress = -1;
+    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "a message alone");
+    ok(task.progress == 0.5, "leaves it alone");
+
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_RELEASE, NOW);
+    ok(task.progress < 0, "another attempt begins anew");
+}
+
+
+static void
+test_names(void)
+{
+    is(ngx_strcmp(ngx_http_mcp_tasks_status_name(
+                                      NGX_HTTP_MCP_TASKS_QUEUED)->data,
+                  "working"), 0, "clients see queued as working");
+    is(ngx_strcmp(ngx_http_mcp_tasks_status_name(
+                                      NGX_HTTP_MCP_TASKS_RUNNING)->data,
+                  "working"), 0, "and running, too");
+    is(ngx_strcmp(ngx_http_mcp_tasks_status_name(
+                                      NGX_HTTP_MCP_TASKS_CANCELLED)->data,
+                  "cancelled"), 0, "the others by their names");
+    is(ngx_strcmp(ngx_http_mcp_tasks_state_name(99)->data, "free"), 0,
+       "no state beyond the last");
+    is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
+                                      NGX_HTTP_MCP_TASKS_ZONE_FULL)->data,
+                  "zone_full"), 0, "reasons have names");
+    is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
+                                      NGX_HTTP_MCP_TASKS_REASONS - 1)->data,
+                  "invalid_cursor"), 0, "up to the last of them");
+    is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
+                                      NGX_HTTP_MCP_TASKS_REASONS)->data,
+                  "unknown"), 0, "and none beyond");
+}
+
+
+int
+main(void)
+{
+    test_rules();
+    test_leases();
+    test_attempts();
+    test_times();
+    test_progress();
+    test_names();
+
+    return done_testing();
+}

@@ -1,0 +1,88 @@
+#!/bin/bash
+# Static analysis and style.  Reports everything before it fails.
+
+set -eu
+
+. "$(dirname "$0")/common.sh"
+
+cd "$ROOT"
+shopt -s nullglob
+
+# complain() sets the status at the end of a pipe
+shopt -s lastpipe
+
+status=0
+
+sources=(src/*.c)
+code=(src/*.[ch] t/unit/*.[ch] tools/*.c)
+scripts=(tools/*.sh .ci/run)
+texts=("${code[@]}" "${scripts[@]}" config Makefile)
+
+warnings=(
+    -Wall -Wextra -Wno-unused-parameter -Werror
+    -Wcast-align -Wduplicated-branches -Wduplicated-cond -Wformat=2
+    -Wimplicit-fallthrough -Winit-self -Wjump-misses-init -Wlogical-op
+    -Wmissing-declarations -Wmissing-prototypes -Wnested-externs
+    -Wold-style-definition -Wpointer-arith -Wredundant-decls -Wshadow
+    -Wstrict-prototypes -Wundef -Wvla -Wwrite-strings
+)
+
+
+# complain MESSAGE: shows what grep found, if anything
+complain() {
+    local found
+    found=$(cat)
+
+    if [ -n "$found" ]; then
+        echo "$found"
+        echo "$1" >&2
+        status=1
+    fi
+}
+
+
+# The production build and the test build see different code.  Optimized, as
+# some warnings need the flow to be analysed.
+for objs in "$BUILD/prod" "$BUILD/test"; do
+    say "compiler warnings: $(basename "$objs")"
+
+    includes=(-isystem "$objs")
+    for dir in core event event/modules event/quic os/unix http \
+               http/modules http/v2 http/v3
+    do
+        includes+=(-isystem "$DIST_TREE/src/$dir")
+    done
+
+    for source in "${sources[@]}"; do
+        gcc -std=gnu99 -O2 "${warnings[@]}" "${includes[@]}" -Isrc \
+            -c -o /dev/null "$source" || status=1
+    done
+done
+
+say "cppcheck"
+
+# It is not shown nginx's headers, so it cannot know what their macros expand
+# to, nor that a callback's prototype is not ours to choose.
+cppcheck --quiet --std=c99 --language=c --platform=unix64 -j "$JOBS" \
+    --enable=warning,performance,portability --inline-suppr \
+    --error-exitcode=1 --template=gcc \
+    --suppress=missingInclude --suppress=missingIncludeSystem \
+    --suppress=unusedStructMember --suppress=unknownMacro \
+    -DNGX_HTTP_MCP_TASKS_TEST=1 -DNGX_PTR_SIZE=8 \
+    -I src src || status=1
+
+say "shellcheck"
+
+# SC1091: sourced files are checked by themselves
+shellcheck -e SC1091 "${scripts[@]}" || status=1
+
+say "style"
+
+grep -nE '^.{81,}' "${code[@]}" "${scripts[@]}" config \
+    | complain "lines of more than 80 columns"
+grep -nP '\t' "${code[@]}" "${scripts[@]}" config | complain "tabs"
+grep -nE '[[:space:]]+$' "${texts[@]}" | complain "space at the end of a line"
+grep -nE '(^|[^:])//' "${code[@]}" \
+    | grep -vE '"[^"]*//[^"]*"' | complain "comments other than /* */"
+
+exit $status

@@ -1,0 +1,77 @@
+#!/bin/bash
+# Installs the Debian packages that are missing, if any, and fetches the rest
+# under build/: tools/deps.sh [build] [check] [test]
+
+set -eu
+
+. "$(dirname "$0")/common.sh"
+
+packages=()
+
+for purpose in "$@"; do
+    case $purpose in
+
+    build)
+        packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libssl-dev make
+                   pkg-config zlib1g-dev)
+        ;;
+
+    check)
+        packages+=(cppcheck shellcheck)
+        ;;
+
+    test)
+        # prove comes with perl, and Test::Nginx runs ps
+        packages+=(curl perl procps)
+        ;;
+
+    *)
+        die "unknown purpose \"$purpose\""
+        ;;
+    esac
+done
+
+missing=()
+
+for package in "${packages[@]}"; do
+    # what another package provides counts: pkg-config is pkgconf elsewhere
+    if ! dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' \
+        | grep -Eq "^installed ([^ ]+ )?(.*, )?$package([ ,:]|\$)"
+    then
+        missing+=("$package")
+    fi
+done
+
+if [ ${#missing[@]} -gt 0 ]; then
+    as_root=()
+
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo > /dev/null \
+            || die "to install: ${missing[*]}: run as root, or install sudo"
+        as_root=(sudo)
+    fi
+
+    say "installing ${missing[*]}"
+    "${as_root[@]}" apt-get -qq update
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends \
+        install "${missing[@]}"
+fi
+
+for purpose in "$@"; do
+    case $purpose in
+
+    build)
+        "$TOOLS/dist-nginx.sh"
+        ;;
+
+    test)
+        "$TOOLS/fetch-test-nginx.sh"
+
+        # unit tests compile parts of nginx, and nginx-dev has only headers
+        version=$(binary_version "$DIST_NGINX")
+        "$TOOLS/fetch-nginx.sh" "$version"
+        ln -sfn "../src/$version" "$BUILD/dist/orig"
+        ;;
+    esac
+done

@@ -1,0 +1,78 @@
+#!/bin/bash
+# Lays out the distribution's nginx: build/dist/nginx, the executable, and
+# build/dist/src, the tree of package nginx-dev to build modules against.
+#
+# What is installed is used as it is.  What is not is unpacked under build/
+# rather than installed, because the package would start a service on port 80
+# and nginx-dev brings some hundred packages of which none is needed here.
+#
+# tools/dist-nginx.sh [-n]: -n to download nothing
+
+set -eu
+
+. "$(dirname "$0")/common.sh"
+. "$TOOLS/apt-private.sh"
+
+dist=$BUILD/dist
+unpacked=$dist/root
+tree=usr/share/nginx/src
+offline=
+
+if [ "${1-}" = -n ]; then
+    offline=yes
+fi
+
+
+unpack() {
+    if [ -n "$offline" ]; then
+        die "$1 is not there: run \"make deps\" first," \
+            "or \"make NGINX_SRC=DIR\""
+    fi
+
+    apt_unpack own "$unpacked" "$1"
+}
+
+
+mkdir -p "$dist"
+
+# sbin is not in everybody's path
+nginx=$(PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx || true)
+
+if [ -z "$nginx" ]; then
+    nginx=$unpacked/usr/sbin/nginx
+
+    if [ ! -x "$nginx" ]; then
+        unpack nginx
+    fi
+fi
+
+version=$(binary_version "$nginx")
+
+[ -n "$version" ] || die "$nginx does not run"
+
+if [ ! -e "$DIST_TREE/conf_flags" ] \
+   || [ "$(tree_version "$DIST_TREE")" != "$version" ]
+then
+    rm -rf "$DIST_TREE"
+
+    if [ -e "/$tree/conf_flags" ] \
+       && [ "$(tree_version "/$tree")" = "$version" ]
+    then
+        # a copy: ./configure writes a Makefile into the tree
+        cp -a "/$tree" "$DIST_TREE"
+
+    else
+        if [ ! -e "$unpacked/$tree/conf_flags" ]; then
+            unpack nginx-dev
+        fi
+
+        ln -s "root/$tree" "$DIST_TREE"
+    fi
+fi
+
+if [ "$(tree_version "$DIST_TREE")" != "$version" ]; then
+    die "$nginx is $version, and nginx-dev" \
+        "$(tree_version "$DIST_TREE"): use NGINX_SRC=DIR"
+fi
+
+ln -sfn "$nginx" "$DIST_NGINX"
