@@ -4,8 +4,8 @@ MODULE = ngx_http_mcp_tasks_module
 BUILD  = $(CURDIR)/build
 
 # Sources that need no HTTP server: each unit test links with all of them.
-PURE       = reason hash id task failpoint arena wheel names order queue table \
-             recover check op shm json rpc
+PURE       = reason hash id task arena wheel names order queue table recover \
+             check op shm json rpc failpoint
 PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
 
 # Against which nginx: by default the distribution's (package nginx-dev).
@@ -20,6 +20,7 @@ UNIT_OUT    = $(BUILD)/unit
 UNIT_TREE   = $(BUILD)/dist/orig
 UNIT_OBJS   = $(BUILD)/test
 UNIT_CFLAGS = -g -O2
+UNIT_DEFS   = -DNGX_HTTP_MCP_TASKS_TEST=1
 UNIT_LIBS   ?=
 
 SHELL = /bin/bash
@@ -81,6 +82,14 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
+.PHONY: bench-table
+bench-table: deps-test  ## what the table's operations cost, in time and memory
+	@$(MAKE) module NGINX_SRC=
+	@$(MAKE) -j $$(nproc) $(BUILD)/bench/bin/table UNIT_OUT=$(BUILD)/bench \
+	    UNIT_OBJS=$(BUILD)/prod UNIT_DEFS=
+	@$(BUILD)/bench/bin/table
+
+
 .PHONY: install
 install: module  ## install into nginx's modules directory; DESTDIR=
 	@tools/install.sh '$(DESTDIR)'
@@ -135,11 +144,16 @@ unit: $(UNIT_PROGS)
 	@:
 
 .SECONDARY: $(UNIT_ALL_O) $(UNIT_NGX_O)
+.PRECIOUS: $(UNIT_OUT)/obj/bench/%.o
 
 # the flags are in these files, so the objects depend upon them
 $(UNIT_ALL_O) $(UNIT_NGX_O): Makefile $(UNIT_OBJS)/configured
 
 $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+
+$(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
+	@mkdir -p $(@D)
 	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
 
 $(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
@@ -148,7 +162,7 @@ $(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
 
 $(UNIT_OUT)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	@$(UNIT_CC) $(UNIT_CFLAGS) $(UNIT_WARN) -DNGX_HTTP_MCP_TASKS_TEST=1 \
+	@$(UNIT_CC) $(UNIT_CFLAGS) $(UNIT_WARN) $(UNIT_DEFS) \
 	    $(UNIT_INCS) -c -o $@ $<
 
 $(UNIT_LIB): $(UNIT_NGX_O)

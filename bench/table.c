@@ -56,6 +56,9 @@ static const ngx_uint_t            sizes[2] = { FEW, MANY };
 static uint64_t                    rnd_state = 88172645463325252ULL;
 static ngx_pool_t                 *pool;
 
+/* what is only read to have it read */
+static volatile uint64_t           sink;
+
 
 static uint64_t
 rnd(uint64_t n)
@@ -84,9 +87,8 @@ now_ns(void)
 static void
 forget(void)
 {
-    size_t                  i;
-    static volatile u_char  sink;
-    static u_char          *junk;
+    size_t          i;
+    static u_char  *junk;
 
     if (junk == NULL) {
         junk = malloc(JUNK);
@@ -375,11 +377,10 @@ run_list_any(ngx_uint_t size, ngx_uint_t n)
 static double
 run_memory(ngx_uint_t size, ngx_uint_t n)
 {
-    u_char                    *p;
-    double                     start;
-    uint64_t                   sum;
-    ngx_uint_t                 i;
-    static volatile uint64_t   sink;
+    u_char      *p;
+    double       start;
+    uint64_t     sum;
+    ngx_uint_t   i;
 
     p = (u_char *) zones[size]->table.slots;
     sum = 0;

@@ -44,7 +44,7 @@ ngx_http_mcp_tasks_chain_write_locked(ngx_http_mcp_tasks_table_t *t,
 {
     u_char                      *src, *dst;
     size_t                       len, room, size, total;
-    uint32_t                     next, first;
+    uint32_t                     first, *link;
     ngx_uint_t                   i;
     ngx_http_mcp_tasks_block_t  *block;
 
@@ -60,7 +60,7 @@ ngx_http_mcp_tasks_chain_write_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     first = 0;
-    block = NULL;
+    link = &first;
     dst = NULL;
     room = 0;
 
@@ -71,17 +71,11 @@ ngx_http_mcp_tasks_chain_write_locked(ngx_http_mcp_tasks_table_t *t,
         while (len) {
 
             if (room == 0) {
-                next = ngx_http_mcp_tasks_block_alloc_locked(t);
+                chain->last = ngx_http_mcp_tasks_block_alloc_locked(t);
+                *link = chain->last;
 
-                if (block) {
-                    block->next = next;
-
-                } else {
-                    first = next;
-                }
-
-                chain->last = next;
-                block = ngx_http_mcp_tasks_block(t, next);
+                block = ngx_http_mcp_tasks_block(t, chain->last);
+                link = &block->next;
                 dst = block->data;
                 room = NGX_HTTP_MCP_TASKS_BLOCK_DATA;
 
@@ -96,7 +90,7 @@ ngx_http_mcp_tasks_chain_write_locked(ngx_http_mcp_tasks_table_t *t,
         }
     }
 
-    block->next = first;
+    *link = first;
 }
 
 

@@ -2,6 +2,9 @@
 #include "ngx_http_mcp_tasks_failpoint.h"
 
 
+#if (NGX_HTTP_MCP_TASKS_TEST)
+
+
 static const char  *ngx_http_mcp_tasks_failpoint_label;
 static ngx_uint_t   ngx_http_mcp_tasks_failpoint_at;
 static ngx_uint_t   ngx_http_mcp_tasks_failpoint_count;
@@ -62,3 +65,6 @@ ngx_http_mcp_tasks_failpoint_hit(const char *label)
         }
     }
 }
+
+
+#endif /* NGX_HTTP_MCP_TASKS_TEST */

@@ -45,6 +45,7 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
     object = 0;
     first = 0;
     *err = "unexpected end";
+    ngx_memzero(stack, sizeof(stack));
 
     p = ngx_http_mcp_tasks_json_space(p, end);
     start = p;

@@ -175,6 +175,10 @@ ngx_http_mcp_tasks_name_is_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n,
         return 0;
     }
 
+    if (name->len == 0) {
+        return 1;
+    }
+
     if (name->len <= NGX_HTTP_MCP_TASKS_NAME_INLINE) {
         return ngx_memcmp(name->data, text->data, name->len) == 0;
     }

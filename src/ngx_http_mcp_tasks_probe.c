@@ -10,6 +10,9 @@
 #include "ngx_http_mcp_tasks_recover.h"
 
 
+#if (NGX_HTTP_MCP_TASKS_TEST)
+
+
 typedef struct {
     ngx_http_request_t           *r;
     ngx_http_mcp_tasks_zone_t    *zone;
@@ -401,3 +404,6 @@ ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p)
 
     ngx_http_mcp_tasks_failpoint_arm(buf, 1);
 }
+
+
+#endif /* NGX_HTTP_MCP_TASKS_TEST */

@@ -19,6 +19,8 @@
 
 static uint64_t ngx_http_mcp_tasks_after(uint64_t now, uint32_t delay);
 static uint64_t ngx_http_mcp_tasks_backoff(ngx_http_mcp_tasks_task_t *task);
+static uint64_t ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev);
 static void ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
     ngx_http_mcp_tasks_event_t *ev, ngx_uint_t next);
 static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
@@ -146,8 +148,7 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
     case NGX_HTTP_MCP_TASKS_EV_HEARTBEAT:
         /* nobody but the worker sees a lease: not a new version */
         if (task->state == NGX_HTTP_MCP_TASKS_RUNNING) {
-            task->step_end = ngx_http_mcp_tasks_after(ev->now,
-                           ev->lease_time ? ev->lease_time : task->policy.lease);
+            task->step_end = ngx_http_mcp_tasks_lease_end(task, ev);
         }
 
         return NGX_HTTP_MCP_TASKS_OK;
@@ -242,8 +243,7 @@ ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
 
     case NGX_HTTP_MCP_TASKS_RUNNING:
 
-        task->step_end = ngx_http_mcp_tasks_after(ev->now,
-                           ev->lease_time ? ev->lease_time : task->policy.lease);
+        task->step_end = ngx_http_mcp_tasks_lease_end(task, ev);
 
         if (prev == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
             left = task->phase_end;
@@ -405,6 +405,15 @@ ngx_http_mcp_tasks_after(uint64_t now, uint32_t delay)
 {
     return (delay == NGX_HTTP_MCP_TASKS_UNLIMITED) ? NGX_HTTP_MCP_TASKS_NEVER
                                                    : now + delay;
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    return ngx_http_mcp_tasks_after(ev->now, ev->lease_time ? ev->lease_time
+                                                     : task->policy.lease);
 }
 
 

@@ -232,7 +232,8 @@ ngx_http_mcp_tasks_wheel_first_locked(ngx_http_mcp_tasks_table_t *t,
         n = __builtin_ctzll(map);
         shift = level * NGX_HTTP_MCP_TASKS_WHEEL_BITS;
 
-        start = wheel->base >> shift & ~(uint64_t) NGX_HTTP_MCP_TASKS_WHEEL_MASK;
+        start = wheel->base >> shift;
+        start &= ~(uint64_t) NGX_HTTP_MCP_TASKS_WHEEL_MASK;
         start = (start | n) << shift;
 
         if (start < first) {

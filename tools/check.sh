@@ -24,7 +24,7 @@ warnings=(
     -Wimplicit-fallthrough -Winit-self -Wjump-misses-init -Wlogical-op
     -Wmissing-declarations -Wmissing-prototypes -Wnested-externs
     -Wold-style-definition -Wpointer-arith -Wredundant-decls -Wshadow
-    -Wstrict-prototypes -Wundef -Wvla -Wwrite-strings
+    -Wstrict-prototypes -Wvla
 )
 
 

@@ -60,7 +60,9 @@ static const char  *owners[OWNERS] = {
     "C=DE, O=Example, OU=A department with a rather long name, CN=a client "
     "certificate, emailAddress=someone@example.org, serialNumber=0123456789"
 };
-static const char  *tools[TOOLS] = { "dig", "x", "render_a_film", "t/\xc3\xa4" };
+static const char  *tools[TOOLS] = {
+    "dig", "x", "render_a_film", "t/\xc3\xa4"
+};
 
 static const uint32_t  lease_ms = 300, queue_ms = 2000, run_ms = 1500;
 static const uint32_t  backoff_ms = 50;

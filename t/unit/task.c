@@ -329,7 +329,8 @@ test_times(void)
     ngx_http_mcp_tasks_task_init(&task, &policy, NGX_HTTP_MCP_TASKS_NEVER, NOW,
                                  WALL);
     is(task.expires, NGX_HTTP_MCP_TASKS_NEVER, "no TTL, no expiry");
-    is(task.policy.priority, NGX_HTTP_MCP_TASKS_PRIORITIES - 1, "priority is capped");
+    is(task.policy.priority, NGX_HTTP_MCP_TASKS_PRIORITIES - 1,
+       "priority is capped");
 
     /* heartbeats prolong the lease, by their own time if they say so */
 
