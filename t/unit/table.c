@@ -77,16 +77,14 @@ test_life(void)
 static void
 test_sizes(void)
 {
-    char                       *big, *name;
     size_t                      n;
     ngx_uint_t                  bad;
     ngx_http_mcp_tasks_id_t     id;
     ngx_http_mcp_tasks_view_t   v;
     ngx_http_mcp_tasks_zone_t  *zone;
+    static char                 big[70000], name[2000];
 
     zone = test_zone(4 << 20, 0);
-    big = malloc(70000);
-    name = malloc(2000);
     bad = 0;
 
     for (n = 0; n < 70000; n += (n < 1300) ? 1 : 997) {
@@ -127,12 +125,12 @@ test_sizes(void)
 static void
 test_limits(void)
 {
-    char                            *big;
     ngx_uint_t                       n, rc;
     ngx_http_mcp_tasks_id_t          id, last;
     ngx_http_mcp_tasks_view_t        v;
     ngx_http_mcp_tasks_zone_t       *zone;
     ngx_http_mcp_tasks_op_create_t   op;
+    static char                      big[20001];
 
     zone = test_zone(1 << 20, 100);
 
@@ -209,9 +207,7 @@ test_limits(void)
     /* blocks run out before slots do */
 
     zone = test_zone(1 << 20, 0);
-    big = malloc(20001);
     memset(big, 'x', 20000);
-    big[20000] = '\0';
 
     for (n = 0; n < 1000; n++) {
         rc = test_create(zone, "o", "t", big, &id);
