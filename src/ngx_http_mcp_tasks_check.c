@@ -18,8 +18,8 @@ typedef struct {
     uint32_t    queued;
     uint32_t    timed;
     uint32_t    blocks;
-    uint32_t    owners;
-    uint32_t    tools;
+    uint32_t    tokens;
+    uint32_t    names[NGX_HTTP_MCP_TASKS_NAMES];
     uint64_t    bytes;
 } ngx_http_mcp_tasks_tally_t;
 
@@ -159,6 +159,7 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     tally->tasks++;
+    tally->tokens += (s->token != 0);
     tally->states[task->state]++;
     tally->queued += s->queued;
     tally->timed += (s->bucket != 0);
@@ -202,7 +203,8 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_tally_t *tally)
 {
     uint32_t                     i, n;
-    uint64_t                     tasks[2], bytes[2];
+    uint64_t                     tasks[NGX_HTTP_MCP_TASKS_NAMES];
+    uint64_t                     bytes[NGX_HTTP_MCP_TASKS_NAMES];
     const char                  *err;
     ngx_http_mcp_tasks_name_t   *name;
     ngx_http_mcp_tasks_chain_t   chain;
@@ -235,13 +237,18 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
             tasks[name->kind] += name->tasks;
             bytes[name->kind] += name->bytes;
 
+            tally->names[name->kind]++;
+
             if (name->kind == NGX_HTTP_MCP_TASKS_OWNER) {
-                tally->owners++;
                 err = ngx_http_mcp_tasks_check_owner_locked(t, n);
 
-            } else {
-                tally->tools++;
+            } else if (name->kind == NGX_HTTP_MCP_TASKS_TOOL) {
                 err = ngx_http_mcp_tasks_check_tool_locked(t, n, tally);
+
+            } else if (name->u.task
+                       && ngx_http_mcp_tasks_slot(t, name->u.task)->token != n)
+            {
+                return "a token leads to another task";
             }
 
             if (err) {
@@ -251,8 +258,9 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (tasks[0] != tally->tasks || tasks[1] != tally->tasks
+        || tasks[2] != tally->tokens
         || bytes[0] != tally->bytes || bytes[1] != tally->bytes
-        || tally->owners != t->sh->owners || tally->tools != t->sh->tools)
+        || ngx_memcmp(tally->names, t->sh->names, sizeof(tally->names)) != 0)
     {
         return "names miscount their tasks";
     }

@@ -117,12 +117,7 @@ ngx_http_mcp_tasks_name_link_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
     name->next = *bucket;
     *bucket = n;
 
-    if (name->kind == NGX_HTTP_MCP_TASKS_OWNER) {
-        t->sh->owners++;
-
-    } else {
-        t->sh->tools++;
-    }
+    t->sh->names[name->kind]++;
 }
 
 
@@ -147,12 +142,7 @@ ngx_http_mcp_tasks_name_unref_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
 
     *p = name->next;
 
-    if (name->kind == NGX_HTTP_MCP_TASKS_OWNER) {
-        t->sh->owners--;
-
-    } else {
-        t->sh->tools--;
-    }
+    t->sh->names[name->kind]--;
 
     ngx_http_mcp_tasks_failpoint("name_gone");
 

@@ -153,6 +153,7 @@ typedef struct {
     ngx_http_mcp_tasks_op_t       op;
     ngx_http_mcp_tasks_id_t       id;
     ngx_str_t                    *owner;      /* NULL: not for a client */
+    ngx_str_t                     token;      /* of the owner, for the id */
     uint64_t                      version;    /* only if still so; 0: any */
     ngx_http_mcp_tasks_event_t    event;      /* times are filled in */
     ngx_http_mcp_tasks_change_t   change;

@@ -142,13 +142,12 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     ngx_memzero(sh->wheel.map, sizeof(sh->wheel.map));
     ngx_memzero(sh->wheel.head, sizeof(sh->wheel.head));
     ngx_memzero(sh->states, sizeof(sh->states));
+    ngx_memzero(sh->names, sizeof(sh->names));
 
     sh->slot.free = 0;
     sh->slot.used = 0;
     sh->block.free = 0;
     sh->block.used = 0;
-    sh->owners = 0;
-    sh->tools = 0;
     sh->bytes = 0;
 }
 
@@ -166,7 +165,8 @@ ngx_http_mcp_tasks_mark_slot_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (s->body.task.state >= NGX_HTTP_MCP_TASKS_STATES
         || s->owner == 0 || s->owner >= end
-        || s->tool == 0 || s->tool >= end)
+        || s->tool == 0 || s->tool >= end
+        || s->token >= end)
     {
         return NGX_DECLINED;
     }
@@ -179,6 +179,10 @@ ngx_http_mcp_tasks_mark_slot_locked(ngx_http_mcp_tasks_table_t *t,
 
     ngx_http_mcp_tasks_mark_name_locked(t, s->owner);
     ngx_http_mcp_tasks_mark_name_locked(t, s->tool);
+
+    if (s->token) {
+        ngx_http_mcp_tasks_mark_name_locked(t, s->token);
+    }
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         ngx_http_mcp_tasks_mark_chain_locked(t, &s->body.payload[i]);

@@ -101,6 +101,7 @@ ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
     if (nt->owner.len > NGX_HTTP_MCP_TASKS_MAX_NAME
         || nt->tool.len > NGX_HTTP_MCP_TASKS_MAX_NAME
         || nt->tool.len == 0
+        || nt->token.len > NGX_HTTP_MCP_TASKS_MAX_TOKEN
         || nt->method.len > NGX_HTTP_MCP_TASKS_MAX_METHOD)
     {
         op->op.reason = NGX_HTTP_MCP_TASKS_INVALID_NAME;
@@ -434,8 +435,11 @@ ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
 
         ngx_http_mcp_tasks_lock(t);
 
-        s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
-                                           op->event.now);
+        s = op->token.len
+            ? ngx_http_mcp_tasks_find_token_locked(t, op->owner, &op->token,
+                                                   op->event.now)
+            : ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
+                                             op->event.now);
         if (s == NULL) {
             op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
             break;
@@ -563,8 +567,8 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
 
     op->count = sh->count;
     ngx_memcpy(op->states, sh->states, sizeof(op->states));
-    op->owners = sh->owners;
-    op->tools = sh->tools;
+    op->owners = sh->names[NGX_HTTP_MCP_TASKS_OWNER];
+    op->tools = sh->names[NGX_HTTP_MCP_TASKS_TOOL];
     op->bytes = sh->bytes;
     op->slots = sh->slot.end - 1;
     op->slots_used = sh->slot.used;

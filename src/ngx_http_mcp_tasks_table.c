@@ -13,6 +13,8 @@
 
 
 static uint32_t ngx_http_mcp_tasks_power(uint64_t n);
+static uint32_t ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t owner, ngx_str_t *token, ngx_uint_t create);
 static void ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_layout_t *l);
 static ngx_uint_t ngx_http_mcp_tasks_new_check_locked(
@@ -281,6 +283,68 @@ ngx_http_mcp_tasks_find_locked(ngx_http_mcp_tasks_table_t *t,
 }
 
 
+/*
+ * A token is known by the number of its owner and its text, so that owners do
+ * not meet in it.
+ */
+
+static uint32_t
+ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t, uint32_t owner,
+    ngx_str_t *token, ngx_uint_t create)
+{
+    u_char     buf[sizeof(uint32_t) + NGX_HTTP_MCP_TASKS_MAX_TOKEN];
+    uint32_t   n, hash;
+    ngx_str_t  text;
+
+    ngx_memcpy(buf, &owner, sizeof(uint32_t));
+    ngx_memcpy(buf + sizeof(uint32_t), token->data, token->len);
+    text.data = buf;
+    text.len = sizeof(uint32_t) + token->len;
+
+    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOKEN, &text);
+    n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOKEN, &text,
+                                            hash);
+    if (n == 0 && create) {
+        n = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_TOKEN,
+                                               &text, hash);
+    }
+
+    return n;
+}
+
+
+/* by a progress token of the owner */
+
+ngx_http_mcp_tasks_slot_t *
+ngx_http_mcp_tasks_find_token_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *owner, ngx_str_t *token, uint64_t now)
+{
+    uint32_t                    n;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    if (token->len > NGX_HTTP_MCP_TASKS_MAX_TOKEN) {
+        return NULL;
+    }
+
+    n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER, owner,
+                 ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                              owner));
+    if (n == 0) {
+        return NULL;
+    }
+
+    n = ngx_http_mcp_tasks_token_locked(t, n, token, 0);
+
+    if (n == 0 || ngx_http_mcp_tasks_name(t, n)->u.task == 0) {
+        return NULL;
+    }
+
+    s = ngx_http_mcp_tasks_slot(t, ngx_http_mcp_tasks_name(t, n)->u.task);
+
+    return (now < s->body.task.expires) ? s : NULL;
+}
+
+
 ngx_uint_t
 ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot)
@@ -331,6 +395,8 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     s->seq = ++t->sh->seq;
     s->owner = owner;
     s->tool = tool;
+    s->token = nt->token.len
+               ? ngx_http_mcp_tasks_token_locked(t, owner, &nt->token, 1) : 0;
     s->method_len = (uint8_t) nt->method.len;
 
     parts[0] = nt->method;
@@ -416,7 +482,8 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
              + ngx_http_mcp_tasks_blocks_for(nt->metadata.len)
              + ngx_http_mcp_tasks_blocks_for(nt->message.len)
              + (owner ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->owner))
-             + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool));
+             + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool))
+             + (nt->token.len ? 1 : 0);
 
     if (blocks > ngx_http_mcp_tasks_available(&t->sh->block)) {
         return NGX_HTTP_MCP_TASKS_ZONE_FULL;
@@ -464,9 +531,10 @@ void
 ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s)
 {
-    int64_t      bytes;
-    uint32_t    *bucket;
-    ngx_uint_t   i;
+    int64_t                     bytes;
+    uint32_t                   *bucket;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_name_t  *token;
 
     bucket = &t->hash[ngx_http_mcp_tasks_id_hash(&s->id) & t->sh->hash_mask];
     s->hash_next = *bucket;
@@ -485,6 +553,17 @@ ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_name(t, s->owner)->tasks++;
     ngx_http_mcp_tasks_name(t, s->tool)->tasks++;
     t->sh->states[s->body.task.state]++;
+
+    if (s->token) {
+        token = ngx_http_mcp_tasks_name(t, s->token);
+        token->tasks++;
+
+        if (token->u.task == 0
+            || ngx_http_mcp_tasks_slot(t, token->u.task)->seq < s->seq)
+        {
+            token->u.task = ngx_http_mcp_tasks_index(t, s);
+        }
+    }
 
     ngx_http_mcp_tasks_wheel_insert_locked(t, s);
 }
@@ -736,6 +815,14 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_account_locked(t, s, -bytes);
     ngx_http_mcp_tasks_name_unref_locked(t, s->owner);
     ngx_http_mcp_tasks_name_unref_locked(t, s->tool);
+
+    if (s->token) {
+        if (ngx_http_mcp_tasks_name(t, s->token)->u.task == n) {
+            ngx_http_mcp_tasks_name(t, s->token)->u.task = 0;
+        }
+
+        ngx_http_mcp_tasks_name_unref_locked(t, s->token);
+    }
 
     while (*p != n) {
         p = &ngx_http_mcp_tasks_slot(t, *p)->hash_next;

@@ -55,6 +55,9 @@
 #define NGX_HTTP_MCP_TASKS_MAX_NAME      1024
 #define NGX_HTTP_MCP_TASKS_MAX_METHOD    255
 
+/* a token fits into the block of a name, after the number of its owner */
+#define NGX_HTTP_MCP_TASKS_MAX_TOKEN     60
+
 
 /*
  * A process that is killed leaves behind all it stored up to some
@@ -109,6 +112,7 @@ typedef struct {
     uint64_t                     seq;               /* order of creation */
     uint32_t                     owner;             /* name */
     uint32_t                     tool;              /* name */
+    uint32_t                     token;             /* name, 0: none */
 
     ngx_http_mcp_tasks_body_t    body;
 
@@ -127,11 +131,17 @@ typedef struct {
 } ngx_http_mcp_tasks_slot_t;
 
 
-/* an owner or a tool: lives in a block as long as a task refers to it */
+/*
+ * An owner, a tool, or a progress token of an owner: lives in a block as long
+ * as a task refers to it.
+ */
 
 typedef enum {
     NGX_HTTP_MCP_TASKS_OWNER = 0,
-    NGX_HTTP_MCP_TASKS_TOOL
+    NGX_HTTP_MCP_TASKS_TOOL,
+    NGX_HTTP_MCP_TASKS_TOKEN,
+
+    NGX_HTTP_MCP_TASKS_NAMES
 } ngx_http_mcp_tasks_name_e;
 
 
@@ -157,6 +167,8 @@ typedef struct {
         uint32_t                     newest[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
         /* a tool's tasks that may be claimed, oldest first */
         ngx_http_mcp_tasks_queue_t   queue[NGX_HTTP_MCP_TASKS_PRIORITIES];
+        /* the newest of the tasks with this token */
+        uint32_t                     task;
     } u;
 
     u_char                       data[NGX_HTTP_MCP_TASKS_NAME_INLINE];
@@ -221,8 +233,7 @@ typedef struct {
     uint32_t                     name_mask;
 
     uint32_t                     states[NGX_HTTP_MCP_TASKS_STATES];
-    uint32_t                     owners;
-    uint32_t                     tools;
+    uint32_t                     names[NGX_HTTP_MCP_TASKS_NAMES];
     uint64_t                     bytes;
 
     ngx_http_mcp_tasks_wheel_t   wheel;
@@ -265,6 +276,7 @@ typedef struct {
 typedef struct {
     ngx_str_t                    owner;
     ngx_str_t                    tool;
+    ngx_str_t                    token;             /* empty: none */
     ngx_str_t                    method;
     ngx_str_t                    params;
     ngx_str_t                    metadata;
@@ -297,7 +309,7 @@ typedef struct {
 #define ngx_http_mcp_tasks_name(t, n)                                         \
     ((ngx_http_mcp_tasks_name_t *) &(t)->blocks[n])
 /*
- * A slot is four cache lines, and in a large zone none of them is cached.
+ * A slot is four cache lines and a bit, and in a large zone none is cached.
  * Fetching the next one while this one is handled saves most of the wait.
  */
 
@@ -325,6 +337,9 @@ void ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t);
 ngx_http_mcp_tasks_slot_t *ngx_http_mcp_tasks_find_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_id_t *id,
     ngx_str_t *owner, uint64_t now);
+ngx_http_mcp_tasks_slot_t *ngx_http_mcp_tasks_find_token_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_str_t *owner, ngx_str_t *token,
+    uint64_t now);
 ngx_uint_t ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot);
 ngx_uint_t ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,

@@ -45,21 +45,21 @@ static const uint8_t
     /* QUEUED */
     {
         NO, NO, NO, NO, NO, NO, NO,
-        RUN, NO, NO, CANCEL, STAY|QUEUED,
+        RUN, NO, NO, CANCEL, STAY|QUEUED, NO,
         STAY|QUEUED, NO, FAILED, NO, NO
     },
 
     /* RUNNING */
     {
         STAY|RUN, STAY|RUN, INPUT, DONE, FAILED, QUEUED, QUEUED,
-        NO, NO, NO, CANCEL, STAY|RUN,
+        NO, NO, NO, CANCEL, STAY|RUN, STAY|RUN,
         NO, QUEUED, NO, FAILED, NO
     },
 
     /* INPUT_REQUIRED */
     {
         STAY|INPUT, STAY|INPUT, NO, DONE, FAILED, QUEUED, QUEUED,
-        NO, STAY|INPUT, RUN, CANCEL, STAY|INPUT,
+        NO, STAY|INPUT, RUN, CANCEL, STAY|INPUT, STAY|INPUT,
         NO, NO, NO, NO, NO
     }
 };
@@ -159,6 +159,7 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
         return NGX_HTTP_MCP_TASKS_OK;
 
     case NGX_HTTP_MCP_TASKS_EV_PROGRESS:
+    case NGX_HTTP_MCP_TASKS_EV_REPORT:
         if (ev->progress >= 0) {
             if (ev->progress < task->progress) {
                 return NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS;
@@ -166,6 +167,14 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
 
             task->progress = ev->progress;
             task->total = ev->total;
+        }
+
+        /* a worker that makes progress is alive */
+
+        if (ev->type == NGX_HTTP_MCP_TASKS_EV_PROGRESS
+            && task->state == NGX_HTTP_MCP_TASKS_RUNNING)
+        {
+            task->step_end = ngx_http_mcp_tasks_lease_end(task, ev);
         }
 
         break;

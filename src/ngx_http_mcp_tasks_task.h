@@ -61,6 +61,7 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL,   /* the last of the questions */
     NGX_HTTP_MCP_TASKS_EV_CANCEL,
     NGX_HTTP_MCP_TASKS_EV_ANNOTATE,     /* metadata only */
+    NGX_HTTP_MCP_TASKS_EV_REPORT,       /* progress, by its token */
 
     /* by time */
     NGX_HTTP_MCP_TASKS_EV_READY,        /* the backoff is over */

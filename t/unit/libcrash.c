@@ -76,6 +76,22 @@ run_create_names(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 static void
+run_create_token(ngx_http_mcp_tasks_zone_t *zone)
+{
+    test_token = "\"token\"";
+    (void) test_create(zone, "alice", "dig", "{}", NULL);
+    test_token = NULL;
+}
+
+static void
+prepare_token(ngx_http_mcp_tasks_zone_t *zone)
+{
+    test_token = "\"token\"";
+    (void) test_create(zone, "alice", "dig", "{}", &waiting);
+    test_token = NULL;
+}
+
+static void
 run_refused(ngx_http_mcp_tasks_zone_t *zone)
 {
     (void) test_event(zone, &waiting, NGX_HTTP_MCP_TASKS_EV_ANSWER, 0,
@@ -220,6 +236,8 @@ run_recover(ngx_http_mcp_tasks_zone_t *zone)
 crash_case_t  crash_cases[] = {
     { "create", NULL, run_create },
     { "create with new names", NULL, run_create_names },
+    { "create with a token", NULL, run_create_token },
+    { "delete with a token", prepare_token, run_delete_last },
     { "refused", NULL, run_refused },
     { "claim", NULL, run_claim },
     { "heartbeat", NULL, run_heartbeat },

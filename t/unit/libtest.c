@@ -8,6 +8,7 @@
 
 
 ngx_pool_t  *test_pool;
+const char  *test_token;
 
 static ngx_pool_t  *zones;
 static int          tests;
@@ -209,6 +210,7 @@ test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
     op.task.tool = str(tool);
     op.task.method = str("tools/call");
     op.task.params = str(params);
+    op.task.token = str(test_token);
     op.task.ttl = 86400000;
     test_policy(&op.task.policy);
 

@@ -47,5 +47,8 @@ ngx_uint_t test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit);
 
 extern ngx_pool_t  *test_pool;
 
+/* a progress token for the tasks to come */
+extern const char  *test_token;
+
 
 #endif /* _LIBTEST_H_INCLUDED_ */

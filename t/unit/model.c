@@ -513,11 +513,21 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         return NGX_HTTP_MCP_TASKS_OK;
 
     case NGX_HTTP_MCP_TASKS_EV_PROGRESS:
+    case NGX_HTTP_MCP_TASKS_EV_REPORT:
+        if (!run && !input) {
+            return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+        }
+
         if (ev->progress < m->progress) {
             return NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS;
         }
 
         m->progress = ev->progress;
+
+        if (run && ev->type == NGX_HTTP_MCP_TASKS_EV_PROGRESS) {
+            m->step = now + lease_ms;
+        }
+
         break;
 
     case NGX_HTTP_MCP_TASKS_EV_ASK:
@@ -605,7 +615,7 @@ do_event(void)
     op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
 
     do {
-        op.event.type = rnd(NGX_HTTP_MCP_TASKS_EV_ANNOTATE + 1);
+        op.event.type = rnd(NGX_HTTP_MCP_TASKS_EV_REPORT + 1);
     } while (op.event.type == NGX_HTTP_MCP_TASKS_EV_CLAIM);
 
     op.event.lease = rnd(10) ? m->lease : rnd(2) ? rnd(1000) : 0;

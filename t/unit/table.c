@@ -69,7 +69,8 @@ test_life(void)
     is(test_delete(zone, &id), NGX_HTTP_MCP_TASKS_OK, "delete");
     is(test_get(zone, &id, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND, "gone");
     is(zone->table.sh->block.used, 0, "no block is left");
-    is(zone->table.sh->owners + zone->table.sh->tools, 0, "no name is left");
+    is(zone->table.sh->names[NGX_HTTP_MCP_TASKS_OWNER]
+       + zone->table.sh->names[NGX_HTTP_MCP_TASKS_TOOL], 0, "no name is left");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
@@ -549,6 +550,96 @@ test_sweeps(void)
 }
 
 
+static ngx_uint_t
+report(ngx_http_mcp_tasks_zone_t *zone, const char *owner, const char *token,
+    double progress, ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_str_t                       name;
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    name = str(owner);
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.pool = test_pool;
+    op.owner = &name;
+    op.token = str(token);
+    op.event.type = NGX_HTTP_MCP_TASKS_EV_REPORT;
+    op.event.progress = progress;
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    *v = op.view;
+
+    return op.op.reason;
+}
+
+
+static void
+test_tokens(void)
+{
+    char                            long_token[128];
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_id_t         id[4];
+    ngx_http_mcp_tasks_view_t       v;
+    ngx_http_mcp_tasks_zone_t      *zone;
+    ngx_http_mcp_tasks_op_create_t  c;
+    static const char              *owners[] = { "a", "b", "a", "a" };
+    static const char              *tokens[] = { "1", "1", "\"x\"", "1" };
+
+    zone = test_zone(1 << 20, 0);
+
+    for (i = 0; i < 4; i++) {
+        ngx_memzero(&c, sizeof(c));
+        c.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+        c.task.owner = str(owners[i]);
+        c.task.tool = str("t");
+        c.task.token = str(tokens[i]);
+        c.task.ttl = 3600000;
+        test_policy(&c.task.policy);
+        (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+        id[i] = c.view.id;
+    }
+
+    is(report(zone, "a", "1", 0.5, &v), NGX_HTTP_MCP_TASKS_STATE_INVALID,
+       "no progress before the task runs");
+
+    while (test_claim(zone, "t", NULL)) { /* void */ }
+
+    is(report(zone, "a", "1", 0.5, &v), NGX_HTTP_MCP_TASKS_OK, "by token");
+    ok(ngx_memcmp(&v.id, &id[3], 16) == 0, "the newest with that token");
+    ok(v.task.progress == 0.5, "has the progress");
+    is(report(zone, "b", "1", 0.25, &v), NGX_HTTP_MCP_TASKS_OK, "by token");
+    ok(ngx_memcmp(&v.id, &id[1], 16) == 0, "another owner's, another task");
+    is(report(zone, "b", "\"x\"", 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+       "not by the token of another owner");
+    is(report(zone, "c", "1", 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+       "nor by one without tasks");
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    zone->table.sh->dirty = 1;
+    is(report(zone, "a", "1", 0.75, &v), NGX_HTTP_MCP_TASKS_OK,
+       "recovery finds tokens");
+    ok(ngx_memcmp(&v.id, &id[3], 16) == 0, "of the newest again");
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    (void) test_delete(zone, &id[3]);
+    is(report(zone, "a", "1", 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+       "the newest is gone, and the token with it");
+
+    for (i = 0; i < 3; i++) {
+        (void) test_delete(zone, &id[i]);
+    }
+
+    is(zone->table.sh->block.used, 0, "nothing is left behind");
+
+    memset(long_token, 'x', 100);
+    long_token[100] = '\0';
+    is(report(zone, "a", long_token, 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+       "a token that is too long");
+    c.task.token = str(long_token);
+    (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+    is(c.op.reason, NGX_HTTP_MCP_TASKS_INVALID_NAME, "is refused");
+}
+
+
 static void
 test_layouts(void)
 {
@@ -618,6 +709,7 @@ main(void)
     test_cursor();
     test_claims();
     test_sweeps();
+    test_tokens();
     test_layouts();
 
     return done_testing();

@@ -15,7 +15,7 @@
 
 static const char  *events[] = {
     "heartbeat", "progress", "ask", "complete", "fail", "retry", "release",
-    "claim", "answer", "answer_all", "cancel", "annotate",
+    "claim", "answer", "answer_all", "cancel", "annotate", "report",
     "ready", "lease_lost", "queue_timeout", "run_timeout", "expire"
 };
 
@@ -31,14 +31,13 @@ static struct {
     ngx_uint_t   state;
     const char  *outcome;
 } rules[] = {
-    /*                                        hpackrR cAaxn rlqre */
-    { NGX_HTTP_MCP_TASKS_FREE,           "00000000000000000" },
-    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ" "Q!f!!" },
-    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xR" "!q!f!" },
-    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxI" "!!!!!" },
-    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTT" "TTTT!" },
-    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTT" "TTTT!" },
-    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTT" "TTTT!" }
+    { NGX_HTTP_MCP_TASKS_FREE,           "000000000000000000" },
+    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ!" "Q!f!!" },
+    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xRR" "!q!f!" },
+    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!" },
+    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!" },
+    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!" },
+    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!" }
 };
 
 

@@ -1,0 +1,164 @@
+
+#include <stdio.h>
+#include <math.h>
+
+#include "ngx_http_mcp_tasks_out.h"
+
+
+static u_char *ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out,
+    size_t len);
+
+
+void
+ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
+    size_t size)
+{
+    out->pool = pool;
+    out->failed = 0;
+    out->start = ngx_pnalloc(pool, size);
+    out->pos = out->start;
+    out->end = out->start + size;
+
+    if (out->start == NULL) {
+        out->end = NULL;
+        out->failed = 1;
+    }
+}
+
+
+/* NULL: no memory, now or before */
+
+static u_char *
+ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
+{
+    u_char  *p;
+    size_t   size;
+
+    if (out->failed) {
+        return NULL;
+    }
+
+    if ((size_t) (out->end - out->pos) >= len) {
+        return out->pos;
+    }
+
+    size = 2 * (out->end - out->start) + len;
+
+    p = ngx_pnalloc(out->pool, size);
+    if (p == NULL) {
+        out->failed = 1;
+        return NULL;
+    }
+
+    out->pos = ngx_cpymem(p, out->start, out->pos - out->start);
+    out->start = p;
+    out->end = p + size;
+
+    return out->pos;
+}
+
+
+void
+ngx_http_mcp_tasks_out_add(ngx_http_mcp_tasks_out_t *out, u_char *p,
+    size_t len)
+{
+    u_char  *dst;
+
+    if (len == 0) {
+        return;
+    }
+
+    dst = ngx_http_mcp_tasks_out_room(out, len);
+
+    if (dst) {
+        out->pos = ngx_cpymem(dst, p, len);
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_out_number(ngx_http_mcp_tasks_out_t *out, uint64_t n)
+{
+    u_char  *dst;
+
+    dst = ngx_http_mcp_tasks_out_room(out, NGX_INT64_LEN);
+
+    if (dst) {
+        out->pos = ngx_sprintf(dst, "%uL", n);
+    }
+}
+
+
+/* the shortest digits that mean the same number */
+
+void
+ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n)
+{
+    int   precision;
+    char  buf[32];
+
+    for (precision = 15; precision <= 17; precision++) {
+        (void) snprintf(buf, sizeof(buf), "%.*g", precision, n);
+
+        if (strtod(buf, NULL) == n) {
+            break;
+        }
+    }
+
+    ngx_http_mcp_tasks_out_add(out, (u_char *) buf, ngx_strlen(buf));
+}
+
+
+/* a wall clock time as ISO 8601, with the quotes */
+
+void
+ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
+{
+    u_char    *dst;
+    ngx_tm_t   tm;
+
+    dst = ngx_http_mcp_tasks_out_room(out,
+                                      sizeof("\"2026-07-28T00:00:00.000Z\""));
+    if (dst == NULL) {
+        return;
+    }
+
+    ngx_gmtime((time_t) (ms / 1000), &tm);
+
+    out->pos = ngx_sprintf(dst, "\"%04d-%02d-%02dT%02d:%02d:%02d.%03dZ\"",
+                           tm.ngx_tm_year, tm.ngx_tm_mon, tm.ngx_tm_mday,
+                           tm.ngx_tm_hour, tm.ngx_tm_min, tm.ngx_tm_sec,
+                           (int) (ms % 1000));
+}
+
+
+/* text as a JSON string, with the quotes */
+
+void
+ngx_http_mcp_tasks_out_string(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
+    u_char  *dst;
+
+    dst = ngx_http_mcp_tasks_out_room(out, s->len + 2
+                             + ngx_escape_json(NULL, s->data, s->len));
+    if (dst) {
+        *dst++ = '"';
+        dst = (u_char *) ngx_escape_json(dst, s->data, s->len);
+        *dst++ = '"';
+        out->pos = dst;
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_out_end(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
+    if (out->failed) {
+        return NGX_ERROR;
+    }
+
+    s->data = out->start;
+    s->len = out->pos - out->start;
+
+    return NGX_OK;
+}

@@ -1,0 +1,43 @@
+
+/* The tools of a location, read from a file when nginx is configured. */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_TOOLS_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_TOOLS_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_OPTIONAL = 0,
+    NGX_HTTP_MCP_TASKS_REQUIRED,
+    NGX_HTTP_MCP_TASKS_FORBIDDEN
+} ngx_http_mcp_tasks_support_e;
+
+
+/* what the file does not say is NGX_CONF_UNSET_MSEC, or NGX_CONF_UNSET */
+
+typedef struct {
+    ngx_str_t                    name;
+    ngx_str_t                    definition; /* as in the file, sans "}" */
+    ngx_uint_t                   support;
+    ngx_msec_t                   after;
+    ngx_msec_t                   lease;
+    ngx_msec_t                   backoff;
+    ngx_msec_t                   queue_timeout;
+    ngx_msec_t                   run_timeout;
+    ngx_msec_t                   ttl;
+    ngx_int_t                    attempts;
+    ngx_int_t                    priority;
+} ngx_http_mcp_tasks_tool_t;
+
+
+char *ngx_http_mcp_tasks_tools_read(ngx_conf_t *cf, ngx_str_t *file,
+    ngx_array_t **tools);
+ngx_http_mcp_tasks_tool_t *ngx_http_mcp_tasks_tool_find(ngx_array_t *tools,
+    ngx_str_t *name);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_TOOLS_H_INCLUDED_ */
