@@ -82,7 +82,7 @@ ngx_http_mcp_tasks_error(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
     ngx_uint_t status, ngx_int_t code, const char *message, ngx_str_t *data)
 {
     u_char      buf[NGX_INT_T_LEN];
-    ngx_str_t   parts[9];
+    ngx_str_t   parts[10];
     ngx_uint_t  n;
 
     n = 0;
