@@ -16,6 +16,18 @@ our $Less = $Least - 1;
 
 no_long_string();
 
+# a refusal is what is asked for: no need to show it on the terminal
+add_block_preprocessor(sub {
+    my ($block) = @_;
+    my $words = $block->error_log;
+
+    if (defined $block->must_die) {
+        chomp $words unless ref $words;
+        $block->set_value(error_log => [$words, '[emerg]']);
+        $block->set_value(suppress_stderr => 1);
+    }
+});
+
 run_tests();
 
 __DATA__
