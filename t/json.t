@@ -45,7 +45,7 @@ sub refused {
     is("$res->{status} $res->{body}",
        '400 {"jsonrpc":"2.0"' . (defined $id ? ",\"id\":$id" : '')
        . ",\"error\":{\"code\":$code,\"message\":\"$message\"}}",
-       printable($body));
+       "text: " . printable($body));
 }
 
 
