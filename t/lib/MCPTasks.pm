@@ -229,7 +229,8 @@ sub start {
 # gracefully; whether it exited with 0
 sub stop {
     my ($self, $signal) = @_;
-    my $pid = delete $self->{pid} or return 1;
+    my $pid = delete $self->{pid};
+    return 1 unless $pid && $started{$pid};
 
     kill($signal || 'QUIT', $pid);
 
@@ -304,6 +305,7 @@ END {
             waitpid($pid, 0);
         }
 
+        %started = ();
         $? = $status;
     }
 }

@@ -187,7 +187,9 @@ test_cut(void)
     size_t       len;
     ngx_uint_t   bad;
     const char  *text = "{\"a\\u00e9\":[-1.5e+3,true,false,null,"
-                        "\"\\ud83d\\ude00\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\",{},[],{\"b\" : "
+                        "\"\\ud83d\\ude00\xc3\xa9\xe2\x82\xac"
+                        "\xf0\x9f\x98\x80\","
+                        "{},[],{\"b\" : "
                         "[ 0 , 1 ] }]}";
 
     ok(why(text, ngx_strlen(text)) == NULL, "a text");
