@@ -53,7 +53,13 @@ ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body)
         b = cl->buf;
 
         if (!b->in_file) {
-            p = ngx_cpymem(p, b->pos, b->last - b->pos);
+
+            /* the last one of a chunked body has nothing, not even a place */
+
+            if (b->last != b->pos) {
+                p = ngx_cpymem(p, b->pos, b->last - b->pos);
+            }
+
             continue;
         }
 
