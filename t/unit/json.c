@@ -85,7 +85,7 @@ static ngx_uint_t
 same(ngx_str_t *s, const char *text)
 {
     return s->len == ngx_strlen(text)
-           && ngx_memcmp(s->data, text, s->len) == 0;
+           && (s->len == 0 || ngx_memcmp(s->data, text, s->len) == 0);
 }
 
 
