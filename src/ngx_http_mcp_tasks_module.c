@@ -12,6 +12,8 @@ static ngx_int_t ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone,
     void *data);
 static void *ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf);
 static void *ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
 static ngx_int_t ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle);
 
 
@@ -57,7 +59,7 @@ static ngx_http_module_t  ngx_http_mcp_tasks_module_ctx = {
     NULL,                                  /* merge server configuration */
 
     ngx_http_mcp_tasks_create_loc_conf,    /* create location configuration */
-    NULL                                   /* merge location configuration */
+    ngx_http_mcp_tasks_merge_loc_conf      /* merge location configuration */
 };
 
 
@@ -416,6 +418,26 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
     /* the zone is not inherited: a location is an endpoint if it says so */
 
     return ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_loc_conf_t));
+}
+
+
+static char *
+ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_mcp_tasks_loc_conf_t *prev = parent;
+    ngx_http_mcp_tasks_loc_conf_t *conf = child;
+
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    /* an "if" block keeps the handler of its location, so it needs the zone */
+
+    if (clcf->noname && conf->zone == NULL) {
+        conf->zone = prev->zone;
+    }
+
+    return NGX_CONF_OK;
 }
 
 
