@@ -23,6 +23,9 @@ END
         location @named { mcp_tasks zone=z; }
         location /to-named { error_page 418 = @named; return 418; }
 
+        location /if { mcp_tasks zone=z; if ($args) { set $x 1; } }
+        location /probe { mcp_tasks_probe zone=z; if ($arg_x) { set $x 1; } }
+
         location /memory {
             mcp_tasks zone=z;
             client_body_buffer_size 4m;
@@ -167,6 +170,16 @@ for my $uri (qw{ /mcp/foo /mcpfoo /mcp/foo/ /slash/foo /slash /exact/ /regex/
     is_answer_and_next(
         MCPTasks::message('POST', $uri, headers(), $ping), 'POST', 404, undef,
         "POST $uri");
+}
+
+# an "if" block that applies is a location of its own, without a name
+
+is_answer($t->post("/if$_", $ping), 200, $pong, "POST /if$_")
+    for '', '?x=1', '/?x=1';
+
+for my $args ('op=stats', 'op=stats&x=1') {
+    my $got = $t->probe($args);
+    is($got ? $got->{reason} : 'no answer', 'ok', "GET /probe?$args");
 }
 
 # --- bodies
