@@ -95,6 +95,17 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_mcp_tasks_loc_conf_t *prev = parent;
     ngx_http_mcp_tasks_loc_conf_t *conf = child;
 
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    /* an "if" block keeps the handler of its location, so it needs the zone */
+
+    if (clcf->noname && conf->zone == NULL) {
+        conf->zone = prev->zone;
+        conf->open = prev->open;
+    }
+
     if (conf->owner == NULL) {
         conf->owner = prev->owner;
     }

@@ -44,7 +44,6 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
     depth = 0;
     object = 0;
     first = 0;
-    *err = "unexpected end";
     ngx_memzero(stack, sizeof(stack));
 
     p = ngx_http_mcp_tasks_json_space(p, end);
@@ -55,6 +54,7 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
         /* a value, or the end of a container that is still empty */
 
         if (p == end) {
+            *err = "unexpected end";
             return NGX_DECLINED;
         }
 
@@ -107,6 +107,7 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
             p = ngx_http_mcp_tasks_json_space(p, end);
 
             if (p == end) {
+                *err = "unexpected end";
                 return NGX_DECLINED;
             }
 
@@ -174,18 +175,21 @@ ngx_http_mcp_tasks_json_key(u_char *p, u_char *end, const char **err)
 
     p = ngx_http_mcp_tasks_json_space(p, end);
 
-    if (p == end) {
-        return NULL;
-    }
-
-    if (*p != ':') {
+    if (p < end && *p != ':') {
         *err = "a colon is missing";
         return NULL;
     }
 
-    p = ngx_http_mcp_tasks_json_space(p + 1, end);
+    if (p < end) {
+        p = ngx_http_mcp_tasks_json_space(p + 1, end);
+    }
 
-    return (p == end) ? NULL : p;
+    if (p == end) {
+        *err = "unexpected end";
+        return NULL;
+    }
+
+    return p;
 }
 
 

@@ -307,6 +307,7 @@ ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p)
 static void
 ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p)
 {
+    u_char                          buf[sizeof("ffffffffffffffff")];
     ngx_str_t                       id, lease;
     ngx_http_mcp_tasks_op_update_t  op;
 
@@ -322,8 +323,8 @@ ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p)
     (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
 
     lease = ngx_http_mcp_tasks_probe_arg(p, "lease");
-    op.event.lease = strtoull((char *) ngx_pstrdup(p->r->pool, &lease), NULL,
-                              16);
+    (void) ngx_cpystrn(buf, lease.data, ngx_min(lease.len + 1, sizeof(buf)));
+    op.event.lease = strtoull((char *) buf, NULL, 16);
 
     ngx_http_mcp_tasks_probe_submit(p, &op.op);
 

@@ -7,6 +7,8 @@
 
 static ngx_int_t ngx_http_mcp_tasks_body_file(ngx_http_request_t *r,
     ngx_buf_t *b, u_char *p);
+static void ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json,
+    ngx_uint_t *sse);
 static ngx_uint_t ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type);
 
 
@@ -51,7 +53,13 @@ ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body)
         b = cl->buf;
 
         if (!b->in_file) {
-            p = ngx_cpymem(p, b->pos, b->last - b->pos);
+
+            /* the last one of a chunked body has nothing, not even a place */
+
+            if (b->last != b->pos) {
+                p = ngx_cpymem(p, b->pos, b->last - b->pos);
+            }
+
             continue;
         }
 
@@ -151,25 +159,58 @@ ngx_http_mcp_tasks_is_json(ngx_http_request_t *r)
 ngx_uint_t
 ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
 {
-    u_char            *p, *end, *comma;
-    ngx_str_t          value, item;
-    ngx_uint_t         json, sse, any;
+    ngx_uint_t         i, json, sse, found;
+    ngx_list_part_t   *part;
+    ngx_table_elt_t   *h;
     static ngx_str_t   accept = ngx_string("Accept");
+
+    json = 0;
+    sse = 0;
+    found = 0;
+    part = &r->headers_in.headers.part;
+    h = part->elts;
+
+    /* a list may be spread over several headers */
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (i >= part->nelts) {
+            if (part->next == NULL) {
+                break;
+            }
+
+            part = part->next;
+            h = part->elts;
+            i = 0;
+        }
+
+        if (h[i].key.len == accept.len
+            && ngx_strncasecmp(h[i].key.data, accept.data, accept.len) == 0)
+        {
+            found = 1;
+            ngx_http_mcp_tasks_accept(&h[i].value, &json, &sse);
+        }
+    }
+
+    return !found || (json && sse);
+}
+
+
+static void
+ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
+{
+    u_char            *p, *end, *comma;
+    ngx_str_t          item;
+    ngx_uint_t         any;
     static ngx_str_t   application_json = ngx_string("application/json");
     static ngx_str_t   application = ngx_string("application/*");
     static ngx_str_t   event_stream = ngx_string("text/event-stream");
     static ngx_str_t   text = ngx_string("text/*");
     static ngx_str_t   all = ngx_string("*/*");
 
-    if (ngx_http_mcp_tasks_header(r, &accept, &value) == 0) {
-        return 1;
-    }
+    end = value->data + value->len;
 
-    json = 0;
-    sse = 0;
-    end = value.data + value.len;
-
-    for (p = value.data; p < end; p = comma + 1) {
+    for (p = value->data; p < end; p = comma + 1) {
 
         comma = ngx_strlchr(p, end, ',');
         if (comma == NULL) {
@@ -181,15 +222,13 @@ ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
 
         any = ngx_http_mcp_tasks_media_type(&item, &all);
 
-        json |= any
-                || ngx_http_mcp_tasks_media_type(&item, &application_json)
-                || ngx_http_mcp_tasks_media_type(&item, &application);
-        sse |= any
-               || ngx_http_mcp_tasks_media_type(&item, &event_stream)
-               || ngx_http_mcp_tasks_media_type(&item, &text);
+        *json |= any
+                 || ngx_http_mcp_tasks_media_type(&item, &application_json)
+                 || ngx_http_mcp_tasks_media_type(&item, &application);
+        *sse |= any
+                || ngx_http_mcp_tasks_media_type(&item, &event_stream)
+                || ngx_http_mcp_tasks_media_type(&item, &text);
     }
-
-    return json && sse;
 }
 
 

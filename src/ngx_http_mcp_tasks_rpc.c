@@ -66,7 +66,7 @@ ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
         || !ngx_http_mcp_tasks_json_is(&version,
                                        &ngx_http_mcp_tasks_rpc_version))
     {
-        return ngx_http_mcp_tasks_rpc_invalid(err, "jsonrpc is not \"2.0\"");
+        return ngx_http_mcp_tasks_rpc_invalid(err, "jsonrpc is not 2.0");
     }
 
     if (method.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {

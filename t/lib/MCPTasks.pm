@@ -1,0 +1,497 @@
+package MCPTasks;
+
+# nginx for a test that wants to start, reload, kill and restart it itself:
+#
+#   my $t = MCPTasks->new(http => 'mcp_tasks_zone zone=z:1m;',
+#                         server => 'location /mcp { mcp_tasks zone=z; }');
+#   my $res = $t->post('/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}');
+#   $t->stop();
+#
+# tools/test.sh sets the variables that say which nginx and which module.
+
+use warnings;
+use strict;
+
+use File::Basename qw/ basename /;
+use File::Path qw/ make_path remove_tree /;
+use IO::Select;
+use IO::Socket::INET;
+use JSON::PP;
+use POSIX qw/ WNOHANG /;
+use Socket qw/ IPPROTO_TCP TCP_NODELAY /;
+use Time::HiRes qw/ sleep time /;
+
+use Exporter qw/ import /;
+
+our @EXPORT_OK = qw/ free_port pids_of scale slurp wait_for workers /;
+
+# an answer that takes longer will not come
+use constant TIMEOUT => 60;
+
+my %started;
+my $owner = $$;
+
+
+# several workers, where a test is about that: at least two
+sub workers {
+    my $n = $ENV{MCP_TASKS_WORKERS} || 4;
+    return $n < 2 ? 2 : $n;
+}
+
+
+# fewer rounds where everything is slow
+sub scale {
+    my ($n) = @_;
+    my $scale = $ENV{MCP_TASKS_SCALE} || 1;
+    my $scaled = int($n * $scale);
+    return $scaled < 1 ? 1 : $scaled;
+}
+
+
+sub slurp {
+    my ($path) = @_;
+    open(my $fh, '<:raw', $path) or return '';
+    local $/;
+    my $text = <$fh>;
+    return defined $text ? $text : '';
+}
+
+
+# what the code answers, as soon as that is true; nothing when time is up
+sub wait_for(&;$) {
+    my ($code, $seconds) = @_;
+    my $end = time() + ($seconds || 30);
+
+    for (;;) {
+        my $got = $code->();
+        return $got if $got;
+        return if time() > $end;
+        sleep(0.02);
+    }
+}
+
+
+# Below the range that the kernel takes ports of outgoing connections from.
+sub free_port {
+    for (1 .. 1000) {
+        my $port = 20000 + int rand 12000;
+        return $port if IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+                                              LocalPort => $port, Listen => 1);
+    }
+
+    die "no free port\n";
+}
+
+
+# the children of a process
+sub pids_of {
+    my ($parent) = @_;
+    my @pids;
+
+    for my $path (glob '/proc/[0-9]*/stat') {
+        my ($pid, $state, $ppid) = slurp($path) =~ /^(\d+) \(.*\) (\S) (\d+)/s
+            or next;
+        push @pids, $pid if $ppid == $parent && $state ne 'Z';
+    }
+
+    @pids = sort { $a <=> $b } @pids;
+    return @pids;
+}
+
+
+sub new {
+    my ($class, %conf) = @_;
+    my $name = basename($0, '.t');
+
+    my $self = bless {
+        workers => 1, listen => '', http => '', server => '', %conf,
+        dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
+    }, $class;
+
+    # of this test, or what an earlier run left
+    remove_tree($self->{dir});
+    make_path("$self->{dir}/logs");
+    $self->{log} = "$self->{dir}/logs/error.log";
+
+    for (1 .. 5) {
+        $self->{port} = free_port();
+        return $self if $self->start();
+        last if $self->log() !~ /Address already in use/;
+    }
+
+    die "nginx did not start:\n" . $self->log();
+}
+
+
+# writes the configuration anew, with what changed
+sub configure {
+    my ($self, %conf) = @_;
+    $self->{$_} = $conf{$_} for keys %conf;
+
+    my $user = $> == 0 ? "user  root;\n" : '';
+    my $temp = join '', map { "    ${_}_temp_path  $self->{dir}/$_;\n" }
+                        qw/ client_body proxy fastcgi uwsgi scgi /;
+
+    open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
+    print $fh <<"END";
+load_module  $ENV{MCP_TASKS_TEST_MODULE};
+
+daemon  off;
+$user
+worker_processes  $self->{workers};
+
+pid        $self->{dir}/nginx.pid;
+error_log  $self->{log}  info;
+
+events {
+    worker_connections  256;
+}
+
+http {
+    access_log  off;
+
+$temp
+    keepalive_requests  1000000;
+    keepalive_timeout   300s;
+
+    $self->{http}
+
+    server {
+        listen  127.0.0.1:$self->{port} $self->{listen};
+
+        $self->{server}
+    }
+}
+END
+    close($fh) or die "nginx.conf: $!\n";
+}
+
+
+sub command {
+    my ($self) = @_;
+    return ($ENV{MCP_TASKS_NGINX}, '-p', $self->{dir},
+            '-e', $self->{log}, '-c', "$self->{dir}/nginx.conf");
+}
+
+
+# "nginx -t": whether it passed, and what it said
+sub check {
+    my ($self) = @_;
+    my $pid = open(my $fh, '-|');
+    die "fork: $!\n" unless defined $pid;
+
+    if ($pid == 0) {
+        open(STDERR, '>&', \*STDOUT);
+        exec($self->command(), '-t') or POSIX::_exit(127);
+    }
+
+    local $/;
+    my $said = <$fh>;
+    close($fh);
+
+    return ($? == 0, $said);
+}
+
+
+# whether it serves
+sub start {
+    my ($self) = @_;
+
+    $self->configure();
+
+    my $pid = fork();
+    die "fork: $!\n" unless defined $pid;
+
+    if ($pid == 0) {
+        open(STDOUT, '>>', "$self->{dir}/logs/stdout");
+        open(STDERR, '>>', "$self->{dir}/logs/stdout");
+        exec($self->command()) or POSIX::_exit(127);
+    }
+
+    $self->{pid} = $pid;
+    $started{$pid} = 1;
+
+    return wait_for {
+        if (waitpid($pid, WNOHANG) == $pid) {
+            delete $started{$pid};
+            die "nginx exited\n" unless $self->log() =~ /already in use/;
+            return;
+        }
+
+        return -s "$self->{dir}/nginx.pid"
+               && pids_of($pid) == $self->{workers}
+               && IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                        PeerPort => $self->{port});
+    };
+}
+
+
+# gracefully; whether it exited with 0
+sub stop {
+    my ($self, $signal) = @_;
+    my $pid = delete $self->{pid};
+    return 1 unless $pid && $started{$pid};
+
+    kill($signal || 'QUIT', $pid);
+
+    my $done = wait_for { waitpid($pid, WNOHANG) == $pid } TIMEOUT;
+    my $status = $?;
+
+    if (!$done) {
+        kill('KILL', pids_of($pid), $pid);
+        waitpid($pid, 0);
+    }
+
+    delete $started{$pid};
+
+    return $done && $status == 0;
+}
+
+
+sub log {
+    my ($self) = @_;
+    return slurp($self->{log}) . slurp("$self->{dir}/logs/stdout");
+}
+
+
+# lines of the log that no test may cause, but for those that are expected
+sub faults {
+    my ($self, $expected) = @_;
+    my @lines = grep { /\[(alert|emerg|crit|error)\]|Sanitizer|runtime error/ }
+                split /\n/, $self->log();
+
+    return join "\n", grep { !defined $expected || !/$expected/ } @lines;
+}
+
+
+sub worker_pids {
+    my ($self) = @_;
+    return pids_of($self->{pid});
+}
+
+
+sub reload {
+    my ($self, %conf) = @_;
+    $self->configure(%conf);
+    kill('HUP', $self->{pid});
+}
+
+
+sub connect {
+    my ($self) = @_;
+    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                  PeerPort => $self->{port})
+            or return;
+    setsockopt($s, IPPROTO_TCP, TCP_NODELAY, 1);
+    binmode($s);
+    return $s;
+}
+
+
+sub DESTROY {
+    my ($self) = @_;
+    local ($?, $@, $!);
+    $self->stop() if $$ == $owner;
+}
+
+
+# a test that died leaves nothing behind
+END {
+    if ($$ == $owner) {
+        my $status = $?;
+
+        for my $pid (keys %started) {
+            kill('KILL', pids_of($pid), $pid);
+            waitpid($pid, 0);
+        }
+
+        %started = ();
+        $? = $status;
+    }
+}
+
+
+# All of it at once; a list of pieces with a pause between them, if there are
+# several.  Whether it was taken.
+sub send_raw {
+    my ($s, @pieces) = @_;
+    local $SIG{PIPE} = 'IGNORE';
+
+    for my $i (0 .. $#pieces) {
+        sleep(0.05) if $i;
+        my $off = 0;
+
+        while ($off < length $pieces[$i]) {
+            my $n = syswrite($s, $pieces[$i], length($pieces[$i]) - $off,
+                             $off);
+            return 0 unless defined $n;
+            $off += $n;
+        }
+    }
+
+    return 1;
+}
+
+
+# What there is of bytes is kept with the socket: the next answer may have
+# begun.  False at the end, and when nothing comes.
+sub fill {
+    my ($s) = @_;
+    my $buf = \ ${*$s}{mcp_tasks};
+    $$buf = '' unless defined $$buf;
+
+    return 0 unless IO::Select->new($s)->can_read(TIMEOUT);
+
+    my $n = sysread($s, $$buf, 65536, length $$buf);
+    return $n ? 1 : 0;
+}
+
+
+# One answer: { status, head, header => { lower case }, body }, or nothing if
+# the connection ended before it was whole.
+sub read_response {
+    my ($s, $method) = @_;
+    my $buf = \ ${*$s}{mcp_tasks};
+    $$buf = '' unless defined $$buf;
+
+    while ($$buf !~ /\r\n\r\n/) {
+        fill($s) or return;
+    }
+
+    $$buf =~ s/\A(.*?)\r\n\r\n//s;
+    my $res = { head => $1 };
+
+    ($res->{status}) = $res->{head} =~ m{\AHTTP/1\.[01] (\d{3})} or return;
+
+    for (split /\r\n/, $res->{head}) {
+        $res->{header}{lc $1} = $2 if /^([^:\s]+):\s*(.*?)\s*$/;
+    }
+
+    my $len = $res->{header}{'content-length'};
+    $len = 0 if ($method || '') eq 'HEAD' || $res->{status} =~ /^(1|204)/;
+
+    if (defined $len) {
+        while (length $$buf < $len) {
+            fill($s) or return;
+        }
+
+        $res->{body} = substr($$buf, 0, $len, '');
+
+    } elsif (($res->{header}{'transfer-encoding'} || '') eq 'chunked') {
+        $res->{body} = '';
+
+        for (;;) {
+            while ($$buf !~ /\A([0-9a-f]+)\r\n/i) {
+                fill($s) or return;
+            }
+
+            my $size = hex $1;
+            my $line = length($1) + 2;
+
+            while (length $$buf < $line + $size + 2) {
+                fill($s) or return;
+            }
+
+            $res->{body} .= substr($$buf, $line, $size);
+            substr($$buf, 0, $line + $size + 2, '');
+            last if $size == 0;
+        }
+
+    } else {
+        while (fill($s)) { }
+        $res->{body} = $$buf;
+        $$buf = '';
+    }
+
+    return $res;
+}
+
+
+# whether the peer closed, and sent nothing more
+sub closed {
+    my ($s) = @_;
+    my $buf = \ ${*$s}{mcp_tasks};
+    return !fill($s) && (!defined $$buf || $$buf eq '');
+}
+
+
+# The headers that every request has unless they are given: undef leaves one
+# out, a list reference repeats it.
+sub message {
+    my ($method, $uri, $headers, $body) = @_;
+    my %headers = (Host => 'localhost', %{ $headers || {} });
+
+    $headers{'Content-Length'} = length $body
+        if defined $body && !exists $headers{'Content-Length'}
+           && !exists $headers{'Transfer-Encoding'};
+
+    my $version = delete $headers{version} || 'HTTP/1.1';
+    my $text = "$method $uri $version\r\n";
+
+    for my $name (sort keys %headers) {
+        my $value = $headers{$name};
+        next unless defined $value;
+        $text .= "$name: $_\r\n" for ref $value ? @$value : $value;
+    }
+
+    return "$text\r\n" . (defined $body ? $body : '');
+}
+
+
+# over a connection of its own, unless one is given
+sub request {
+    my ($self, $method, $uri, $headers, $body, $s) = @_;
+
+    $s = $self->connect() unless $s;
+    return unless $s;
+
+    send_raw($s, message($method, $uri, $headers, $body)) or return;
+    return read_response($s, $method);
+}
+
+
+sub post {
+    my ($self, $uri, $body, $headers, $s) = @_;
+    my %headers = ('Content-Type' => 'application/json',
+                   'Accept' => 'application/json, text/event-stream',
+                   %{ $headers || {} });
+
+    return $self->request('POST', $uri, \%headers, $body, $s);
+}
+
+
+# an operation of the probe surface, decoded; nothing if there was no answer
+sub probe {
+    my ($self, $args, $s, $uri) = @_;
+    my $res = $self->request('GET', ($uri || '/probe') . "?$args", {}, undef,
+                             $s);
+    return unless $res && $res->{status} == 200;
+    return JSON::PP->new->decode($res->{body});
+}
+
+
+# a connection to every worker that is there now, by pid
+sub connect_all {
+    my ($self) = @_;
+    my (%conn, @more);
+
+    return wait_for {
+        my %alive = map { $_ => 1 } $self->worker_pids();
+
+        for (1 .. 50) {
+            last if keys %conn == $self->{workers};
+
+            my $s = $self->connect() or next;
+            my $got = $self->probe('op=pid', $s) or next;
+            push @more, $s;
+            $conn{$got->{pid}} = $s if $alive{$got->{pid}};
+        }
+
+        delete $conn{$_} for grep { !$alive{$_} } keys %conn;
+
+        return keys %conn == $self->{workers} ? \%conn : undef;
+    };
+}
+
+
+1;
