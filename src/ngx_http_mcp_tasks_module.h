@@ -249,8 +249,7 @@ struct ngx_http_mcp_tasks_wait_s {
     ngx_msec_t                     delay;
     ngx_pool_t                    *pool;     /* of what is being sent */
     unsigned                       streams:1;    /* SSE may be used */
-    unsigned                       parked:1;
-    unsigned                       stream:1;
+    unsigned                       stream:1;     /* and is */
     unsigned                       over:1;
 };
 

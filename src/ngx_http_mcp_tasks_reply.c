@@ -13,11 +13,13 @@ ngx_int_t
 ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *parts, ngx_uint_t n)
 {
-    size_t        len;
-    ngx_buf_t    *b;
-    ngx_int_t     rc;
-    ngx_uint_t    i;
-    ngx_chain_t   out;
+    size_t                     len;
+    ngx_buf_t                 *b;
+    ngx_int_t                  rc;
+    ngx_str_t                  text;
+    ngx_uint_t                 i;
+    ngx_chain_t                out;
+    ngx_http_mcp_tasks_ctx_t  *ctx;
 
     for (len = 0, i = 0; i < n; i++) {
         len += parts[i].len;
@@ -32,6 +34,15 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
         if (parts[i].len) {
             b->last = ngx_cpymem(b->last, parts[i].data, parts[i].len);
         }
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    if (ctx && ctx->wait && ctx->wait->stream) {
+        /* the header is long gone: this is the last event */
+        text.data = b->pos;
+        text.len = len;
+        return ngx_http_mcp_tasks_wait_end(ctx->wait, &text);
     }
 
     b->last_buf = (r == r->main) ? 1 : 0;

@@ -44,6 +44,7 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_request_t  *r;
 
     r = w->r;
+    w->ctx->wait = w;
     w->alive = ngx_current_msec;
     w->progress = -1;
 
@@ -62,8 +63,6 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     cln->handler = ngx_http_mcp_tasks_wait_cleanup;
     cln->data = w;
 
-    w->ctx->wait = w;
-    w->parked = 1;
     w->delay = NGX_HTTP_MCP_TASKS_WAIT_MIN;
 
     w->dummy.fd = (ngx_socket_t) -1;
@@ -110,7 +109,8 @@ ngx_http_mcp_tasks_wait_timer(ngx_event_t *ev)
     rc = ngx_http_mcp_tasks_wait_tick(w);
 
     if (rc != NGX_AGAIN) {
-        w->over = 1;
+        /* who cannot be sent to has gone */
+        w->over = (rc != NGX_ERROR);
         ngx_http_finalize_request(r, rc);
     }
 
@@ -232,15 +232,11 @@ ngx_http_mcp_tasks_wait_send(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *message)
 }
 
 
-/* the last message: alone, if there is no stream yet */
+/* the last message of a stream */
 
 ngx_int_t
 ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *message)
 {
-    if (!w->stream) {
-        return ngx_http_mcp_tasks_send(w->r, NGX_HTTP_OK, message, 1);
-    }
-
     return ngx_http_mcp_tasks_wait_output(w, message, 1);
 }
 
@@ -443,9 +439,7 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
     } else if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
-        rc = w->stream ? NGX_ERROR
-                       : ngx_http_mcp_tasks_refused(w->r, w->ctx,
-                                                    op.op.reason);
+        rc = ngx_http_mcp_tasks_refused(w->r, w->ctx, op.op.reason);
 
     } else {
         ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
@@ -484,7 +478,7 @@ ngx_http_mcp_tasks_outcome_news(ngx_http_mcp_tasks_wait_t *w,
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        return ngx_http_mcp_tasks_wait_end(w, &message);
+        return ngx_http_mcp_tasks_send(w->r, NGX_HTTP_OK, &message, 1);
     }
 
     if (ngx_exiting) {
@@ -560,8 +554,7 @@ ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_wait_t *w,
 
     if (w->ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
         ngx_http_mcp_tasks_outcome_gone(w);
-        return w->stream ? NGX_ERROR
-                         : ngx_http_mcp_tasks_no_capability(w->r, w->ctx);
+        return ngx_http_mcp_tasks_no_capability(w->r, w->ctx);
     }
 
     requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
@@ -621,7 +614,7 @@ ngx_http_mcp_tasks_outcome_end(ngx_http_mcp_tasks_wait_t *w,
         (void) ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op);
     }
 
-    return ngx_http_mcp_tasks_wait_end(w, &message);
+    return ngx_http_mcp_tasks_send(w->r, NGX_HTTP_OK, &message, 1);
 }
 
 

@@ -280,6 +280,7 @@ ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
 static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
+    ngx_pool_t                      *pool;
     ngx_uint_t                       n;
     ngx_http_mcp_tasks_out_t         out;
     ngx_http_mcp_tasks_claiming_t   *c;
@@ -288,23 +289,28 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
     c = (ngx_http_mcp_tasks_claiming_t *) w;
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
-    out.pool = NULL;
+    ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
+
+    /* of its own, since many looks find nothing */
+
+    pool = ngx_create_pool(1024, w->r->connection->log);
+    if (pool == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     for (n = 0; n < c->max && !ngx_exiting; n++) {
 
         ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_claim_t));
         op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
-        op.op.pool = w->r->pool;
+        op.op.pool = pool;
         op.tools = c->tools;
         op.ntools = c->ntools;
         op.lease_time = c->lease;
         op.want = NGX_HTTP_MCP_TASKS_WANT_WORK;
 
-        if (ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        if (!op.found) {
+        if (ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op) != NGX_OK
+            || !op.found)
+        {
             break;
         }
 
@@ -319,6 +325,8 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         ngx_http_mcp_tasks_claim_render(&out, &op.view);
         ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
     }
+
+    ngx_destroy_pool(pool);
 
     if (n == 0) {
 
