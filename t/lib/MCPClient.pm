@@ -1,0 +1,288 @@
+package MCPClient;
+
+# What clients and workers say to a server that a test has started:
+#
+#   my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
+#   my $res = $c->legacy('tools/call', { name => 'slow', task => {} });
+#   my $work = $c->claim('slow');
+#   $c->complete($work, { content => [] });
+#   $res = $c->modern('tasks/get', { taskId => $work->{taskId} });
+#
+# Parameters are data, or a string that is sent as it is.  An answer has what
+# MCPTasks::read_response() gives, and json: the decoded body.
+
+use warnings;
+use strict;
+
+use IO::Select;
+use JSON::PP;
+
+use MCPTasks;
+
+my $json = JSON::PP->new->canonical->allow_nonref;
+
+my $meta = 'io.modelcontextprotocol';
+
+
+sub new {
+    my ($class, $t, %opt) = @_;
+    return bless { t => $t, uri => '/mcp', work => '/worker', headers => {},
+                   extensions => ["$meta/tasks"], %opt }, $class;
+}
+
+
+# the same server seen by somebody else
+sub as {
+    my ($self, %opt) = @_;
+    return bless { %$self, %opt }, ref $self;
+}
+
+
+sub encode {
+    my ($data) = @_;
+    return ref $data ? $json->encode($data) : $data;
+}
+
+
+sub decode {
+    my ($text) = @_;
+    my $data = eval { JSON::PP->new->allow_nonref->decode($text) };
+    return $data;
+}
+
+
+sub rpc {
+    my ($method, $params, $id) = @_;
+    return '{"jsonrpc":"2.0","id":' . (defined $id ? $id : 1)
+           . ',"method":' . $json->encode($method)
+           . (defined $params ? ',"params":' . encode($params) : '') . '}';
+}
+
+
+# A request as bytes: for a connection on which something is to happen before
+# the answer comes.  Of the headers, undef leaves one out.
+sub bytes {
+    my ($uri, $body, %headers) = @_;
+    return MCPTasks::message('POST', $uri,
+                             { 'Content-Type' => 'application/json',
+                               'Accept' => 'application/json, '
+                                           . 'text/event-stream',
+                               %headers }, $body);
+}
+
+
+sub legacy_bytes {
+    my ($self, $method, $params, %opt) = @_;
+    return bytes($self->{uri}, rpc($method, $params, $opt{id}),
+                 'MCP-Protocol-Version' => '2025-11-25',
+                 %{ $self->{headers} }, %{ $opt{headers} || {} });
+}
+
+
+# _meta goes first into the parameters; extensions says what is declared
+sub modern_bytes {
+    my ($self, $method, $params, %opt) = @_;
+    my %extensions = map { $_ => {} }
+                     @{ $opt{extensions} || $self->{extensions} };
+    my %meta = ("$meta/protocolVersion" => '2026-07-28',
+                "$meta/clientCapabilities"
+                    => { %extensions ? (extensions => \%extensions) : () },
+                %{ $opt{meta} || {} });
+
+    my $text = encode(defined $params ? $params : {});
+    $text =~ s/\A\{/'{"_meta":' . $json->encode(\%meta) . ','/e;
+    $text =~ s/,\}\z/}/;
+
+    my %headers = ('MCP-Protocol-Version' => '2026-07-28',
+                   'Mcp-Method' => $method);
+
+    if (ref $params && $method =~ m{^(tools/call|tasks/(get|update|cancel))$}) {
+        my $name = $params->{$1 eq 'tools/call' ? 'name' : 'taskId'};
+        $headers{'Mcp-Name'} = $name;
+    }
+
+    return bytes($self->{uri}, rpc($method, $text, $opt{id}), %headers,
+                 %{ $self->{headers} }, %{ $opt{headers} || {} });
+}
+
+
+sub say_bytes {
+    my ($self, $bytes) = @_;
+    my $s = $self->{t}->connect() or die "no connection\n";
+
+    MCPTasks::send_raw($s, $bytes) or die "nothing was taken\n";
+    my $res = MCPTasks::read_response($s)
+              || { status => 0, body => 'no answer', header => {} };
+
+    $res->{json} = decode($res->{body});
+    return $res;
+}
+
+
+sub legacy {
+    my ($self, @args) = @_;
+    return $self->say_bytes($self->legacy_bytes(@args));
+}
+
+
+sub modern {
+    my ($self, @args) = @_;
+    return $self->say_bytes($self->modern_bytes(@args));
+}
+
+
+# a message of the legacy era that is no request
+sub post {
+    my ($self, $body, %headers) = @_;
+    return $self->say_bytes(bytes($self->{uri}, encode($body),
+                                  'MCP-Protocol-Version' => '2025-11-25',
+                                  %{ $self->{headers} }, %headers));
+}
+
+
+# the result, or the error under that name
+sub worker {
+    my ($self, $method, $params) = @_;
+    my $res = $self->say_bytes(bytes($self->{work}, rpc($method, $params)));
+    my $got = $res->{json} || { error => { message => $res->{body} } };
+    return $got->{result} || { error => $got->{error} };
+}
+
+
+# one task of a tool, within some seconds
+sub claim {
+    my ($self, $tool, %opt) = @_;
+    my $got = $self->worker('worker/claim', { tools => [$tool], waitMs => 10000,
+                                              %opt });
+    return $got->{tasks}[0];
+}
+
+
+sub held {
+    my ($self, $what, $work, %params) = @_;
+    return $self->worker("worker/$what", { taskId => $work->{taskId},
+                                           lease => $work->{lease},
+                                           %params });
+}
+
+
+sub complete {
+    my ($self, $work, $result) = @_;
+    return $self->worker('worker/complete',
+                         '{"taskId":"' . $work->{taskId} . '","lease":"'
+                         . $work->{lease} . '","result":' . encode($result)
+                         . '}');
+}
+
+
+# A stream of events: the head is read, the events come one by one.
+sub stream {
+    my ($self, $bytes) = @_;
+    my $s = $self->{t}->connect() or die "no connection\n";
+    MCPTasks::send_raw($s, $bytes) or die "nothing was taken\n";
+    return MCPClient::Stream->new($s);
+}
+
+
+package MCPClient::Stream;
+
+use Time::HiRes qw/ time /;
+
+sub new {
+    my ($class, $s) = @_;
+    return bless { s => $s, raw => '', text => '', over => 0 }, $class;
+}
+
+
+# whether more came, in so many seconds
+sub more {
+    my ($self, $seconds) = @_;
+    return 0 if $self->{over};
+    return 0 unless IO::Select->new($self->{s})->can_read($seconds);
+
+    if (!sysread($self->{s}, $self->{raw}, 65536, length $self->{raw})) {
+        $self->{over} = 1;
+        $self->{cut} = 1 unless $self->{whole};
+        return 0;
+    }
+
+    return 1;
+}
+
+
+sub head {
+    my ($self, $seconds) = @_;
+    my $end = time() + ($seconds || 30);
+
+    while (!defined $self->{head}) {
+        if ($self->{raw} =~ s/\A(.*?)\r\n\r\n//s) {
+            $self->{head} = $1;
+            last;
+        }
+
+        return '' if time() > $end || !$self->more($end - time());
+    }
+
+    return $self->{head};
+}
+
+
+# The next event: { data, event, id } or { comment }; nothing when the time is
+# up or the stream has ended.
+sub event {
+    my ($self, $seconds) = @_;
+    my $end = time() + (defined $seconds ? $seconds : 30);
+
+    $self->head($seconds) or return;
+
+    for (;;) {
+        while ($self->{raw} =~ /\A([0-9a-f]+)\r\n/i) {
+            my ($size, $line) = (hex $1, length($1) + 2);
+            last if length $self->{raw} < $line + $size + 2;
+
+            $self->{text} .= substr($self->{raw}, $line, $size);
+            substr($self->{raw}, 0, $line + $size + 2, '');
+            $self->{whole} = 1 if $size == 0;
+        }
+
+        if ($self->{text} =~ s/\A(.*?)\n\n//s) {
+            my ($text, %event) = ($1);
+
+            for (split /\n/, $text) {
+                if (/^:\s?(.*)/) {
+                    $event{comment} = $1;
+                } elsif (/^(\w+): ?(.*)/) {
+                    $event{$1} = defined $event{$1} ? "$event{$1}\n$2" : $2;
+                }
+            }
+
+            $event{json} = MCPClient::decode($event{data})
+                if defined $event{data};
+            return \%event;
+        }
+
+        return if $self->{whole} || time() > $end;
+        $self->more($end - time()) or return;
+    }
+}
+
+
+# the next one that is a message
+sub message {
+    my ($self, $seconds) = @_;
+
+    while (my $event = $self->event($seconds)) {
+        return $event->{json} if defined $event->{data};
+    }
+
+    return;
+}
+
+
+sub close {
+    my ($self) = @_;
+    close($self->{s});
+}
+
+
+1;
