@@ -156,6 +156,12 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_ERROR;
     }
 
+    if (conf->ttl == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_ttl\" must not be zero");
+        return NGX_CONF_ERROR;
+    }
+
     if (conf->ttl > conf->max_ttl) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"mcp_tasks_ttl\" is larger than its \"max\"");

@@ -424,6 +424,14 @@ ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
                  "must be a time: milliseconds, or a string as \"30s\"");
     }
 
+    /* nobody could hold a task for no time, or ask for it */
+
+    if (n == 0
+        && (ngx_strcmp(name, "lease") == 0 || ngx_strcmp(name, "ttl") == 0))
+    {
+        return ngx_http_mcp_tasks_tools_error(rd, name, "must not be zero");
+    }
+
     *value = n;
 
     return NGX_CONF_OK;
