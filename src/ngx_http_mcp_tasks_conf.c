@@ -44,6 +44,7 @@ static ngx_http_mcp_tasks_arg_t  ngx_http_mcp_tasks_args[] = {
 };
 
 
+static ngx_array_t *ngx_http_mcp_tasks_server_names(ngx_conf_t *cf);
 static ngx_int_t ngx_http_mcp_tasks_set_arg(ngx_str_t *value,
     ngx_http_mcp_tasks_arg_t *arg, void *conf);
 
@@ -104,6 +105,14 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     if (clcf->noname && conf->zone == NULL) {
         conf->zone = prev->zone;
         conf->open = prev->open;
+    }
+
+    if (conf->zone) {
+        conf->names = ngx_http_mcp_tasks_server_names(cf);
+
+        if (conf->names == NULL) {
+            return NGX_CONF_ERROR;
+        }
     }
 
     if (conf->owner == NULL) {
@@ -175,6 +184,32 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* a copy: nginx itself forgets them when it has read its configuration */
+
+static ngx_array_t *
+ngx_http_mcp_tasks_server_names(ngx_conf_t *cf)
+{
+    void                      *p;
+    ngx_uint_t                 n;
+    ngx_array_t               *names;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    n = cscf->server_names.nelts;
+
+    names = ngx_array_create(cf->pool, ngx_max(n, 1),
+                             sizeof(ngx_http_server_name_t));
+
+    if (names && n) {
+        p = ngx_array_push_n(names, n);
+        ngx_memcpy(p, cscf->server_names.elts,
+                   n * sizeof(ngx_http_server_name_t));
+    }
+
+    return names;
 }
 
 
