@@ -1,0 +1,165 @@
+# $mcp_... in a log.
+
+use warnings;
+use strict;
+use utf8;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use JSON::PP;
+use Test::More;
+
+use MCPClient;
+use MCPTasks qw/ slurp wait_for workers /;
+
+my @names = qw/ method tool task_id client task_status era error /;
+
+my $t = MCPTasks->new(
+    workers => workers(),
+    http => 'mcp_tasks_zone zone=z:1m; log_format mcp escape=json \'{'
+            . join(',', map { "\"$_\":\"\$mcp_$_\"" } @names) . "}';\n",
+    server => 'location /mcp { mcp_tasks zone=z; }');
+
+open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
+print $fh <<'END';
+{"tools":[
+{"name":"slow","inputSchema":{"type":"object"}},
+{"name":"a\"b\\c\n\u001b[1m\u00e9{","inputSchema":{"type":"object"}}
+]}
+END
+close($fh);
+
+$t->stop();
+$t->{server} = <<'END';
+    access_log logs/mcp.log mcp;
+    location /mcp { mcp_tasks zone=z; mcp_tasks_tools tools.json; }
+    location /worker { mcp_tasks_worker zone=z; }
+    location /plain { return 200 "[$mcp_method$mcp_error$mcp_era]"; }
+END
+ok($t->start(), 'nginx starts');
+
+my $c = MCPClient->new($t);
+my $lines = 0;
+
+
+# the line that the last request wrote, which may come after its answer
+sub logged {
+    my ($want, $name) = @_;
+    my @lines;
+
+    wait_for {
+        @lines = split /\n/, slurp("$t->{dir}/logs/mcp.log");
+        return @lines > $lines;
+    } 10;
+
+    is(scalar(@lines), ++$lines, "$name: one line") or $lines = @lines;
+
+    my $got = eval { JSON::PP->new->utf8->decode($lines[-1] || '') };
+    my %want = ((map { $_ => '' } @names), %$want);
+    is_deeply($got, \%want, $name) or diag($lines[-1]);
+}
+
+
+$t->request('GET', '/plain');
+logged({}, 'a request that is not for us');
+is($t->request('GET', '/plain')->{body}, '[]', 'variables that are empty');
+$lines++;
+
+$c->legacy('ping');
+logged({ method => 'ping', era => 'legacy' }, 'ping');
+
+$c->legacy('initialize', { protocolVersion => '2025-11-25', capabilities => {},
+                           clientInfo => { name => 'Some client',
+                                           version => '1.2' } });
+logged({ method => 'initialize', era => 'legacy', client => 'Some client/1.2' },
+       'initialize');
+
+$c->legacy('initialize', '{"protocolVersion":"2025-11-25","capabilities":{},'
+           . '"clientInfo":{"name":"\"},\n\u001b[31m\ud83d\ude00\\\\",'
+           . '"version":"\u00e9\""}}');
+logged({ method => 'initialize', era => 'legacy',
+         client => "\"},\n\e[31m\x{1f600}\\/é\"" },
+       'a client with a hostile name');
+
+$c->legacy('initialize', '{"protocolVersion":"2025-11-25","capabilities":{},'
+           . '"clientInfo":{"name":7}}');
+logged({ method => 'initialize', era => 'legacy' }, 'a client without a name');
+
+my $id = $c->legacy('tools/call', { name => 'slow', task => {} })
+         ->{json}{result}{task}{taskId};
+ok($id, 'a task');
+logged({ method => 'tools/call', era => 'legacy', tool => 'slow',
+         task_id => $id, task_status => 'working' }, 'tools/call');
+
+$c->legacy('tasks/get', { taskId => $id });
+logged({ method => 'tasks/get', era => 'legacy', task_id => $id,
+         task_status => 'working' }, 'tasks/get');
+
+$c->modern('tasks/get', { taskId => $id },
+           meta => { 'io.modelcontextprotocol/clientInfo'
+                     => { name => 'm', version => '0' } });
+logged({ method => 'tasks/get', era => 'modern', task_id => $id,
+         client => 'm/0', task_status => 'working' }, 'tasks/get, modern');
+
+my $work = $c->claim('slow');
+logged({ method => 'worker/claim', era => 'legacy', task_id => $id,
+         task_status => 'working' }, 'worker/claim');
+
+$c->complete($work, { content => [], isError => JSON::PP::true });
+logged({ method => 'worker/complete', era => 'legacy', task_id => $id,
+         task_status => 'failed' }, 'worker/complete');
+
+$c->modern('tasks/get', { taskId => $id });
+logged({ method => 'tasks/get', era => 'modern', task_id => $id,
+         task_status => 'completed' }, 'an error of the tool, modern');
+
+$c->modern('tasks/cancel', { taskId => $id });
+logged({ method => 'tasks/cancel', era => 'modern', task_id => $id,
+         task_status => 'completed' }, 'cancelled after its end, modern');
+
+$c->legacy('tasks/cancel', { taskId => $id });
+logged({ method => 'tasks/cancel', era => 'legacy', task_id => $id,
+         error => '-32602' }, 'cancelled after its end');
+
+# names that try to break out of the line
+my $tool = '"a\"b\\\\c\n\u001b[1m\u00e9{"';
+$c->legacy('tools/call', "{\"name\":$tool,\"task\":{}}");
+wait_for { (() = slurp("$t->{dir}/logs/mcp.log") =~ /\n/g) > $lines } 10;
+my ($hostile) = (split /\n/, slurp("$t->{dir}/logs/mcp.log"))[-1]
+             =~ /"task_id":"([^"]*)"/;
+logged({ method => 'tools/call', era => 'legacy',
+         tool => "a\"b\\c\n\e[1mé{", task_id => $hostile,
+         task_status => 'working' }, 'a tool with a hostile name');
+
+$c->legacy('tools/call', '{"name":"no\u0001\u2028such\n\"}"}');
+logged({ method => 'tools/call', era => 'legacy', error => '-32602',
+         tool => "no\x01\x{2028}such\n\"}" }, 'a tool that is not there');
+
+$c->legacy('tasks/get', { taskId => "\n\"x" });
+logged({ method => 'tasks/get', era => 'legacy', error => '-32602' },
+       'what is no id');
+
+$c->legacy("no\n\"such\\");
+my ($last) = (split /\n/, slurp("$t->{dir}/logs/mcp.log"))[-1];
+ok(defined $last && eval { JSON::PP->new->utf8->decode($last) },
+   'a hostile method leaves the line whole') or diag($last);
+$lines++;
+
+$c->post('{');
+logged({ era => 'legacy', error => '-32700' }, 'not JSON');
+
+$c->modern('no/such');
+logged({ method => 'no/such', era => 'modern', error => '-32601' },
+       'no such method');
+
+$c->post({ jsonrpc => '2.0', method => 'notifications/x' });
+logged({ method => 'notifications/x', era => 'legacy' }, 'a notification');
+
+$t->request('GET', '/mcp');
+logged({}, 'GET');
+
+ok($t->stop(), 'nginx stops');
+is($t->faults(), '', 'nothing bad in the log');
+
+done_testing();
