@@ -22,7 +22,7 @@ my $server = "location /mcp { mcp_tasks zone=z; mcp_tasks_tools $file; }";
 sub tools {
     my ($schema) = @_;
     open(my $fh, '>:raw', $file) or die "$file: $!\n";
-    print $fh JSON::PP->new->canonical->encode({ tools => [
+    print $fh JSON::PP->new->utf8->canonical->encode({ tools => [
         { name => 'q', inputSchema => { type => 'object', %$schema } } ] });
     close($fh) or die "$file: $!\n";
     $t->configure(http => 'mcp_tasks_zone zone=z:1m;', server => $server);
