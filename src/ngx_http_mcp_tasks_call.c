@@ -204,6 +204,12 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         wants = ctx->tasks && tool->support != NGX_HTTP_MCP_TASKS_FORBIDDEN;
         ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
 
+        if (!ngx_http_mcp_tasks_modern_params(r, tool, &arguments)) {
+            return ngx_http_mcp_tasks_mismatch(r, ctx,
+                          "Header mismatch: an Mcp-Param header is not what "
+                          "the arguments say");
+        }
+
         if (!wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED) {
             return ngx_http_mcp_tasks_no_capability(r, ctx);
         }

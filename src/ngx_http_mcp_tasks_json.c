@@ -833,7 +833,8 @@ ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value, int64_t *n)
 ngx_int_t
 ngx_http_mcp_tasks_json_real(ngx_http_mcp_tasks_json_t *value, double *n)
 {
-    u_char  buf[64];
+    char    *end;
+    u_char   buf[64];
 
     if (value->type != NGX_HTTP_MCP_TASKS_JSON_NUMBER
         || value->text.len >= sizeof(buf))
@@ -842,7 +843,8 @@ ngx_http_mcp_tasks_json_real(ngx_http_mcp_tasks_json_t *value, double *n)
     }
 
     (void) ngx_cpystrn(buf, value->text.data, value->text.len + 1);
-    *n = strtod((char *) buf, NULL);
+    *n = strtod((char *) buf, &end);
 
-    return (*n >= -1e300 && *n <= 1e300) ? NGX_OK : NGX_DECLINED;
+    return (*end == '\0' && *n >= -1e300 && *n <= 1e300) ? NGX_OK
+                                                         : NGX_DECLINED;
 }

@@ -6,6 +6,7 @@
 
 
 #include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_params.h"
 
 
 static ngx_int_t ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
@@ -18,8 +19,6 @@ static ngx_int_t ngx_http_mcp_tasks_decoded(ngx_http_request_t *r,
     ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_mismatch(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, const char *message);
 static ngx_int_t ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_tasks_discover(ngx_http_request_t *r,
@@ -306,7 +305,45 @@ ngx_http_mcp_tasks_decoded(ngx_http_request_t *r, ngx_str_t *value)
 }
 
 
-static ngx_int_t
+/* whether the headers that the tool's schema asks for fit the arguments */
+
+ngx_uint_t
+ngx_http_mcp_tasks_modern_params(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_tool_t *tool, ngx_http_mcp_tasks_json_t *arguments)
+{
+    ngx_str_t                    header;
+    ngx_uint_t                   i, n;
+    ngx_http_mcp_tasks_json_t    value;
+    ngx_http_mcp_tasks_param_t  *param;
+
+    param = tool->params->elts;
+
+    for (i = 0; i < tool->params->nelts; i++) {
+
+        ngx_http_mcp_tasks_params_value(&param[i], arguments, &value);
+        n = ngx_http_mcp_tasks_header(r, &param[i].header, &header);
+
+        if (value.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+            if (n) {
+                return 0;
+            }
+
+            continue;
+        }
+
+        if (n != 1
+            || ngx_http_mcp_tasks_decoded(r, &header) != NGX_OK
+            || !ngx_http_mcp_tasks_params_same(&header, &value))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+ngx_int_t
 ngx_http_mcp_tasks_mismatch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, const char *message)
 {

@@ -143,6 +143,10 @@ ngx_int_t ngx_http_mcp_tasks_legacy(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_tasks_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 
+ngx_uint_t ngx_http_mcp_tasks_modern_params(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_tool_t *tool, ngx_http_mcp_tasks_json_t *arguments);
+ngx_int_t ngx_http_mcp_tasks_mismatch(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, const char *message);
 ngx_int_t ngx_http_mcp_tasks_no_capability(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 

@@ -2,6 +2,7 @@
 #include <jansson.h>
 
 #include "ngx_http_mcp_tasks_tools.h"
+#include "ngx_http_mcp_tasks_params.h"
 #include "ngx_http_mcp_tasks_json.h"
 
 
@@ -199,6 +200,7 @@ ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *json,
     char                       *rv;
     json_t                     *value;
     ngx_str_t                   name;
+    const char                 *err;
     ngx_http_mcp_tasks_tool_t  *tool;
 
     if (!json_is_object(json)) {
@@ -238,6 +240,13 @@ ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *json,
     tool->name.data = ngx_pstrdup(rd->cf->pool, &name);
     if (tool->name.data == NULL) {
         return NGX_CONF_ERROR;
+    }
+
+    err = ngx_http_mcp_tasks_params_read(rd->cf->pool,
+                                         json_object_get(json, "inputSchema"),
+                                         &tool->params);
+    if (err) {
+        return ngx_http_mcp_tasks_tools_error(rd, "inputSchema", err);
     }
 
     tool->support = NGX_HTTP_MCP_TASKS_OPTIONAL;

@@ -22,6 +22,7 @@ typedef enum {
 typedef struct {
     ngx_str_t                    name;
     ngx_str_t                    definition; /* as in the file, sans "}" */
+    ngx_array_t                 *params;     /* that come as headers, too */
     ngx_uint_t                   support;
     ngx_msec_t                   after;
     ngx_msec_t                   lease;

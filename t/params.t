@@ -1,0 +1,140 @@
+# Arguments that a tool wants to have repeated in headers.
+
+use warnings;
+use strict;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use JSON::PP;
+use MIME::Base64;
+use Test::More;
+
+use MCPTasks;
+
+my $t = MCPTasks->new();
+ok($t->stop(), 'nginx stops');
+
+my $file = "$t->{dir}/tools.json";
+my $server = "location /mcp { mcp_tasks zone=z; mcp_tasks_tools $file; }";
+
+
+sub tools {
+    my ($schema) = @_;
+    open(my $fh, '>:raw', $file) or die "$file: $!\n";
+    print $fh JSON::PP->new->utf8->canonical->encode({ tools => [
+        { name => 'q', inputSchema => { type => 'object', %$schema } } ] });
+    close($fh) or die "$file: $!\n";
+    $t->configure(http => 'mcp_tasks_zone zone=z:1m;', server => $server);
+    return $t->check();
+}
+
+
+sub property {
+    my (%schema) = @_;
+    return { properties => { p => { type => 'string', %schema } } };
+}
+
+
+# --- marks that are none
+
+my $mark = 'x-mcp-header';
+
+for my $case (
+    ['empty', property($mark => ''), 'no name of a header'],
+    ['a space', property($mark => 'a b'), 'no name of a header'],
+    ['a line feed', property($mark => "a\nb"), 'no name of a header'],
+    ['not ASCII', property($mark => "\x{e9}"), 'no name of a header'],
+    ['a number', property($mark => 1), 'no name of a header'],
+    ['on a number', property(type => 'number', $mark => 'A'),
+     'no string, integer or boolean'],
+    ['on an object', property(type => 'object', $mark => 'A'),
+     'no string, integer or boolean'],
+    ['without a type', { properties => { p => { $mark => 'A' } } },
+     'no string, integer or boolean'],
+    ['on the schema itself', { $mark => 'A' },
+     'no string, integer or boolean'],
+    ['in items', property(type => 'array',
+                          items => { type => 'string', $mark => 'A' }),
+     'elsewhere than on properties'],
+    ['in oneOf', { oneOf => [{ properties => {
+        p => { type => 'string', $mark => 'A' } } }] },
+     'elsewhere than on properties'],
+    ['twice', { properties => { a => { type => 'string', $mark => 'A' },
+                                b => { type => 'string', $mark => 'a' } } },
+     'twice'])
+{
+    my ($name, $schema, $message) = @$case;
+    my ($passed, $said) = tools($schema);
+    ok(!$passed, "$name: refused");
+    like($said, qr/"inputSchema" has .*\Q$message\E.* in \Q$file\E:1\b/,
+         "$name: and why");
+}
+
+# --- headers and arguments
+
+my ($passed, $said) = tools({ properties => {
+    region => { type => 'string', $mark => 'Region' },
+    deep   => { type => 'object', properties => {
+        n => { type => 'integer', $mark => 'N' } } },
+    flag   => { type => 'boolean', $mark => 'Flag' },
+    $mark  => { type => 'string' },
+} });
+ok($passed, 'marks on properties are fine') or diag($said);
+ok($t->start(), 'nginx starts');
+
+
+sub call {
+    my ($arguments, $headers, $era) = @_;
+    my $meta = $era ? '{}' : '{'
+        . '"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+        . '"io.modelcontextprotocol/clientCapabilities":{"extensions":'
+        . '{"io.modelcontextprotocol/tasks":{}}}}';
+    my $task = $era ? ',"task":{}' : '';
+    my $res = $t->post('/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/call",'
+        . qq/"params":{"name":"q","arguments":$arguments,"_meta":$meta$task}}/,
+        { $era ? () : ('MCP-Protocol-Version' => '2026-07-28',
+                       'Mcp-Method' => 'tools/call', 'Mcp-Name' => 'q'),
+          %$headers });
+    my $answer = JSON::PP->new->decode($res->{body});
+    return $answer->{error} ? "$res->{status} $answer->{error}{code}" : 'ok';
+}
+
+my $bad = '400 -32020';
+
+is(call('{}', {}), 'ok', 'no value, no header');
+is(call('{"region":null}', {}), 'ok', 'null, no header');
+is(call('{"region":"eu"}', { 'Mcp-Param-Region' => 'eu' }), 'ok', 'the same');
+is(call('{"region":"eu"}', { 'mcp-param-REGION' => 'eu' }), 'ok',
+   'the name in other case');
+is(call('{"region":"\u0065u"}', { 'Mcp-Param-Region' => 'eu' }), 'ok',
+   'the value escaped');
+is(call('{"region":"eu"}', {}), $bad, 'a value, no header');
+is(call('{}', { 'Mcp-Param-Region' => 'eu' }), $bad, 'a header, no value');
+is(call('{"region":"eu"}', { 'Mcp-Param-Region' => 'EU' }), $bad,
+   'the value in other case');
+is(call('{"region":"eu"}', { 'Mcp-Param-Region' => ['eu', 'eu'] }), $bad,
+   'the header twice');
+is(call('{"region":""}', { 'Mcp-Param-Region' => '' }), 'ok', 'empty');
+
+my $text = '=?base64?' . encode_base64("w\xc3\xa4rts ", '') . '?=';
+is(call("{\"region\":\"w\xc3\xa4rts \"}", { 'Mcp-Param-Region' => $text }),
+   'ok', 'base64');
+is(call('{"region":"x"}', { 'Mcp-Param-Region' => '=?base64?!!?=' }), $bad,
+   'base64 that is none');
+
+is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '42' }), 'ok', 'a number');
+is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '42.0' }), 'ok',
+   'the same number');
+is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '43' }), $bad, 'another');
+is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '42x' }), $bad, 'no number');
+is(call('{"n":42}', {}), 'ok', 'of the same name, but elsewhere');
+is(call('{"flag":true}', { 'Mcp-Param-Flag' => 'true' }), 'ok', 'true');
+is(call('{"flag":true}', { 'Mcp-Param-Flag' => 'false' }), $bad, 'not false');
+
+is(call('{"region":"eu"}', {}, 'legacy'), 'ok',
+   'the legacy era knows nothing of it');
+
+ok($t->stop(), 'nginx stops');
+
+done_testing();
