@@ -771,22 +771,28 @@ ngx_int_t
 ngx_http_mcp_tasks_response(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    u_char                     *p;
-    ngx_str_t                   text, *value;
+    ngx_str_t                   text, key, *value;
     ngx_http_mcp_tasks_id_t     id;
     ngx_http_mcp_tasks_out_t    out;
     ngx_http_mcp_tasks_json_t   answers;
 
-    p = ctx->rpc.id.text.data + 1;
-    text.data = p;
-    text.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+    /* it may come back with other escapes than it went */
 
     if (ctx->rpc.id.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ctx->rpc.id.text.len < NGX_HTTP_MCP_TASKS_ID_TEXT + 3
-        || p[NGX_HTTP_MCP_TASKS_ID_TEXT] != '/'
-        || ngx_http_mcp_tasks_id_parse(&id, &text) != NGX_OK)
+        || ngx_http_mcp_tasks_json_string(r->pool, &ctx->rpc.id, &text)
+           != NGX_OK
+        || text.len <= NGX_HTTP_MCP_TASKS_ID_TEXT
+        || text.data[NGX_HTTP_MCP_TASKS_ID_TEXT] != '/')
     {
         /* to no question of ours: taken, and of no consequence */
+        return ngx_http_mcp_tasks_accepted(r);
+    }
+
+    key.data = text.data + NGX_HTTP_MCP_TASKS_ID_TEXT + 1;
+    key.len = text.len - NGX_HTTP_MCP_TASKS_ID_TEXT - 1;
+    text.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+
+    if (ngx_http_mcp_tasks_id_parse(&id, &text) != NGX_OK) {
         return ngx_http_mcp_tasks_accepted(r);
     }
 
@@ -794,10 +800,8 @@ ngx_http_mcp_tasks_response(ngx_http_request_t *r,
 
     ngx_http_mcp_tasks_out_init(&out, r->pool, ctx->rpc.result.text.len
                                                + ctx->rpc.id.text.len + 32);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"");
-    ngx_http_mcp_tasks_out_add(&out, p + NGX_HTTP_MCP_TASKS_ID_TEXT + 1,
-                               ctx->rpc.id.text.len
-                               - NGX_HTTP_MCP_TASKS_ID_TEXT - 2);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_http_mcp_tasks_out_string(&out, &key);
     ngx_http_mcp_tasks_out_lit(&out, ":");
 
     if (ctx->rpc.error.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
