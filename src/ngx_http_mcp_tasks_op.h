@@ -27,6 +27,9 @@
 /* tasks looked at for one page: a filter that matches little ends it early */
 #define NGX_HTTP_MCP_TASKS_LIST_SCAN     1000
 
+/* beside the bits of states: completed, with a tool that says isError */
+#define NGX_HTTP_MCP_TASKS_LIST_ERROR    (1u << NGX_HTTP_MCP_TASKS_STATES)
+
 /* tasks handled in one hold of the lock */
 #define NGX_HTTP_MCP_TASKS_SWEEP_BATCH   256
 

@@ -232,6 +232,15 @@ ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
 }
 
 
+static ngx_uint_t
+ngx_http_mcp_tasks_list_bit(ngx_http_mcp_tasks_task_t *task)
+{
+    return (task->state == NGX_HTTP_MCP_TASKS_COMPLETED
+            && task->flags & NGX_HTTP_MCP_TASKS_TOOL_ERROR)
+           ? NGX_HTTP_MCP_TASKS_LIST_ERROR : 1u << task->state;
+}
+
+
 /* the tasks of a page, and how many bytes of them are wanted */
 
 static size_t
@@ -274,7 +283,8 @@ ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
         s = ngx_http_mcp_tasks_slot(t, n);
 
         if ((tool == 0 || s->tool == tool)
-            && (op->states == 0 || op->states & 1u << s->body.task.state)
+            && (op->states == 0
+                || op->states & ngx_http_mcp_tasks_list_bit(&s->body.task))
             && now < s->body.task.expires)
         {
             page[op->n++] = n;

@@ -9,11 +9,23 @@
 #define NGX_HTTP_MCP_TASKS_PAGE  50
 
 
+/* others may change the task between our reading it and our changing it */
+#define NGX_HTTP_MCP_TASKS_NOTE_TRIES  10
+
+
 typedef struct {
     ngx_http_mcp_tasks_op_get_t      op;      /* must be the first */
     ngx_http_mcp_tasks_json_t        metadata;
+    ngx_http_mcp_tasks_json_t        requests;
+    uint64_t                         lease;
     ngx_uint_t                       tries;
 } ngx_http_mcp_tasks_noting_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_update_t   op;      /* must be the first */
+    ngx_http_mcp_tasks_noting_t     *noting;
+} ngx_http_mcp_tasks_note_t;
 
 
 static ngx_int_t ngx_http_mcp_tasks_task_id(ngx_http_request_t *r,
@@ -23,15 +35,14 @@ static ngx_int_t ngx_http_mcp_tasks_got(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_listed(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
-static ngx_uint_t ngx_http_mcp_tasks_states_of(
+static ngx_uint_t ngx_http_mcp_tasks_states_of(ngx_uint_t era,
     ngx_http_mcp_tasks_json_t *status);
 static ngx_int_t ngx_http_mcp_tasks_cancelled(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_update_ask(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
-    ngx_http_mcp_tasks_json_t *lease, ngx_http_mcp_tasks_json_t *requests);
+static ngx_int_t ngx_http_mcp_tasks_update_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_noting_t *n);
 static ngx_int_t ngx_http_mcp_tasks_update_note(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_id_t *id, ngx_http_mcp_tasks_json_t *metadata);
+    ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_noted(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_updated(ngx_http_request_t *r,
@@ -254,7 +265,7 @@ ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
     }
 
     if (status.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
-        op->states = ngx_http_mcp_tasks_states_of(&status);
+        op->states = ngx_http_mcp_tasks_states_of(ctx->era, &status);
 
         if (op->states == 0) {
             return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
@@ -267,13 +278,16 @@ ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_states_of(ngx_http_mcp_tasks_json_t *status)
+ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_http_mcp_tasks_json_t *status)
 {
-    ngx_uint_t  state, states;
+    ngx_uint_t                 state, states;
+    ngx_http_mcp_tasks_task_t  task;
 
     if (status->type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
         return 0;
     }
+
+    ngx_memzero(&task, sizeof(ngx_http_mcp_tasks_task_t));
 
     for (states = 0, state = NGX_HTTP_MCP_TASKS_QUEUED;
          state < NGX_HTTP_MCP_TASKS_STATES;
@@ -284,6 +298,17 @@ ngx_http_mcp_tasks_states_of(ngx_http_mcp_tasks_json_t *status)
         {
             states |= 1u << state;
         }
+    }
+
+    /* what it is called if a tool says isError depends on the era */
+
+    task.state = NGX_HTTP_MCP_TASKS_COMPLETED;
+    task.flags = NGX_HTTP_MCP_TASKS_TOOL_ERROR;
+
+    if (ngx_http_mcp_tasks_json_is(status,
+                                ngx_http_mcp_tasks_render_status(era, &task)))
+    {
+        states |= NGX_HTTP_MCP_TASKS_LIST_ERROR;
     }
 
     return states;
@@ -441,9 +466,9 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_int_t                     rc;
-    ngx_http_mcp_tasks_id_t       id;
     ngx_http_mcp_tasks_json_t     value, responses, metadata, status;
     ngx_http_mcp_tasks_json_t     requests, lease;
+    ngx_http_mcp_tasks_noting_t  *n;
     ngx_http_mcp_tasks_member_t   members[] = {
         { ngx_string("taskId"), &value },
         { ngx_string("inputResponses"), &responses },
@@ -453,6 +478,12 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
         { ngx_string("lease"), &lease }
     };
 
+    n = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_GET,
+                              sizeof(ngx_http_mcp_tasks_noting_t));
+    if (n == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 6)
         != NGX_OK)
     {
@@ -460,7 +491,10 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
                                           "a member stands twice");
     }
 
-    rc = ngx_http_mcp_tasks_task_id(r, ctx, &value, &id);
+    n->metadata = metadata;
+    n->requests = requests;
+
+    rc = ngx_http_mcp_tasks_task_id(r, ctx, &value, &n->op.id);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -477,7 +511,10 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
                                           "status is not input_required");
         }
 
-        return ngx_http_mcp_tasks_update_ask(r, ctx, &id, &lease, &requests);
+        n->lease = ngx_http_mcp_tasks_lease(&lease);
+        n->op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES);
+
+        return ngx_http_mcp_tasks_update_read(r, n);
     }
 
     if (ctx->extended && metadata.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
@@ -487,7 +524,9 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
                                               "metadata is not an object");
         }
 
-        return ngx_http_mcp_tasks_update_note(r, &id, &metadata);
+        n->op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
+
+        return ngx_http_mcp_tasks_update_read(r, n);
     }
 
     if (responses.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
@@ -495,77 +534,38 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
                                           "inputResponses is not an object");
     }
 
-    return ngx_http_mcp_tasks_answer(r, &id, &responses,
+    return ngx_http_mcp_tasks_answer(r, &n->op.id, &responses,
                                      ngx_http_mcp_tasks_updated);
 }
 
 
+/*
+ * What becomes of the record is worked out from a copy; it counts if the task
+ * has not changed meanwhile.
+ */
+
 static ngx_int_t
-ngx_http_mcp_tasks_update_ask(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
-    ngx_http_mcp_tasks_json_t *lease, ngx_http_mcp_tasks_json_t *requests)
+ngx_http_mcp_tasks_update_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_noting_t *n)
 {
-    const char                      *err;
-    ngx_str_t                        none;
-    ngx_http_mcp_tasks_op_update_t  *op;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_http_mcp_tasks_ctx_t  *ctx;
 
-    ngx_str_null(&none);
-    err = ngx_http_mcp_tasks_input_check(requests, &none);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    n->op.owner = &ctx->owner;
 
-    if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
-    }
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
-                               sizeof(ngx_http_mcp_tasks_op_update_t));
-    if (op == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    op->id = *id;
-    op->owner = &ctx->owner;
-    op->event.type = NGX_HTTP_MCP_TASKS_EV_ASK;
-    op->event.lease = ngx_http_mcp_tasks_lease(lease);
-    op->change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = requests->text;
-    op->change.max_payload = lcf->max_payload;
-    op->change.max_owner_bytes = lcf->max_owner_bytes;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_TASK;
-
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_updated);
+    return ngx_http_mcp_tasks_run(r, &n->op.op,
+                                  ngx_http_mcp_tasks_update_note);
 }
 
 
 static ngx_int_t
 ngx_http_mcp_tasks_update_note(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_id_t *id, ngx_http_mcp_tasks_json_t *metadata)
+    ngx_http_mcp_tasks_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t     *ctx;
-    ngx_http_mcp_tasks_noting_t  *n;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-
-    n = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_GET,
-                              sizeof(ngx_http_mcp_tasks_noting_t));
-    if (n == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    n->op.id = *id;
-    n->op.owner = &ctx->owner;
-    n->op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
-    n->metadata = *metadata;
-
-    return ngx_http_mcp_tasks_run(r, &n->op.op, ngx_http_mcp_tasks_noted);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_tasks_noted(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
-{
+    ngx_str_t                       *payload;
+    const char                      *err;
     ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_note_t       *note;
     ngx_http_mcp_tasks_noting_t     *n;
     ngx_http_mcp_tasks_op_update_t  *op;
     ngx_http_mcp_tasks_loc_conf_t   *lcf;
@@ -578,28 +578,67 @@ ngx_http_mcp_tasks_noted(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
         return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
     }
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
-                               sizeof(ngx_http_mcp_tasks_op_update_t));
-    if (op == NULL
-        || ngx_http_mcp_tasks_input_patch(r->pool,
-                           &n->op.view.payload[NGX_HTTP_MCP_TASKS_METADATA],
-                           &n->metadata,
+    note = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
+                                 sizeof(ngx_http_mcp_tasks_note_t));
+    if (note == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    note->noting = n;
+    payload = n->op.view.payload;
+
+    op = &note->op;
+    op->id = n->op.id;
+    op->owner = &ctx->owner;
+    op->version = n->op.view.task.version;
+    op->change.max_payload = lcf->max_payload;
+    op->change.max_owner_bytes = lcf->max_owner_bytes;
+    op->want = NGX_HTTP_MCP_TASKS_WANT_TASK;
+
+    if (n->op.want & NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES)) {
+        err = ngx_http_mcp_tasks_input_check(&n->requests,
+                                     &payload[NGX_HTTP_MCP_TASKS_RESPONSES]);
+
+        if (err) {
+            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        }
+
+        op->event.type = NGX_HTTP_MCP_TASKS_EV_ASK;
+        op->event.lease = n->lease;
+        op->change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = n->requests.text;
+
+        return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_noted);
+    }
+
+    if (ngx_http_mcp_tasks_input_patch(r->pool,
+                           &payload[NGX_HTTP_MCP_TASKS_METADATA], &n->metadata,
                            &op->change.payload[NGX_HTTP_MCP_TASKS_METADATA])
-           != NGX_OK)
+        != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    op->id = n->op.id;
-    op->owner = &ctx->owner;
-    op->version = n->op.view.task.version;
     op->event.type = NGX_HTTP_MCP_TASKS_EV_ANNOTATE;
-    op->change.max_payload = lcf->max_payload;
-    op->change.max_owner_bytes = lcf->max_owner_bytes;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_TASK
-               | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
+    op->want |= NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_updated);
+    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_noted);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_noted(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_noting_t  *n;
+
+    n = ((ngx_http_mcp_tasks_note_t *) o)->noting;
+
+    if (o->reason == NGX_HTTP_MCP_TASKS_VERSION_CONFLICT
+        && ++n->tries < NGX_HTTP_MCP_TASKS_NOTE_TRIES)
+    {
+        return ngx_http_mcp_tasks_update_read(r, n);
+    }
+
+    return ngx_http_mcp_tasks_updated(r, o);
 }
 
 
