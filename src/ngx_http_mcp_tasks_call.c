@@ -22,8 +22,6 @@ static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
 static const char *ngx_http_mcp_tasks_call_ttl(
     ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_json_t *ttl,
     uint64_t *value);
-static const char *ngx_http_mcp_tasks_call_token(
-    ngx_http_mcp_tasks_json_t *token, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_called(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 
@@ -220,7 +218,7 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_call_token(&ctx->token, &call->op.task.token);
+    err = ngx_http_mcp_tasks_token(r->pool, &ctx->token, &call->op.task.token);
 
     if (err == NULL) {
         err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &call->op.task.ttl);
@@ -307,7 +305,7 @@ ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
         token = ctx->token;
     }
 
-    err = ngx_http_mcp_tasks_call_token(&token, &call->op.task.token);
+    err = ngx_http_mcp_tasks_token(r->pool, &token, &call->op.task.token);
 
     if (err == NULL) {
         err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &call->op.task.ttl);
@@ -415,27 +413,40 @@ ngx_http_mcp_tasks_call_ttl(ngx_http_mcp_tasks_loc_conf_t *lcf,
 }
 
 
-static const char *
-ngx_http_mcp_tasks_call_token(ngx_http_mcp_tasks_json_t *token,
+/* a string always with the same escapes, so that it is found again */
+
+const char *
+ngx_http_mcp_tasks_token(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *token,
     ngx_str_t *value)
 {
-    int64_t  n;
+    int64_t                   n;
+    ngx_str_t                 s;
+    ngx_http_mcp_tasks_out_t  out;
 
     if (token->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
         return NULL;
     }
 
-    if (token->type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        && ngx_http_mcp_tasks_json_integer(token, &n) != NGX_OK)
-    {
+    *value = token->text;
+
+    if (token->type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+
+        if (ngx_http_mcp_tasks_json_string(pool, token, &s) == NGX_OK) {
+            ngx_http_mcp_tasks_out_init(&out, pool, s.len + 2);
+            ngx_http_mcp_tasks_out_string(&out, &s);
+
+            if (ngx_http_mcp_tasks_out_end(&out, value) != NGX_OK) {
+                return "progressToken cannot be kept";
+            }
+        }
+
+    } else if (ngx_http_mcp_tasks_json_integer(token, &n) != NGX_OK) {
         return "progressToken is neither a string nor an integer";
     }
 
-    if (token->text.len > NGX_HTTP_MCP_TASKS_MAX_TOKEN) {
+    if (value->len > NGX_HTTP_MCP_TASKS_MAX_TOKEN) {
         return "progressToken is longer than 60 bytes";
     }
-
-    *value = token->text;
 
     return NULL;
 }

@@ -167,6 +167,8 @@ ngx_int_t ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner);
 
 ngx_int_t ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+const char *ngx_http_mcp_tasks_token(ngx_pool_t *pool,
+    ngx_http_mcp_tasks_json_t *token, ngx_str_t *value);
 ngx_int_t ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,

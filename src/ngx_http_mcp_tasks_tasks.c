@@ -711,11 +711,14 @@ ngx_http_mcp_tasks_tasks_progress(ngx_http_request_t *r,
                                           "a member stands twice");
     }
 
-    if (token.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        && token.type != NGX_HTTP_MCP_TASKS_JSON_NUMBER)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                      "progressToken is neither a string nor an integer");
+    err = ngx_http_mcp_tasks_token(r->pool, &token, &op->token);
+
+    if (err == NULL && token.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        err = "progressToken is missing";
+    }
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
     err = ngx_http_mcp_tasks_progress_args(&progress, &total, &message, op);
@@ -729,7 +732,6 @@ ngx_http_mcp_tasks_tasks_progress(ngx_http_request_t *r,
     }
 
     op->owner = &ctx->owner;
-    op->token = token.text;
     op->event.type = NGX_HTTP_MCP_TASKS_EV_REPORT;
 
     return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_reported);
