@@ -96,8 +96,10 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_mcp_tasks_loc_conf_t *prev = parent;
     ngx_http_mcp_tasks_loc_conf_t *conf = child;
 
+    ngx_uint_t                 own_ttl;
     ngx_http_core_loc_conf_t  *clcf;
 
+    own_ttl = (conf->ttl != NGX_CONF_UNSET_MSEC);
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
     /* an "if" block keeps the handler of its location, so it needs the zone */
@@ -165,16 +167,29 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_ERROR;
     }
 
-    if (conf->ttl == 0) {
+    if (conf->ttl == 0 || conf->max_ttl == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"mcp_tasks_ttl\" must not be zero");
         return NGX_CONF_ERROR;
     }
 
-    if (conf->ttl > conf->max_ttl) {
+    if (conf->keepalive == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_tasks_ttl\" is larger than its \"max\"");
+                           "\"mcp_tasks_keepalive\" must not be zero");
         return NGX_CONF_ERROR;
+    }
+
+    if (conf->ttl > conf->max_ttl) {
+
+        if (own_ttl) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_ttl\" is larger than its \"max\"");
+            return NGX_CONF_ERROR;
+        }
+
+        /* one from above, or the default */
+
+        conf->ttl = conf->max_ttl;
     }
 
     if (conf->retries > 254) {
@@ -394,6 +409,10 @@ ngx_http_mcp_tasks_set_arg(ngx_str_t *value, ngx_http_mcp_tasks_arg_t *arg,
 
     default:
         n = ngx_atoi(value->data, value->len);
+
+        if (n > (ngx_int_t) NGX_MAX_UINT32_VALUE) {
+            return NGX_ERROR;
+        }
     }
 
     if (n == NGX_ERROR) {
