@@ -819,6 +819,51 @@ $c->complete($work, '{}');
 refused(progress('{"progressToken":"ab","progress":8,"total":8}'), -32602,
         'task_terminal', 'after the end');
 
+
+# A reload: who waits is answered, and no old worker stays for their sake
+
+while (@{ $c->worker('worker/claim', { tools => ['slow'], max => 32 })
+          ->{tasks} }) { }
+
+$id = create($c);
+$work = $c->claim('slow', leaseMs => 60000);
+
+@waiting = map {
+    my $s = $t->connect();
+    MCPTasks::send_raw($s, $_);
+    $s;
+} $c->legacy_bytes('tasks/result', { taskId => $id }),
+  $c->legacy_bytes('tools/call', { name => 'never' }),
+  MCPClient::bytes('/worker', MCPClient::rpc('worker/claim',
+      { tools => ['nix'], waitMs => 60000 })),
+  MCPClient::bytes('/worker', MCPClient::rpc('worker/answers',
+      { taskId => $id, lease => $work->{lease}, waitMs => 60000 }));
+$stream = parked($quick, $quick->legacy_bytes('tasks/result',
+                                              { taskId => $id }));
+ok(defined $stream->event(10)->{comment}, 'a stream that has begun');
+
+my %old = map { $_ => 1 } $t->worker_pids();
+$t->reload();
+
+my @answers = map { my $r = MCPTasks::read_response($_);
+                    MCPClient::decode($r ? $r->{body} : '{}') } @waiting;
+is($answers[0]{error}{code}, -32012, 'tasks/result is answered');
+is($answers[0]{error}{data}{reason}, 'result_not_ready', 'as not ready');
+is($answers[1]{error}{code}, -32012, 'a plain call is answered');
+is_deeply($answers[2]{result}, { tasks => [], cancelled => JSON::PP::false,
+                                 drain => JSON::PP::true },
+          'a worker gets nothing, and is told to drain');
+is_deeply($answers[3]{result}{inputResponses}, {}, 'no answers are there yet');
+is($stream->message(10)->{error}{code}, -32012, 'the stream is answered');
+is($stream->event(5), undef, 'and ends');
+
+ok(wait_for(sub { !grep { $old{$_} } $t->worker_pids() }, 10),
+   'the old workers leave');
+is(status($c, $id), 'working', 'the task goes on');
+$c->complete($work, '{"n":1}');
+is($c->legacy('tasks/result', { taskId => $id })->{json}{result}{n}, 1,
+   'and ends');
+
 ok($t->stop(), 'nginx stops');
 is($t->faults(), '', 'nothing bad in the log');
 
