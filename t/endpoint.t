@@ -105,8 +105,12 @@ sub headers {
 
 sub initialized {
     my ($asked) = @_;
+    my $tasks = $asked eq '2025-11-25'
+                ? ',"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}'
+                : '';
     return '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"' . $asked
-           . '","capabilities":{},"serverInfo":{"name":"nginx-mcp-tasks",'
+           . "\",\"capabilities\":{\"tools\":{}$tasks}"
+           . ',"serverInfo":{"name":"nginx-mcp-tasks",'
            . "\"version\":\"$version\"}}}";
 }
 
@@ -254,7 +258,9 @@ for my $id (qw/ null true false 1.5 1e3 1E3 1.0 -1.0 0e0 [] {} [1] {"a":1} /) {
 answers(modern('server/discover'), headers('server/discover'), 200,
         '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
         . '"supportedVersions":["2026-07-28","2025-11-25","2025-06-18",'
-        . '"2025-03-26"],"capabilities":{},"_meta":{"io.modelcontextprotocol/'
+        . '"2025-03-26"],"capabilities":{"tools":{},"extensions":{'
+        . '"io.modelcontextprotocol/tasks":{},"org.nginx.mcp-tasks/extended":'
+        . '{}}},"_meta":{"io.modelcontextprotocol/'
         . 'serverInfo":{"name":"nginx-mcp-tasks","version":"' . $version
         . '"}},"ttlMs":3600000,"cacheScope":"public"}}', 'server/discover');
 

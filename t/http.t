@@ -98,12 +98,12 @@ sub is_answer_and_next {
 
 # --- methods
 
-for my $method (qw/ GET PUT DELETE HEAD OPTIONS PATCH PROPFIND /) {
+for my $method (qw/ GET PUT HEAD OPTIONS PATCH PROPFIND /) {
     my $body = $method =~ /PUT|PATCH/ ? $ping : undef;
     my $res = is_answer_and_next(
         MCPTasks::message($method, '/mcp', headers(), $body), $method, 405,
         $method eq 'HEAD' ? '' : refusal('use POST'), $method);
-    is($res->{header}{allow}, 'POST', "$method: Allow");
+    is($res->{header}{allow}, 'POST, DELETE', "$method: Allow");
 }
 
 # --- types
