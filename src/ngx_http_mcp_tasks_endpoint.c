@@ -9,10 +9,7 @@
 
 
 static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_refuse(ngx_http_request_t *r,
-    ngx_uint_t status, const char *why);
-static void ngx_http_mcp_tasks_post(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_message(ngx_http_request_t *r);
+static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 
@@ -20,40 +17,60 @@ static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
 {
-    ngx_int_t         rc;
-    ngx_table_elt_t  *h;
+    ngx_str_t  allow;
 
     if (!ngx_http_mcp_tasks_is_endpoint(r)) {
         return NGX_HTTP_NOT_FOUND;
     }
 
+    if (!ngx_http_mcp_tasks_origin(r)) {
+        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_FORBIDDEN,
+                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+                     "Invalid Request: Origin or Host is not allowed");
+    }
+
+    if (r->method == NGX_HTTP_DELETE) {
+        return ngx_http_mcp_tasks_session_end(r);
+    }
+
     if (r->method != NGX_HTTP_POST) {
-        h = ngx_list_push(&r->headers_out.headers);
-        if (h == NULL) {
+        ngx_str_set(&allow, "POST, DELETE");
+
+        if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        ngx_memzero(h, sizeof(ngx_table_elt_t));
-        h->hash = 1;
-        ngx_str_set(&h->key, "Allow");
-        ngx_str_set(&h->value, "POST");
-
         return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_NOT_ALLOWED,
-                                         "Invalid Request: use POST");
-    }
-
-    if (!ngx_http_mcp_tasks_is_json(r)) {
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                     "Invalid Request: Content-Type is not application/json");
+                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+                     "Invalid Request: use POST");
     }
 
     if (!ngx_http_mcp_tasks_accepts(r)) {
         return ngx_http_mcp_tasks_refuse(r, 406,
+                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
                      "Invalid Request: Accept must allow application/json "
                      "and text/event-stream");
     }
 
-    rc = ngx_http_read_client_request_body(r, ngx_http_mcp_tasks_post);
+    return ngx_http_mcp_tasks_post(r, ngx_http_mcp_tasks_message);
+}
+
+
+/* reads the body of a POST; what follows returns what to finalize with */
+
+ngx_int_t
+ngx_http_mcp_tasks_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt
+    handler)
+{
+    ngx_int_t  rc;
+
+    if (!ngx_http_mcp_tasks_is_json(r)) {
+        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+                     "Invalid Request: Content-Type is not application/json");
+    }
+
+    rc = ngx_http_read_client_request_body(r, handler);
 
     if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
         return rc;
@@ -93,9 +110,9 @@ ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_refuse(ngx_http_request_t *r, ngx_uint_t status,
-    const char *why)
+    ngx_int_t code, const char *why)
 {
     ngx_int_t  rc;
 
@@ -105,21 +122,17 @@ ngx_http_mcp_tasks_refuse(ngx_http_request_t *r, ngx_uint_t status,
         return rc;
     }
 
-    return ngx_http_mcp_tasks_error(r, NULL, status,
-                                    NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
-                                    why, NULL);
+    return ngx_http_mcp_tasks_error(r, NULL, status, code, why, NULL);
 }
 
 
-static void
-ngx_http_mcp_tasks_post(ngx_http_request_t *r)
-{
-    ngx_http_finalize_request(r, ngx_http_mcp_tasks_message(r));
-}
+/*
+ * The message in the body, and its sender.  NGX_DECLINED: go on; else it is
+ * what to finalize with.
+ */
 
-
-static ngx_int_t
-ngx_http_mcp_tasks_message(ngx_http_request_t *r)
+ngx_int_t
+ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
 {
     u_char                           message[256];
     ngx_int_t                        rc;
@@ -133,6 +146,7 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
     }
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
+    *pctx = ctx;
 
     if (ngx_http_mcp_tasks_body(r, &body) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -156,15 +170,45 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
                                         (char *) message, NULL);
     }
 
-    rc = ngx_http_mcp_tasks_is_modern(r, ctx);
+    rc = ngx_http_mcp_tasks_owner(r, &ctx->owner);
 
-    if (rc == NGX_ERROR) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                                          "a member stands twice");
+    if (rc == NGX_DECLINED) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "the value of \"mcp_tasks_owner\" is too long");
     }
 
-    return (rc == NGX_OK) ? ngx_http_mcp_tasks_modern(r, ctx)
-                          : ngx_http_mcp_tasks_legacy(r, ctx);
+    return (rc == NGX_OK) ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+static void
+ngx_http_mcp_tasks_message(ngx_http_request_t *r)
+{
+    ngx_int_t                  rc;
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    rc = ngx_http_mcp_tasks_read(r, &ctx);
+
+    if (rc == NGX_DECLINED) {
+
+        switch (ngx_http_mcp_tasks_is_modern(r, ctx)) {
+
+        case NGX_OK:
+            ctx->era = NGX_HTTP_MCP_TASKS_MODERN;
+            rc = ngx_http_mcp_tasks_modern(r, ctx);
+            break;
+
+        case NGX_DECLINED:
+            rc = ngx_http_mcp_tasks_legacy(r, ctx);
+            break;
+
+        default:
+            rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
+                                            "a member stands twice");
+        }
+    }
+
+    ngx_http_finalize_request(r, rc);
 }
 
 
@@ -184,13 +228,14 @@ ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     };
     ngx_http_mcp_tasks_member_t  members[] = {
         { ngx_string("io.modelcontextprotocol/protocolVersion"),
-          &ctx->version }
+          &ctx->version },
+        { ngx_string("progressToken"), &ctx->token }
     };
     static ngx_str_t             header = ngx_string("MCP-Protocol-Version");
     static ngx_str_t             discover = ngx_string("server/discover");
 
     if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, meta, 1) != NGX_OK
-        || ngx_http_mcp_tasks_json_members(&ctx->meta, members, 1) != NGX_OK)
+        || ngx_http_mcp_tasks_json_members(&ctx->meta, members, 2) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -216,11 +261,11 @@ ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
 }
 
 
-/* the eras answer an unknown method with a status of their own */
+/* NGX_DECLINED: there is no such method in that list */
 
 ngx_int_t
-ngx_http_mcp_tasks_call(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_method_t *methods, ngx_uint_t status)
+ngx_http_mcp_tasks_dispatch(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_t *methods)
 {
     ngx_str_t                    *name;
     ngx_http_mcp_tasks_method_t  *m;
@@ -235,7 +280,5 @@ ngx_http_mcp_tasks_call(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
         }
     }
 
-    return ngx_http_mcp_tasks_error(r, ctx, status,
-                                    NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
-                                    "Method not found", NULL);
+    return NGX_DECLINED;
 }

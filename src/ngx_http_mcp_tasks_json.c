@@ -600,7 +600,7 @@ ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string, ngx_str_t *s)
     p = string->text.data + 1;
     len = string->text.len - 2;
 
-    if (len == s->len && ngx_memcmp(p, s->data, len) == 0) {
+    if (len == s->len && (len == 0 || ngx_memcmp(p, s->data, len) == 0)) {
         return 1;
     }
 
@@ -753,6 +753,45 @@ ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end, uint32_t *code)
 }
 
 
+/* two strings that mean the same, however they are escaped */
+
+ngx_uint_t
+ngx_http_mcp_tasks_json_same(ngx_http_mcp_tasks_json_t *a,
+    ngx_http_mcp_tasks_json_t *b)
+{
+    u_char     buf[NGX_HTTP_MCP_TASKS_JSON_KEY];
+    ngx_str_t  s;
+
+    if (a->text.len == b->text.len
+        && ngx_memcmp(a->text.data, b->text.data, a->text.len) == 0)
+    {
+        return 1;
+    }
+
+    s.data = buf;
+
+    return ngx_http_mcp_tasks_json_unescape(a->text.data + 1,
+                                            a->text.data + a->text.len - 1,
+                                            buf, buf + sizeof(buf), &s.len)
+           == NGX_OK
+           && ngx_http_mcp_tasks_json_is(b, &s);
+}
+
+
+/* whether an object or array has anything in it */
+
+ngx_uint_t
+ngx_http_mcp_tasks_json_filled(ngx_http_mcp_tasks_json_t *value)
+{
+    ngx_http_mcp_tasks_json_t       k, v;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    ngx_http_mcp_tasks_json_iter(&it, value);
+
+    return ngx_http_mcp_tasks_json_next(&it, &k, &v) == NGX_OK;
+}
+
+
 /* a whole number in its plain form: no fraction, no exponent */
 
 ngx_int_t
@@ -786,4 +825,24 @@ ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value, int64_t *n)
     *n = minus ? -(int64_t) v : (int64_t) v;
 
     return NGX_OK;
+}
+
+
+/* what is too large for a double is no number for us */
+
+ngx_int_t
+ngx_http_mcp_tasks_json_real(ngx_http_mcp_tasks_json_t *value, double *n)
+{
+    u_char  buf[64];
+
+    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NUMBER
+        || value->text.len >= sizeof(buf))
+    {
+        return NGX_DECLINED;
+    }
+
+    (void) ngx_cpystrn(buf, value->text.data, value->text.len + 1);
+    *n = strtod((char *) buf, NULL);
+
+    return (*n >= -1e300 && *n <= 1e300) ? NGX_OK : NGX_DECLINED;
 }

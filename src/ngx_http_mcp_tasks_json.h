@@ -74,8 +74,13 @@ ngx_int_t ngx_http_mcp_tasks_json_string(ngx_pool_t *pool,
     ngx_http_mcp_tasks_json_t *value, ngx_str_t *s);
 ngx_uint_t ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string,
     ngx_str_t *s);
+ngx_uint_t ngx_http_mcp_tasks_json_same(ngx_http_mcp_tasks_json_t *a,
+    ngx_http_mcp_tasks_json_t *b);
+ngx_uint_t ngx_http_mcp_tasks_json_filled(ngx_http_mcp_tasks_json_t *value);
 ngx_int_t ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value,
     int64_t *n);
+ngx_int_t ngx_http_mcp_tasks_json_real(ngx_http_mcp_tasks_json_t *value,
+    double *n);
 
 
 #endif /* _NGX_HTTP_MCP_TASKS_JSON_H_INCLUDED_ */

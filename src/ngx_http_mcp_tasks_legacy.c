@@ -26,6 +26,23 @@ static ngx_str_t  ngx_http_mcp_tasks_legacy_versions[] = {
 static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_legacy_methods[] = {
     { ngx_string("initialize"), ngx_http_mcp_tasks_initialize },
     { ngx_string("ping"), ngx_http_mcp_tasks_ping },
+    { ngx_string("tools/list"), ngx_http_mcp_tasks_tools_list },
+    { ngx_string("tools/call"), ngx_http_mcp_tasks_tools_call },
+    { ngx_null_string, NULL }
+};
+
+
+/* since 2025-11-25; ours among them */
+
+static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_legacy_tasks[] = {
+    { ngx_string("tasks/get"), ngx_http_mcp_tasks_tasks_get },
+    { ngx_string("tasks/result"), ngx_http_mcp_tasks_tasks_result },
+    { ngx_string("tasks/list"), ngx_http_mcp_tasks_tasks_list },
+    { ngx_string("tasks/cancel"), ngx_http_mcp_tasks_tasks_cancel },
+    { ngx_string("tasks/create"), ngx_http_mcp_tasks_tasks_create },
+    { ngx_string("tasks/send"), ngx_http_mcp_tasks_tasks_create },
+    { ngx_string("tasks/update"), ngx_http_mcp_tasks_tasks_update },
+    { ngx_string("tasks/progress"), ngx_http_mcp_tasks_tasks_progress },
     { ngx_null_string, NULL }
 };
 
@@ -33,12 +50,15 @@ static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_legacy_methods[] = {
 ngx_int_t
 ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
 {
+    ngx_int_t         rc;
     ngx_str_t         value, *v;
     static ngx_str_t  header = ngx_string("MCP-Protocol-Version");
 
+    v = ngx_http_mcp_tasks_legacy_versions;
+
     if (ngx_http_mcp_tasks_header(r, &header, &value)) {
 
-        for (v = ngx_http_mcp_tasks_legacy_versions; v->len; v++) {
+        for ( /* void */ ; v->len; v++) {
             if (value.len == v->len
                 && ngx_strncmp(value.data, v->data, v->len) == 0)
             {
@@ -54,12 +74,39 @@ ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
         }
     }
 
-    if (ctx->rpc.kind != NGX_HTTP_MCP_TASKS_RPC_REQUEST) {
-        return ngx_http_mcp_tasks_accepted(r);
+    /* only the latest of them knows tasks */
+
+    ctx->tasks = (v == ngx_http_mcp_tasks_legacy_versions);
+    ctx->extended = ctx->tasks;
+
+    if (!ngx_http_mcp_tasks_session_check(r, &ctx->owner)) {
+        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_NOT_FOUND,
+                                        NGX_HTTP_MCP_TASKS_RPC_NO_SESSION,
+                                        "Session not found", NULL);
     }
 
-    return ngx_http_mcp_tasks_call(r, ctx, ngx_http_mcp_tasks_legacy_methods,
-                                   NGX_HTTP_OK);
+    switch (ctx->rpc.kind) {
+    case NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION:
+        return ngx_http_mcp_tasks_accepted(r);
+    case NGX_HTTP_MCP_TASKS_RPC_RESPONSE:
+        return ngx_http_mcp_tasks_response(r, ctx);
+    }
+
+    rc = ngx_http_mcp_tasks_dispatch(r, ctx,
+                                     ngx_http_mcp_tasks_legacy_methods);
+
+    if (rc == NGX_DECLINED && ctx->tasks) {
+        rc = ngx_http_mcp_tasks_dispatch(r, ctx,
+                                         ngx_http_mcp_tasks_legacy_tasks);
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
+                                        NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
+                                        "Method not found", NULL);
+    }
+
+    return rc;
 }
 
 
@@ -67,8 +114,8 @@ static ngx_int_t
 ngx_http_mcp_tasks_initialize(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    u_char                       *p, *end;
-    ngx_str_t                    *v, result;
+    ngx_str_t                    *v;
+    ngx_http_mcp_tasks_out_t      out;
     ngx_http_mcp_tasks_json_t     version, capabilities, info;
     ngx_http_mcp_tasks_member_t   members[] = {
         { ngx_string("protocolVersion"), &version },
@@ -108,20 +155,34 @@ ngx_http_mcp_tasks_initialize(ngx_http_request_t *r,
         v = ngx_http_mcp_tasks_legacy_versions;
     }
 
-    p = ngx_pnalloc(r->pool, 256);
-    if (p == NULL) {
+    if (ngx_http_mcp_tasks_client(r, ctx, &info) != NGX_OK
+        || ngx_http_mcp_tasks_session_new(r, ctx) != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    result.data = p;
-    end = p + 256;
+    ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"protocolVersion\":\"");
+    ngx_http_mcp_tasks_out_str(&out, v);
+    ngx_http_mcp_tasks_out_lit(&out, "\",\"capabilities\":{\"tools\":{}");
 
-    p = ngx_slprintf(p, end, "{\"protocolVersion\":\"%V\",\"capabilities\":{},"
-                     "\"serverInfo\":{\"name\":\"" NGX_HTTP_MCP_TASKS_NAME
-                     "\",\"version\":\"" NGX_HTTP_MCP_TASKS_VERSION "\"}}", v);
-    result.len = p - result.data;
+    if (v == ngx_http_mcp_tasks_legacy_versions) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"tasks\":{");
 
-    return ngx_http_mcp_tasks_result(r, ctx, &result);
+        /* nobody can list who is not told from others */
+
+        if (ctx->owner.len) {
+            ngx_http_mcp_tasks_out_lit(&out, "\"list\":{},");
+        }
+
+        ngx_http_mcp_tasks_out_lit(&out, "\"cancel\":{},\"requests\":"
+                                         "{\"tools\":{\"call\":{}}}}");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "},\"serverInfo\":"
+                               NGX_HTTP_MCP_TASKS_SERVER_INFO "}");
+
+    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
 }
 
 

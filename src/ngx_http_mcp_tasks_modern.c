@@ -10,6 +10,14 @@
 
 static ngx_int_t ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_tasks_modern_headers(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+static ngx_uint_t ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+static ngx_int_t ngx_http_mcp_tasks_decoded(ngx_http_request_t *r,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_tasks_mismatch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, const char *message);
 static ngx_int_t ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
@@ -27,6 +35,29 @@ ngx_str_t  ngx_http_mcp_tasks_modern_version = ngx_string("2026-07-28");
 
 static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_modern_methods[] = {
     { ngx_string("server/discover"), ngx_http_mcp_tasks_discover },
+    { ngx_string("tools/list"), ngx_http_mcp_tasks_tools_list },
+    { ngx_string("tools/call"), ngx_http_mcp_tasks_tools_call },
+    { ngx_null_string, NULL }
+};
+
+
+/* of the tasks extension */
+
+static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_modern_tasks[] = {
+    { ngx_string("tasks/get"), ngx_http_mcp_tasks_tasks_get },
+    { ngx_string("tasks/update"), ngx_http_mcp_tasks_tasks_update },
+    { ngx_string("tasks/cancel"), ngx_http_mcp_tasks_tasks_cancel },
+    { ngx_null_string, NULL }
+};
+
+
+/* of our own extension */
+
+static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_modern_extended[] = {
+    { ngx_string("tasks/list"), ngx_http_mcp_tasks_tasks_list },
+    { ngx_string("tasks/create"), ngx_http_mcp_tasks_tasks_create },
+    { ngx_string("tasks/send"), ngx_http_mcp_tasks_tasks_create },
+    { ngx_string("tasks/progress"), ngx_http_mcp_tasks_tasks_progress },
     { ngx_null_string, NULL }
 };
 
@@ -52,8 +83,29 @@ ngx_http_mcp_tasks_modern(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
         return ngx_http_mcp_tasks_accepted(r);
     }
 
-    return ngx_http_mcp_tasks_call(r, ctx, ngx_http_mcp_tasks_modern_methods,
-                                   NGX_HTTP_NOT_FOUND);
+    rc = ngx_http_mcp_tasks_dispatch(r, ctx,
+                                     ngx_http_mcp_tasks_modern_methods);
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (ctx->extended) {
+        rc = ngx_http_mcp_tasks_dispatch(r, ctx,
+                                         ngx_http_mcp_tasks_modern_extended);
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    rc = ngx_http_mcp_tasks_dispatch(r, ctx, ngx_http_mcp_tasks_modern_tasks);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_NOT_FOUND,
+                                    NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
+                                    "Method not found", NULL);
 }
 
 
@@ -63,14 +115,9 @@ static ngx_int_t
 ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    ngx_str_t                    value, *name;
-    ngx_http_mcp_tasks_json_t    capabilities;
-    ngx_http_mcp_tasks_member_t  members[] = {
-        { ngx_string("io.modelcontextprotocol/clientCapabilities"),
-          &capabilities }
-    };
-    static ngx_str_t             version = ngx_string("MCP-Protocol-Version");
-    static ngx_str_t             method = ngx_string("Mcp-Method");
+    ngx_int_t         rc;
+    ngx_str_t         value;
+    static ngx_str_t  version = ngx_string("MCP-Protocol-Version");
 
     if (ctx->version.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
@@ -97,13 +144,68 @@ ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->meta, members, 1) != NGX_OK
+    rc = ngx_http_mcp_tasks_modern_capabilities(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    return ngx_http_mcp_tasks_modern_headers(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    ngx_http_mcp_tasks_json_t    capabilities, info, extensions;
+    ngx_http_mcp_tasks_json_t    tasks, extended;
+    ngx_http_mcp_tasks_member_t  members[] = {
+        { ngx_string("io.modelcontextprotocol/clientCapabilities"),
+          &capabilities },
+        { ngx_string("io.modelcontextprotocol/clientInfo"), &info }
+    };
+    ngx_http_mcp_tasks_member_t  capability[] = {
+        { ngx_string("extensions"), &extensions }
+    };
+    ngx_http_mcp_tasks_member_t  extension[] = {
+        { ngx_string("io.modelcontextprotocol/tasks"), &tasks },
+        { ngx_string(NGX_HTTP_MCP_TASKS_EXTENSION), &extended }
+    };
+
+    if (ngx_http_mcp_tasks_json_members(&ctx->meta, members, 2) != NGX_OK
         || capabilities.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
     {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                           "io.modelcontextprotocol/clientCapabilities is "
                           "missing in _meta");
     }
+
+    if (ngx_http_mcp_tasks_json_members(&capabilities, capability, 1) != NGX_OK
+        || ngx_http_mcp_tasks_json_members(&extensions, extension, 2)
+           != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
+                          "a capability stands twice");
+    }
+
+    ctx->tasks = (tasks.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->extended = (extended.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+
+    if (ngx_http_mcp_tasks_client(r, ctx, &info) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_modern_headers(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    ngx_str_t         value, *name;
+    static ngx_str_t  method = ngx_string("Mcp-Method");
 
     name = &ctx->rpc.method;
 
@@ -115,7 +217,92 @@ ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
                           "Header mismatch: Mcp-Method is not the method");
     }
 
+    if (!ngx_http_mcp_tasks_modern_name(r, ctx)) {
+        return ngx_http_mcp_tasks_mismatch(r, ctx,
+                          "Header mismatch: Mcp-Name is not what params say");
+    }
+
     return NGX_DECLINED;
+}
+
+
+/* whether Mcp-Name is what it has to be, for the methods that need it */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    ngx_str_t                    value;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_json_t    source;
+    ngx_http_mcp_tasks_member_t  member;
+    static ngx_str_t             header = ngx_string("Mcp-Name");
+    static struct {
+        ngx_str_t  method;
+        ngx_str_t  member;
+    } names[] = {
+        { ngx_string("tools/call"), ngx_string("name") },
+        { ngx_string("tasks/get"), ngx_string("taskId") },
+        { ngx_string("tasks/update"), ngx_string("taskId") },
+        { ngx_string("tasks/cancel"), ngx_string("taskId") },
+        { ngx_null_string, ngx_null_string }
+    };
+
+    for (i = 0; names[i].method.len; i++) {
+        if (names[i].method.len == ctx->rpc.method.len
+            && ngx_strncmp(names[i].method.data, ctx->rpc.method.data,
+                           ctx->rpc.method.len) == 0)
+        {
+            break;
+        }
+    }
+
+    if (names[i].method.len == 0) {
+        return 1;
+    }
+
+    member.name = names[i].member;
+    member.value = &source;
+
+    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, &member, 1)
+        != NGX_OK
+        || source.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
+    {
+        /* the method itself has something to say about that */
+        return 1;
+    }
+
+    return ngx_http_mcp_tasks_header(r, &header, &value) == 1
+           && ngx_http_mcp_tasks_decoded(r, &value) == NGX_OK
+           && ngx_http_mcp_tasks_json_is(&source, &value);
+}
+
+
+/* "=?base64?...?=" stands for what no header can carry */
+
+static ngx_int_t
+ngx_http_mcp_tasks_decoded(ngx_http_request_t *r, ngx_str_t *value)
+{
+    ngx_str_t  src, dst;
+
+    if (value->len < sizeof("=?base64?" "?=") - 1
+        || ngx_strncmp(value->data, "=?base64?", 9) != 0
+        || ngx_strncmp(value->data + value->len - 2, "?=", 2) != 0)
+    {
+        return NGX_OK;
+    }
+
+    src.data = value->data + 9;
+    src.len = value->len - 11;
+
+    dst.data = ngx_pnalloc(r->pool, ngx_base64_decoded_length(src.len));
+    if (dst.data == NULL || ngx_decode_base64(&dst, &src) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    *value = dst;
+
+    return NGX_OK;
 }
 
 
@@ -133,27 +320,42 @@ static ngx_int_t
 ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    size_t      len;
-    ngx_str_t   data;
-
-    len = sizeof("{\"supported\":" NGX_HTTP_MCP_TASKS_VERSIONS
-                 ",\"requested\":}") - 1 + ctx->version.text.len;
-
-    data.data = ngx_pnalloc(r->pool, len);
-    if (data.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_str_t                 data;
+    ngx_http_mcp_tasks_out_t  out;
 
     /* the version goes back as the JSON that it came as */
 
-    data.len = ngx_sprintf(data.data,
-                           "{\"supported\":" NGX_HTTP_MCP_TASKS_VERSIONS
-                           ",\"requested\":%V}", &ctx->version.text)
-               - data.data;
+    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"supported\":"
+                                     NGX_HTTP_MCP_TASKS_VERSIONS
+                                     ",\"requested\":");
+    ngx_http_mcp_tasks_out_str(&out, &ctx->version.text);
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                                     NGX_HTTP_MCP_TASKS_RPC_VERSION,
                                     "Unsupported protocol version", &data);
+}
+
+
+/* the client cannot do what this needs */
+
+ngx_int_t
+ngx_http_mcp_tasks_no_capability(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    static ngx_str_t  data = ngx_string(
+        "{\"requiredCapabilities\":{\"extensions\":"
+        "{\"io.modelcontextprotocol/tasks\":{}}}}");
+
+    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                                    NGX_HTTP_MCP_TASKS_RPC_CAPABILITY,
+                                    "Missing required client capability",
+                                    &data);
 }
 
 
@@ -164,10 +366,11 @@ ngx_http_mcp_tasks_discover(ngx_http_request_t *r,
     static ngx_str_t  result = ngx_string(
         "{\"resultType\":\"complete\","
         "\"supportedVersions\":" NGX_HTTP_MCP_TASKS_VERSIONS ","
-        "\"capabilities\":{},"
+        "\"capabilities\":{\"tools\":{},\"extensions\":{"
+        "\"io.modelcontextprotocol/tasks\":{},"
+        "\"" NGX_HTTP_MCP_TASKS_EXTENSION "\":{}}},"
         "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-        "{\"name\":\"" NGX_HTTP_MCP_TASKS_NAME "\","
-        "\"version\":\"" NGX_HTTP_MCP_TASKS_VERSION "\"}},"
+        NGX_HTTP_MCP_TASKS_SERVER_INFO "},"
         "\"ttlMs\":3600000,\"cacheScope\":\"public\"}");
 
     return ngx_http_mcp_tasks_result(r, ctx, &result);

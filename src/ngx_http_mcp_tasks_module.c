@@ -11,9 +11,10 @@ static ngx_int_t ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
 static ngx_int_t ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone,
     void *data);
 static void *ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf);
-static void *ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf);
-static char *ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent,
-    void *child);
+static char *ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
+    ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle);
 
 
@@ -33,6 +34,90 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
       0,
       NULL },
 
+    { ngx_string("mcp_tasks_worker"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_worker,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_tools"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_mcp_tasks_set_tools,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_owner"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_mcp_tasks_set_owner,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_allow_origin"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_mcp_tasks_set_origin,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_ttl"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_retention"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_timeout"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_limit"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_retries"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_poll_interval"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_tasks_loc_conf_t, poll_interval),
+      NULL },
+
+    { ngx_string("mcp_tasks_lease"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_tasks_loc_conf_t, lease),
+      NULL },
+
+    { ngx_string("mcp_tasks_keepalive"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_mcp_tasks_loc_conf_t, keepalive),
+      NULL },
+
 #if (NGX_HTTP_MCP_TASKS_TEST)
 
     { ngx_string("mcp_tasks_probe"),
@@ -49,7 +134,7 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_mcp_tasks_module_ctx = {
-    NULL,                                  /* preconfiguration */
+    ngx_http_mcp_tasks_add_variables,      /* preconfiguration */
     NULL,                                  /* postconfiguration */
 
     ngx_http_mcp_tasks_create_main_conf,   /* create main configuration */
@@ -330,6 +415,38 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 static char *
 ngx_http_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    return ngx_http_mcp_tasks_surface(cf, conf, ngx_http_mcp_tasks_handler);
+}
+
+
+static char *
+ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    if (cf->args->nelts == 3) {
+        if (ngx_strcmp(value[2].data, "public") != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\"", &value[2]);
+            return NGX_CONF_ERROR;
+        }
+
+        lcf->open = 1;
+    }
+
+    return ngx_http_mcp_tasks_surface(cf, conf,
+                                      ngx_http_mcp_tasks_worker_handler);
+}
+
+
+static char *
+ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
+    ngx_http_handler_pt handler)
+{
     ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
 
     ngx_str_t                 *value;
@@ -347,7 +464,7 @@ ngx_http_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_mcp_tasks_handler;
+    clcf->handler = handler;
 
     return NGX_CONF_OK;
 }
@@ -409,35 +526,6 @@ ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf)
     }
 
     return mcf;
-}
-
-
-static void *
-ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
-{
-    /* the zone is not inherited: a location is an endpoint if it says so */
-
-    return ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_loc_conf_t));
-}
-
-
-static char *
-ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
-{
-    ngx_http_mcp_tasks_loc_conf_t *prev = parent;
-    ngx_http_mcp_tasks_loc_conf_t *conf = child;
-
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-    /* an "if" block keeps the handler of its location, so it needs the zone */
-
-    if (clcf->noname && conf->zone == NULL) {
-        conf->zone = prev->zone;
-    }
-
-    return NGX_CONF_OK;
 }
 
 

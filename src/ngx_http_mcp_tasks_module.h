@@ -12,10 +12,23 @@
 
 #include "ngx_http_mcp_tasks_op.h"
 #include "ngx_http_mcp_tasks_rpc.h"
+#include "ngx_http_mcp_tasks_out.h"
+#include "ngx_http_mcp_tasks_tools.h"
 
 
 #define NGX_HTTP_MCP_TASKS_NAME      "nginx-mcp-tasks"
 #define NGX_HTTP_MCP_TASKS_VERSION   "0.1.0"
+
+
+#define NGX_HTTP_MCP_TASKS_SERVER_INFO                                        \
+    "{\"name\":\"" NGX_HTTP_MCP_TASKS_NAME "\","                              \
+    "\"version\":\"" NGX_HTTP_MCP_TASKS_VERSION "\"}"
+
+/* of status messages and reasons, as JSON */
+#define NGX_HTTP_MCP_TASKS_MAX_MESSAGE  1024
+
+/* what we add to the tasks of the specification */
+#define NGX_HTTP_MCP_TASKS_EXTENSION  "org.nginx.mcp-tasks/extended"
 
 
 /* a zone of one configuration; the zone itself lives on when it is reloaded */
@@ -35,16 +48,63 @@ typedef struct {
 
 
 typedef struct {
+    /* of the surface that the location is; not inherited */
     ngx_http_mcp_tasks_zone_conf_t  *zone;
+    ngx_flag_t                    open;      /* to others than loopback */
+
+    ngx_http_complex_value_t     *owner;
+    ngx_array_t                  *tools;     /* of .._tool_t */
+    ngx_array_t                  *origins;   /* of ngx_str_t */
+    ngx_flag_t                    any_origin;
+
+    ngx_msec_t                    ttl;
+    ngx_msec_t                    max_ttl;
+    ngx_msec_t                    keep_completed;
+    ngx_msec_t                    keep_failed;
+    ngx_msec_t                    keep_cancelled;
+    ngx_msec_t                    queue_timeout;
+    ngx_msec_t                    run_timeout;
+    ngx_msec_t                    poll_interval;
+    ngx_msec_t                    keepalive;
+    ngx_msec_t                    lease;
+    ngx_msec_t                    backoff;
+    ngx_uint_t                    retries;
+
+    ngx_uint_t                    max_owner_tasks;
+    size_t                        max_owner_bytes;
+    size_t                        max_payload;
 } ngx_http_mcp_tasks_loc_conf_t;
 
 
-/* what is known of a request to the MCP endpoint */
+typedef enum {
+    NGX_HTTP_MCP_TASKS_LEGACY = 0,
+    NGX_HTTP_MCP_TASKS_MODERN
+} ngx_http_mcp_tasks_era_e;
+
+
+/* what is known of a request */
 
 typedef struct {
     ngx_http_mcp_tasks_rpc_t      rpc;
+    ngx_uint_t                    era;
+    ngx_str_t                     owner;     /* empty: not identified */
+
     ngx_http_mcp_tasks_json_t     meta;      /* params._meta */
     ngx_http_mcp_tasks_json_t     version;   /* of the protocol, from there */
+    ngx_http_mcp_tasks_json_t     token;     /* progressToken, from there */
+
+    /* the client knows: tasks; and what we add to them */
+    unsigned                      tasks:1;
+    unsigned                      extended:1;
+
+    /* for variables */
+    ngx_str_t                     tool;
+    ngx_str_t                     task_id;
+    ngx_str_t                    *status;
+    ngx_str_t                     client;
+    ngx_int_t                     error;
+
+    struct ngx_http_mcp_tasks_wait_s  *wait;
 } ngx_http_mcp_tasks_ctx_t;
 
 
@@ -57,12 +117,23 @@ typedef struct {
 } ngx_http_mcp_tasks_method_t;
 
 
+/* goes on after an operation, and returns what to finalize with */
+
+typedef ngx_int_t (*ngx_http_mcp_tasks_done_pt)(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *op);
+
+
 /* ngx_http_mcp_tasks_endpoint.c */
 
 ngx_int_t ngx_http_mcp_tasks_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_mcp_tasks_call(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_t *methods,
-    ngx_uint_t status);
+ngx_int_t ngx_http_mcp_tasks_dispatch(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_t *methods);
+ngx_int_t ngx_http_mcp_tasks_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t **ctx);
+ngx_int_t ngx_http_mcp_tasks_refuse(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_int_t code, const char *why);
+ngx_int_t ngx_http_mcp_tasks_post(ngx_http_request_t *r,
+    ngx_http_client_body_handler_pt handler);
 
 /* ngx_http_mcp_tasks_legacy.c, ngx_http_mcp_tasks_modern.c */
 
@@ -71,7 +142,159 @@ ngx_int_t ngx_http_mcp_tasks_legacy(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_tasks_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 
+ngx_int_t ngx_http_mcp_tasks_no_capability(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+
 extern ngx_str_t  ngx_http_mcp_tasks_modern_version;
+
+/* ngx_http_mcp_tasks_origin.c, ngx_http_mcp_tasks_session.c */
+
+ngx_uint_t ngx_http_mcp_tasks_origin(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_tasks_local(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_session_new(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_uint_t ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
+    ngx_str_t *owner);
+ngx_int_t ngx_http_mcp_tasks_session_end(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner);
+
+/* ngx_http_mcp_tasks_call.c: tools/list, tools/call, tasks/create */
+
+ngx_int_t ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+
+/* ngx_http_mcp_tasks_tasks.c: tasks/... */
+
+ngx_int_t ngx_http_mcp_tasks_tasks_get(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_tasks_result(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_tasks_cancel(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_tasks_progress(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+const char *ngx_http_mcp_tasks_progress_args(
+    ngx_http_mcp_tasks_json_t *progress, ngx_http_mcp_tasks_json_t *total,
+    ngx_http_mcp_tasks_json_t *message, ngx_http_mcp_tasks_op_update_t *op);
+ngx_int_t ngx_http_mcp_tasks_response(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+
+/* ngx_http_mcp_tasks_run.c */
+
+ngx_int_t ngx_http_mcp_tasks_run(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *op, ngx_http_mcp_tasks_done_pt done);
+void *ngx_http_mcp_tasks_op(ngx_http_request_t *r, ngx_uint_t type,
+    size_t size);
+ngx_int_t ngx_http_mcp_tasks_answer(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_id_t *id, ngx_http_mcp_tasks_json_t *answers,
+    ngx_http_mcp_tasks_done_pt done);
+
+/* ngx_http_mcp_tasks_render.c */
+
+#define NGX_HTTP_MCP_TASKS_WANT_TASK                                          \
+    NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_MESSAGE)
+#define NGX_HTTP_MCP_TASKS_WANT_DETAIL                                        \
+    (NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_MESSAGE)                      \
+     | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESULT)                     \
+     | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS))
+
+void ngx_http_mcp_tasks_render_task(ngx_http_mcp_tasks_out_t *out,
+    ngx_uint_t era, ngx_http_mcp_tasks_view_t *v);
+void ngx_http_mcp_tasks_render_created(ngx_http_mcp_tasks_out_t *out,
+    ngx_uint_t era, ngx_http_mcp_tasks_view_t *v);
+void ngx_http_mcp_tasks_render_detail(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v);
+void ngx_http_mcp_tasks_render_outcome(ngx_http_mcp_tasks_out_t *out,
+    ngx_uint_t era, ngx_http_mcp_tasks_view_t *v, ngx_uint_t related);
+void ngx_http_mcp_tasks_render_question(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v, ngx_http_mcp_tasks_json_t *key,
+    ngx_http_mcp_tasks_json_t *question);
+void ngx_http_mcp_tasks_render_error(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v);
+ngx_str_t *ngx_http_mcp_tasks_render_status(ngx_uint_t era,
+    ngx_http_mcp_tasks_task_t *task);
+
+/* ngx_http_mcp_tasks_wait.c */
+
+typedef struct ngx_http_mcp_tasks_wait_s  ngx_http_mcp_tasks_wait_t;
+
+struct ngx_http_mcp_tasks_wait_s {
+    ngx_http_request_t            *r;
+    ngx_http_mcp_tasks_ctx_t      *ctx;
+
+    /* looks whether it is over: NGX_AGAIN, or what to finalize with */
+    ngx_int_t                    (*look)(ngx_http_mcp_tasks_wait_t *w);
+    /* the client has gone */
+    void                         (*gone)(ngx_http_mcp_tasks_wait_t *w);
+    void                          *data;
+
+    ngx_http_mcp_tasks_id_t        id;
+    uint64_t                       version;  /* of the task, last seen */
+    uint64_t                       until;    /* monotonic; NEVER: no limit */
+    uint64_t                       alive;    /* when something was sent */
+
+    double                         progress; /* last sent */
+    ngx_uint_t                     mode;
+
+    ngx_event_t                    timer;
+    ngx_connection_t               dummy;    /* debug logs want an fd of it */
+    ngx_msec_t                     delay;
+    ngx_pool_t                    *pool;     /* of what is being sent */
+    unsigned                       streams:1;    /* SSE may be used */
+    unsigned                       parked:1;
+    unsigned                       stream:1;
+    unsigned                       over:1;
+};
+
+ngx_int_t ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w);
+ngx_int_t ngx_http_mcp_tasks_wait_send(ngx_http_mcp_tasks_wait_t *w,
+    ngx_str_t *message);
+ngx_int_t ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w,
+    ngx_str_t *message);
+ngx_int_t ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
+    ngx_uint_t mode, ngx_msec_t after);
+
+/* why an outcome is waited for */
+#define NGX_HTTP_MCP_TASKS_WAIT_CALL     0    /* a plain call */
+#define NGX_HTTP_MCP_TASKS_WAIT_AFTER    1    /* then hand out the task */
+#define NGX_HTTP_MCP_TASKS_WAIT_RESULT   2    /* tasks/result */
+
+/* ngx_http_mcp_tasks_worker.c */
+
+ngx_int_t ngx_http_mcp_tasks_worker_handler(ngx_http_request_t *r);
+uint64_t ngx_http_mcp_tasks_lease(ngx_http_mcp_tasks_json_t *value);
+
+/* ngx_http_mcp_tasks_variables.c */
+
+ngx_int_t ngx_http_mcp_tasks_client(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *info);
+void ngx_http_mcp_tasks_known(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v);
+
+ngx_int_t ngx_http_mcp_tasks_add_variables(ngx_conf_t *cf);
+
+/* ngx_http_mcp_tasks_conf.c */
+
+void *ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf);
+char *ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+char *ngx_http_mcp_tasks_set_owner(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_tasks_set_tools(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_tasks_set_origin(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_tasks_set_args(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 
 /* ngx_http_mcp_tasks_request.c */
 
@@ -92,6 +315,12 @@ ngx_int_t ngx_http_mcp_tasks_error(ngx_http_request_t *r,
     const char *message, ngx_str_t *data);
 ngx_int_t ngx_http_mcp_tasks_invalid(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, const char *what);
+ngx_int_t ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason);
+ngx_int_t ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_out_t *out);
+ngx_int_t ngx_http_mcp_tasks_add_header(ngx_http_request_t *r,
+    const char *key, ngx_str_t *value);
 ngx_int_t ngx_http_mcp_tasks_accepted(ngx_http_request_t *r);
 
 /* ngx_http_mcp_tasks_sweep.c */

@@ -57,6 +57,41 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
 
 
 ngx_int_t
+ngx_http_mcp_tasks_add_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+    h->hash = 1;
+    h->key.data = (u_char *) key;
+    h->key.len = ngx_strlen(key);
+    h->value = *value;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_out_t *out)
+{
+    ngx_str_t  result;
+
+    if (ngx_http_mcp_tasks_out_end(out, &result) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_result(r, ctx, &result);
+}
+
+
+ngx_int_t
 ngx_http_mcp_tasks_result(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
     ngx_str_t *result)
 {
@@ -86,6 +121,10 @@ ngx_http_mcp_tasks_error(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
     ngx_uint_t  n;
 
     n = 0;
+
+    if (ctx) {
+        ctx->error = code;
+    }
 
     ngx_str_set(&parts[n], "{\"jsonrpc\":\"2.0\"");
     n++;
@@ -134,6 +173,76 @@ ngx_http_mcp_tasks_invalid(ngx_http_request_t *r,
     return ngx_http_mcp_tasks_error(r, ctx, status,
                                     NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
                                     (char *) buf, NULL);
+}
+
+
+/* an operation was refused: which error that is, and the word for it */
+
+ngx_int_t
+ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason)
+{
+    u_char       buf[64];
+    ngx_int_t    code;
+    ngx_str_t    data;
+    const char  *message;
+
+    code = NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS;
+
+    switch (reason) {
+
+    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+        message = "Task not found";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+        message = "The task has ended";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+        message = "Not possible in the task's present state";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS:
+        message = "Progress never goes backwards";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE:
+        message = "Too many bytes for a task";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_INVALID_NAME:
+        message = "A name or token is empty or too long";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
+        code = NGX_HTTP_MCP_TASKS_RPC_LEASE;
+        message = "The lease is lost";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LIMIT_TASKS:
+    case NGX_HTTP_MCP_TASKS_ZONE_FULL:
+        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+        message = "No room for another task";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS:
+    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES:
+        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+        message = "Limit of the owner reached";
+        break;
+
+    default:
+        code = NGX_HTTP_MCP_TASKS_RPC_INTERNAL;
+        message = "Internal error";
+    }
+
+    data.data = buf;
+    data.len = ngx_sprintf(buf, "{\"reason\":\"%V\"}",
+                           ngx_http_mcp_tasks_reason_name(reason))
+               - buf;
+
+    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK, code, message, &data);
 }
 
 

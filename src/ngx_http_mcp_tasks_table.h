@@ -52,6 +52,7 @@
 #define NGX_HTTP_MCP_TASKS_BYTES_PER_TASK  2048
 
 #define NGX_HTTP_MCP_TASKS_MIN_TASKS     8
+#define NGX_HTTP_MCP_TASKS_SESSIONS      256
 #define NGX_HTTP_MCP_TASKS_MAX_NAME      1024
 #define NGX_HTTP_MCP_TASKS_MAX_METHOD    255
 
@@ -238,6 +239,9 @@ typedef struct {
 
     ngx_http_mcp_tasks_wheel_t   wheel;
     ngx_http_mcp_tasks_counters_t  count;
+
+    /* sessions that were ended: their seals */
+    volatile uint64_t            ended[NGX_HTTP_MCP_TASKS_SESSIONS];
 
     /* the process that sweeps, and when it means to */
     uint64_t                     sweeper;

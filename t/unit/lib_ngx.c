@@ -88,3 +88,15 @@ ngx_debug_point(void)
 }
 
 
+
+
+/* as the one in ngx_times.c, whose clock is not wanted here */
+
+void
+ngx_gmtime(time_t t, ngx_tm_t *tp)
+{
+    (void) gmtime_r(&t, tp);
+
+    tp->ngx_tm_mon++;
+    tp->ngx_tm_year += 1900;
+}

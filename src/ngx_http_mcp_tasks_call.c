@@ -1,0 +1,463 @@
+
+/* Calls: the list of tools, and what becomes of calling one. */
+
+
+#include "ngx_http_mcp_tasks_module.h"
+
+
+#define NGX_HTTP_MCP_TASKS_TOOLS_PAGE  100
+
+
+typedef struct {
+    ngx_http_mcp_tasks_op_create_t   op;      /* must be the first */
+    ngx_uint_t                       mode;
+    ngx_msec_t                       after;
+    ngx_uint_t                       plain;   /* unsigned  plain:1; */
+} ngx_http_mcp_tasks_calling_t;
+
+
+static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
+    ngx_http_mcp_tasks_tool_t *tool);
+static const char *ngx_http_mcp_tasks_call_ttl(
+    ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_json_t *ttl,
+    uint64_t *value);
+static const char *ngx_http_mcp_tasks_call_token(
+    ngx_http_mcp_tasks_json_t *token, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_tasks_called(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
+
+
+/* in the order of the file; the cursor is the number of the first */
+
+ngx_int_t
+ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    int64_t                          first;
+    ngx_str_t                        s;
+    ngx_uint_t                       i, n, last;
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_tool_t       *tool;
+    ngx_http_mcp_tasks_json_t        cursor, number;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("cursor"), &cursor }
+    };
+    static ngx_str_t                 support[] = {
+        ngx_string("optional"),
+        ngx_string("required"),
+        ngx_string("forbidden")
+    };
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    n = lcf->tools ? lcf->tools->nelts : 0;
+    tool = lcf->tools ? lcf->tools->elts : NULL;
+    first = 0;
+
+    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
+
+    if (cursor.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+
+        if (cursor.type == NGX_HTTP_MCP_TASKS_JSON_STRING
+            && ngx_http_mcp_tasks_json_string(r->pool, &cursor, &s) == NGX_OK
+            && s.len)
+        {
+            number.text = s;
+            number.type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+
+            if (ngx_http_mcp_tasks_json_integer(&number, &first) != NGX_OK) {
+                first = -1;
+            }
+
+        } else {
+            first = -1;
+        }
+
+        if (first <= 0 || first >= (int64_t) n
+            || first % NGX_HTTP_MCP_TASKS_TOOLS_PAGE)
+        {
+            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                              "invalid cursor");
+        }
+    }
+
+    last = ngx_min(n, (ngx_uint_t) first + NGX_HTTP_MCP_TASKS_TOOLS_PAGE);
+
+    ngx_http_mcp_tasks_out_init(&out, r->pool, 4096);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        ngx_http_mcp_tasks_out_lit(&out, "\"resultType\":\"complete\",");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "\"tools\":[");
+
+    for (i = first; i < last; i++) {
+
+        if (i > (ngx_uint_t) first) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &tool[i].definition);
+
+        if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY && ctx->tasks) {
+            ngx_http_mcp_tasks_out_lit(&out,
+                                       ",\"execution\":{\"taskSupport\":\"");
+            ngx_http_mcp_tasks_out_str(&out, &support[tool[i].support]);
+            ngx_http_mcp_tasks_out_lit(&out, "\"}");
+        }
+
+        ngx_http_mcp_tasks_out_lit(&out, "}");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "]");
+
+    if (last < n) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"nextCursor\":\"");
+        ngx_http_mcp_tasks_out_number(&out, last);
+        ngx_http_mcp_tasks_out_lit(&out, "\"");
+    }
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        ngx_http_mcp_tasks_out_lit(&out,
+            ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
+            NGX_HTTP_MCP_TASKS_SERVER_INFO "},"
+            "\"ttlMs\":300000,\"cacheScope\":\"public\"");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    const char                      *err;
+    ngx_uint_t                       wants;
+    ngx_http_mcp_tasks_tool_t       *tool;
+    ngx_http_mcp_tasks_json_t        name, arguments, task, ttl;
+    ngx_http_mcp_tasks_calling_t    *call;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("name"), &name },
+        { ngx_string("arguments"), &arguments },
+        { ngx_string("task"), &task }
+    };
+    ngx_http_mcp_tasks_member_t      options[] = {
+        { ngx_string("ttl"), &ttl }
+    };
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 3)
+        != NGX_OK
+        || ngx_http_mcp_tasks_json_members(&task, options, 1) != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "a member stands twice");
+    }
+
+    if (name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &name, &ctx->tool)
+           != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "name is not a string");
+    }
+
+    if (arguments.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && arguments.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "arguments is not an object");
+    }
+
+    tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
+                      : NULL;
+    if (tool == NULL) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, "unknown tool");
+    }
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY) {
+        wants = ctx->tasks && task.type != NGX_HTTP_MCP_TASKS_JSON_NONE;
+
+        if (wants && task.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                              "task is not an object");
+        }
+
+        if ((wants && tool->support == NGX_HTTP_MCP_TASKS_FORBIDDEN)
+            || (!wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED))
+        {
+            return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
+                      NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
+                      wants ? "The tool cannot be called as a task"
+                            : "The tool must be called as a task", NULL);
+        }
+
+    } else {
+        wants = ctx->tasks && tool->support != NGX_HTTP_MCP_TASKS_FORBIDDEN;
+        ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+
+        if (!wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED) {
+            return ngx_http_mcp_tasks_no_capability(r, ctx);
+        }
+    }
+
+    call = ngx_http_mcp_tasks_calling(r, ctx, &ctx->tool, tool);
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    err = ngx_http_mcp_tasks_call_token(&ctx->token, &call->op.task.token);
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &call->op.task.ttl);
+    }
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    if (!wants) {
+        call->plain = 1;
+        call->mode = NGX_HTTP_MCP_TASKS_WAIT_CALL;
+
+    } else if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        call->mode = NGX_HTTP_MCP_TASKS_WAIT_AFTER;
+        call->after = tool->after;
+    }
+
+    return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+}
+
+
+/* ours: any action, whether a tool of that name is listed or not */
+
+ngx_int_t
+ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    const char                      *err;
+    ngx_http_mcp_tasks_tool_t       *tool;
+    ngx_http_mcp_tasks_json_t        action, params, metadata, ttl, token;
+    ngx_http_mcp_tasks_calling_t    *call;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("action"), &action },
+        { ngx_string("params"), &params },
+        { ngx_string("metadata"), &metadata },
+        { ngx_string("ttl"), &ttl },
+        { ngx_string("progressToken"), &token }
+    };
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 5)
+        != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "a member stands twice");
+    }
+
+    if (action.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &action, &ctx->tool)
+           != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "action is not a string");
+    }
+
+    if (params.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "params.params is not an object");
+    }
+
+    if (metadata.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && metadata.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "metadata is not an object");
+    }
+
+    tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
+                      : NULL;
+
+    call = ngx_http_mcp_tasks_calling(r, ctx, &ctx->tool, tool);
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->op.task.metadata = metadata.text;
+
+    if (token.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        token = ctx->token;
+    }
+
+    err = ngx_http_mcp_tasks_call_token(&token, &call->op.task.token);
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &call->op.task.ttl);
+    }
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+}
+
+
+/* a task with what configuration and tool say about it */
+
+static ngx_http_mcp_tasks_calling_t *
+ngx_http_mcp_tasks_calling(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
+    ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_http_mcp_tasks_new_t        *nt;
+    ngx_http_mcp_tasks_policy_t     *policy;
+    ngx_http_mcp_tasks_calling_t    *call;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+
+    call = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_CREATE,
+                                 sizeof(ngx_http_mcp_tasks_calling_t));
+    if (call == NULL) {
+        return NULL;
+    }
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    call->mode = NGX_HTTP_MCP_TASKS_WAIT_AFTER;
+
+    nt = &call->op.task;
+    nt->owner = ctx->owner;
+    nt->tool = *name;
+    nt->method = ctx->rpc.method;
+    nt->params = ctx->rpc.params.text;
+    nt->max_payload = lcf->max_payload;
+    nt->max_owner_bytes = lcf->max_owner_bytes;
+    nt->max_owner_tasks = (uint32_t) lcf->max_owner_tasks;
+
+#define ngx_http_mcp_tasks_own(field)                                         \
+    (tool && tool->field != NGX_CONF_UNSET_MSEC ? tool->field : lcf->field)
+
+#define ngx_http_mcp_tasks_seconds(ms)                                        \
+    ((ms) == NGX_HTTP_MCP_TASKS_UNLIMITED ? NGX_HTTP_MCP_TASKS_UNLIMITED      \
+                                          : (uint32_t) (((ms) + 999) / 1000))
+
+    policy = &nt->policy;
+    policy->lease = (uint32_t) ngx_http_mcp_tasks_own(lease);
+    policy->backoff = (uint32_t) ngx_http_mcp_tasks_own(backoff);
+    policy->queue_timeout = (uint32_t) ngx_http_mcp_tasks_own(queue_timeout);
+    policy->run_timeout = (uint32_t) ngx_http_mcp_tasks_own(run_timeout);
+    policy->poll_interval = (uint32_t) lcf->poll_interval;
+    policy->keep_completed = ngx_http_mcp_tasks_seconds(lcf->keep_completed);
+    policy->keep_failed = ngx_http_mcp_tasks_seconds(lcf->keep_failed);
+    policy->keep_cancelled = ngx_http_mcp_tasks_seconds(lcf->keep_cancelled);
+    policy->attempts = (uint8_t) (tool && tool->attempts != NGX_CONF_UNSET
+                                  ? tool->attempts
+                                  : (ngx_int_t) lcf->retries + 1);
+    policy->priority = tool ? (uint8_t) tool->priority : 1;
+
+    nt->ttl = ngx_http_mcp_tasks_own(ttl);
+
+    if (nt->ttl == NGX_HTTP_MCP_TASKS_UNLIMITED) {
+        nt->ttl = NGX_HTTP_MCP_TASKS_NEVER;
+    }
+
+    return call;
+}
+
+
+/* what the client asks for, within the limit; null asks for the most */
+
+static const char *
+ngx_http_mcp_tasks_call_ttl(ngx_http_mcp_tasks_loc_conf_t *lcf,
+    ngx_http_mcp_tasks_json_t *ttl, uint64_t *value)
+{
+    int64_t   n;
+    uint64_t  max;
+
+    max = (lcf->max_ttl == NGX_HTTP_MCP_TASKS_UNLIMITED)
+          ? NGX_HTTP_MCP_TASKS_NEVER : lcf->max_ttl;
+
+    switch (ttl->type) {
+
+    case NGX_HTTP_MCP_TASKS_JSON_NONE:
+        return NULL;
+
+    case NGX_HTTP_MCP_TASKS_JSON_NULL:
+        *value = max;
+        return NULL;
+    }
+
+    if (ngx_http_mcp_tasks_json_integer(ttl, &n) != NGX_OK || n <= 0) {
+        return "ttl is not a positive integer";
+    }
+
+    *value = ngx_min((uint64_t) n, max);
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_call_token(ngx_http_mcp_tasks_json_t *token,
+    ngx_str_t *value)
+{
+    int64_t  n;
+
+    if (token->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        return NULL;
+    }
+
+    if (token->type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        && ngx_http_mcp_tasks_json_integer(token, &n) != NGX_OK)
+    {
+        return "progressToken is neither a string nor an integer";
+    }
+
+    if (token->text.len > NGX_HTTP_MCP_TASKS_MAX_TOKEN) {
+        return "progressToken is longer than 60 bytes";
+    }
+
+    *value = token->text;
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_ctx_t      *ctx;
+    ngx_http_mcp_tasks_out_t       out;
+    ngx_http_mcp_tasks_calling_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    call = (ngx_http_mcp_tasks_calling_t *) o;
+
+    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    }
+
+    ngx_http_mcp_tasks_known(r, ctx, &call->op.view);
+
+    if (call->plain || call->after) {
+        return ngx_http_mcp_tasks_wait_outcome(r, ctx, &call->op.view.id,
+                                               call->mode, call->after);
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
+    ngx_http_mcp_tasks_render_created(&out, ctx->era, &call->op.view);
+
+    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+}

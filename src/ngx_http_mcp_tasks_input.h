@@ -1,0 +1,39 @@
+
+/*
+ * Questions and answers of a task: both are JSON objects with the same keys.
+ * The record keeps the questions that are still open, and all answers.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_INPUT_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_INPUT_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include "ngx_http_mcp_tasks_json.h"
+
+
+typedef struct {
+    ngx_str_t                    requests;   /* what is left, may be empty */
+    ngx_str_t                    responses;
+    ngx_uint_t                   taken;
+    ngx_uint_t                   left;
+} ngx_http_mcp_tasks_merge_t;
+
+
+/* NULL, or what is wrong with new questions, given the answers so far */
+const char *ngx_http_mcp_tasks_input_check(ngx_http_mcp_tasks_json_t *requests,
+    ngx_str_t *responses);
+
+ngx_int_t ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool,
+    ngx_str_t *requests, ngx_str_t *responses,
+    ngx_http_mcp_tasks_json_t *answers, ngx_http_mcp_tasks_merge_t *merge);
+
+/* new members replace old ones; null removes, as in RFC 7396, at the top */
+ngx_int_t ngx_http_mcp_tasks_input_patch(ngx_pool_t *pool, ngx_str_t *old,
+    ngx_http_mcp_tasks_json_t *patch, ngx_str_t *result);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_INPUT_H_INCLUDED_ */

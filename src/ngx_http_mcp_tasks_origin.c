@@ -1,0 +1,222 @@
+
+/*
+ * From where a request may come.  A page that a browser loaded from elsewhere
+ * must not reach a server on the user's own machine, neither by its Origin
+ * nor by a name that was bound to another address meanwhile.
+ */
+
+
+#include "ngx_http_mcp_tasks_module.h"
+
+
+static ngx_uint_t ngx_http_mcp_tasks_own_name(ngx_http_request_t *r,
+    ngx_str_t *host);
+static ngx_uint_t ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s);
+static ngx_uint_t ngx_http_mcp_tasks_listed(ngx_http_request_t *r,
+    ngx_str_t *s);
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
+{
+    u_char                         *p, *end;
+    ngx_str_t                       origin, host;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    static ngx_str_t                name = ngx_string("Origin");
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    if (lcf->any_origin) {
+        return 1;
+    }
+
+    /* as nginx has checked it: lower case, and without a port */
+
+    host = r->headers_in.server;
+
+    if (host.len
+        && !ngx_http_mcp_tasks_own_name(r, &host)
+        && !ngx_http_mcp_tasks_listed(r, &host))
+    {
+        return 0;
+    }
+
+    switch (ngx_http_mcp_tasks_header(r, &name, &origin)) {
+    case 0:
+        return 1;
+    case 1:
+        break;
+    default:
+        return 0;
+    }
+
+    if (ngx_http_mcp_tasks_listed(r, &origin)) {
+        return 1;
+    }
+
+    /* scheme://host:port */
+
+    end = origin.data + origin.len;
+    p = ngx_strlchr(origin.data, end, ':');
+
+    if (p == NULL || end - p < 4 || p[1] != '/' || p[2] != '/') {
+        return 0;
+    }
+
+    host.data = p + 3;
+    p = host.data;
+
+    if (*p == '[') {
+        while (p < end && *p != ']') {
+            p++;
+        }
+    }
+
+    while (p < end && *p != ':') {
+        p++;
+    }
+
+    host.len = p - host.data;
+
+    return ngx_http_mcp_tasks_own_name(r, &host)
+           || ngx_http_mcp_tasks_listed(r, &host);
+}
+
+
+/* a name of this server, or of this machine to itself */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
+{
+    ngx_str_t                  *s;
+    ngx_uint_t                  i;
+    ngx_http_server_name_t     *names;
+    ngx_http_core_srv_conf_t   *cscf;
+    static ngx_str_t            loopback[] = {
+        ngx_string("localhost"),
+        ngx_string("127.0.0.1"),
+        ngx_string("[::1]"),
+        ngx_null_string
+    };
+
+    for (s = loopback; s->len; s++) {
+        if (ngx_http_mcp_tasks_same(s, host)) {
+            return 1;
+        }
+    }
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    names = cscf->server_names.elts;
+
+    for (i = 0; i < cscf->server_names.nelts; i++) {
+
+#if (NGX_PCRE)
+        if (names[i].regex) {
+            if (ngx_regex_exec(names[i].regex->regex, host, NULL, 0) >= 0) {
+                return 1;
+            }
+
+            continue;
+        }
+#endif
+
+        if (ngx_http_mcp_tasks_same(&names[i].name, host)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_str_t *s)
+{
+    ngx_str_t                      *origin;
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    if (lcf->origins == NULL) {
+        return 0;
+    }
+
+    origin = lcf->origins->elts;
+
+    for (i = 0; i < lcf->origins->nelts; i++) {
+        if (ngx_http_mcp_tasks_same(&origin[i], s)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* "*.example.com", as in server_name, is any name below, ".example.com" too */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s)
+{
+    ngx_str_t  p;
+
+    p = *pattern;
+
+    if (p.len > 2 && p.data[0] == '*' && p.data[1] == '.') {
+        p.data++;
+        p.len--;
+
+    } else if (p.len > 1 && p.data[0] == '.') {
+
+        if (s->len == p.len - 1
+            && ngx_strncasecmp(p.data + 1, s->data, s->len) == 0)
+        {
+            return 1;
+        }
+
+    } else {
+        return p.len && p.len == s->len
+               && ngx_strncasecmp(p.data, s->data, s->len) == 0;
+    }
+
+    return s->len > p.len
+           && ngx_strncasecmp(p.data, s->data + s->len - p.len, p.len) == 0;
+}
+
+
+/* the client is on this machine: its address, or a unix socket */
+
+ngx_uint_t
+ngx_http_mcp_tasks_local(ngx_http_request_t *r)
+{
+    struct sockaddr      *sa;
+    struct sockaddr_in   *sin;
+#if (NGX_HAVE_INET6)
+    struct sockaddr_in6  *sin6;
+#endif
+
+    sa = r->connection->sockaddr;
+
+    switch (sa->sa_family) {
+
+    case AF_INET:
+        sin = (struct sockaddr_in *) sa;
+        return (ntohl(sin->sin_addr.s_addr) >> 24) == 127;
+
+#if (NGX_HAVE_INET6)
+    case AF_INET6:
+        sin6 = (struct sockaddr_in6 *) sa;
+        return IN6_IS_ADDR_LOOPBACK(&sin6->sin6_addr)
+               || (IN6_IS_ADDR_V4MAPPED(&sin6->sin6_addr)
+                   && sin6->sin6_addr.s6_addr[12] == 127);
+#endif
+
+#if (NGX_HAVE_UNIX_DOMAIN)
+    case AF_UNIX:
+        return 1;
+#endif
+    }
+
+    return 0;
+}

@@ -1,0 +1,210 @@
+
+/* $mcp_... for log_format, map and the like. */
+
+
+#include "ngx_http_mcp_tasks_module.h"
+
+
+static ngx_int_t ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_mcp_tasks_variable_status(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_mcp_tasks_variable_era(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+
+
+static ngx_http_variable_t  ngx_http_mcp_tasks_vars[] = {
+
+    { ngx_string("mcp_method"), NULL, ngx_http_mcp_tasks_variable_str,
+      offsetof(ngx_http_mcp_tasks_ctx_t, rpc.method),
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("mcp_tool"), NULL, ngx_http_mcp_tasks_variable_str,
+      offsetof(ngx_http_mcp_tasks_ctx_t, tool), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("mcp_task_id"), NULL, ngx_http_mcp_tasks_variable_str,
+      offsetof(ngx_http_mcp_tasks_ctx_t, task_id),
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("mcp_client"), NULL, ngx_http_mcp_tasks_variable_str,
+      offsetof(ngx_http_mcp_tasks_ctx_t, client),
+      NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("mcp_task_status"), NULL, ngx_http_mcp_tasks_variable_status,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("mcp_era"), NULL, ngx_http_mcp_tasks_variable_era,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("mcp_error"), NULL, ngx_http_mcp_tasks_variable_error,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+      ngx_http_null_variable
+};
+
+
+ngx_int_t
+ngx_http_mcp_tasks_add_variables(ngx_conf_t *cf)
+{
+    ngx_http_variable_t  *var, *v;
+
+    for (v = ngx_http_mcp_tasks_vars; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
+
+        var->get_handler = v->get_handler;
+        var->data = v->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_variable_set(ngx_http_variable_value_t *v, ngx_str_t *s)
+{
+    if (s == NULL || s->len == 0) {
+        v->not_found = 1;
+        return;
+    }
+
+    v->len = s->len;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+    v->data = s->data;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    ngx_http_mcp_tasks_variable_set(v, ctx
+                            ? (ngx_str_t *) ((u_char *) ctx + data) : NULL);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_variable_status(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    ngx_http_mcp_tasks_variable_set(v, ctx ? ctx->status : NULL);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_variable_era(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+    static ngx_str_t           legacy = ngx_string("legacy");
+    static ngx_str_t           modern = ngx_string("modern");
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    ngx_http_mcp_tasks_variable_set(v, ctx == NULL ? NULL
+                           : (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) ? &modern
+                                                                     : &legacy);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t                  s;
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    if (ctx == NULL || ctx->error == 0) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    s.data = ngx_pnalloc(r->pool, NGX_INT_T_LEN);
+    if (s.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    s.len = ngx_sprintf(s.data, "%i", ctx->error) - s.data;
+    ngx_http_mcp_tasks_variable_set(v, &s);
+
+    return NGX_OK;
+}
+
+
+/* clientInfo as "name/version" */
+
+ngx_int_t
+ngx_http_mcp_tasks_client(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_json_t *info)
+{
+    ngx_str_t                    s;
+    ngx_http_mcp_tasks_out_t     out;
+    ngx_http_mcp_tasks_json_t    name, version;
+    ngx_http_mcp_tasks_member_t  members[] = {
+        { ngx_string("name"), &name },
+        { ngx_string("version"), &version }
+    };
+
+    if (ngx_http_mcp_tasks_json_members(info, members, 2) != NGX_OK
+        || name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &name, &ctx->client)
+           != NGX_OK
+        || version.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &version, &s) != NGX_OK)
+    {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, r->pool, ctx->client.len + s.len + 1);
+    ngx_http_mcp_tasks_out_str(&out, &ctx->client);
+    ngx_http_mcp_tasks_out_lit(&out, "/");
+    ngx_http_mcp_tasks_out_str(&out, &s);
+
+    return ngx_http_mcp_tasks_out_end(&out, &ctx->client);
+}
+
+
+/* the request has to do with this task */
+
+void
+ngx_http_mcp_tasks_known(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    u_char  *p;
+
+    ctx->status = ngx_http_mcp_tasks_render_status(ctx->era, &v->task);
+
+    if (ctx->task_id.len) {
+        return;
+    }
+
+    p = ngx_pnalloc(r->pool, NGX_HTTP_MCP_TASKS_ID_TEXT);
+
+    if (p) {
+        (void) ngx_http_mcp_tasks_id_text(p, &v->id);
+        ctx->task_id.data = p;
+        ctx->task_id.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+    }
+}
