@@ -390,12 +390,14 @@ sub read_response {
         $res->{body} = '';
 
         for (;;) {
-            while ($$buf !~ /\A([0-9a-f]+)\r\n/i) {
+            my $hex;
+
+            until (($hex) = $$buf =~ /\A([0-9a-f]+)\r\n/i) {
                 fill($s) or return;
             }
 
-            my $size = hex $1;
-            my $line = length($1) + 2;
+            my $size = hex $hex;
+            my $line = length($hex) + 2;
 
             while (length $$buf < $line + $size + 2) {
                 fill($s) or return;
