@@ -44,6 +44,8 @@ static ngx_http_mcp_tasks_arg_t  ngx_http_mcp_tasks_args[] = {
 };
 
 
+static ngx_int_t ngx_http_mcp_tasks_server_names(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_loc_conf_t *lcf);
 static ngx_int_t ngx_http_mcp_tasks_set_arg(ngx_str_t *value,
     ngx_http_mcp_tasks_arg_t *arg, void *conf);
 
@@ -59,6 +61,7 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
      *     lcf->zone = NULL;
      *     lcf->open = 0;
      *     lcf->owner = NULL;
+     *     lcf->names = NULL;
      */
 
     lcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_loc_conf_t));
@@ -104,6 +107,10 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     if (clcf->noname && conf->zone == NULL) {
         conf->zone = prev->zone;
         conf->open = prev->open;
+    }
+
+    if (conf->zone && ngx_http_mcp_tasks_server_names(cf, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
     }
 
     if (conf->owner == NULL) {
@@ -169,6 +176,41 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* nginx itself keeps them only as long as the configuration is read */
+
+static ngx_int_t
+ngx_http_mcp_tasks_server_names(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_loc_conf_t *lcf)
+{
+    ngx_uint_t                 n;
+    ngx_http_server_name_t    *names;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    n = cscf->server_names.nelts;
+
+    lcf->names = ngx_array_create(cf->pool, ngx_max(n, 1),
+                                  sizeof(ngx_http_server_name_t));
+    if (lcf->names == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (n == 0) {
+        return NGX_OK;
+    }
+
+    names = ngx_array_push_n(lcf->names, n);
+    if (names == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(names, cscf->server_names.elts,
+               n * sizeof(ngx_http_server_name_t));
+
+    return NGX_OK;
 }
 
 

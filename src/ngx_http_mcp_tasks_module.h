@@ -54,6 +54,7 @@ typedef struct {
 
     ngx_http_complex_value_t     *owner;
     ngx_array_t                  *tools;     /* of .._tool_t */
+    ngx_array_t                  *names;     /* of .._server_name_t */
     ngx_array_t                  *origins;   /* of ngx_str_t */
     ngx_flag_t                    any_origin;
 

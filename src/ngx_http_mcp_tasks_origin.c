@@ -88,11 +88,11 @@ ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
 static ngx_uint_t
 ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
 {
-    ngx_str_t                  *s;
-    ngx_uint_t                  i;
-    ngx_http_server_name_t     *names;
-    ngx_http_core_srv_conf_t   *cscf;
-    static ngx_str_t            loopback[] = {
+    ngx_str_t                      *s;
+    ngx_uint_t                      i;
+    ngx_http_server_name_t         *names;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    static ngx_str_t                loopback[] = {
         ngx_string("localhost"),
         ngx_string("127.0.0.1"),
         ngx_string("[::1]"),
@@ -105,10 +105,10 @@ ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
         }
     }
 
-    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
-    names = cscf->server_names.elts;
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    names = lcf->names->elts;
 
-    for (i = 0; i < cscf->server_names.nelts; i++) {
+    for (i = 0; i < lcf->names->nelts; i++) {
 
 #if (NGX_PCRE)
         if (names[i].regex) {
