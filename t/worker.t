@@ -41,6 +41,8 @@ my $t = MCPTasks->new(
     files => { 'tools.json' => $tools },
     http => 'mcp_tasks_zone zone=z:8m;',
     server => <<'END');
+        server_name  one.example *.two.example .three.example ~^re\d\.example$;
+
         set_real_ip_from  127.0.0.1;
         real_ip_header    X-Forwarded-For;
 
@@ -1182,6 +1184,39 @@ is(understood($t->post('/mcp', body('worker/claim', '{"tools":["plain"]}')))
     $got = understood($t->post('/worker', $text, {}, $s));
     is($got->{result}{tasks}[0]{taskId}, $id, 'is of this machine');
     finish($got->{result}{tasks}[0]);
+}
+
+
+# --- by which name
+
+{
+    my $text = body('worker/claim', '{"tools":["plain"]}');
+
+    for my $name (qw/ localhost 127.0.0.1 [::1] one.example ONE.Example
+                      a.two.example a.b.two.example three.example
+                      a.three.example re1.example localhost:1234
+                      one.example:80 /)
+    {
+        is($t->post('/worker', $text, { Host => $name })->{status}, 200,
+           "Host: $name");
+        is($t->post('/worker', $text, { Origin => "http://$name" })->{status},
+           200, "Origin: http://$name");
+    }
+
+    for my $name (qw/ example two.example xone.example one.example.org
+                      re.example re11.example xthree.example 127.0.0.2
+                      localhost.example /)
+    {
+        is($t->post('/worker', $text, { Host => $name })->{status}, 403,
+           "not for Host: $name");
+        is($t->post('/worker', $text, { Origin => "http://$name" })->{status},
+           403, "not for Origin: http://$name");
+    }
+
+    for my $origin ('null', '', 'http://', 'one.example', 'file://') {
+        is($t->post('/worker', $text, { Origin => $origin })->{status}, 403,
+           "not for Origin: $origin");
+    }
 }
 
 
