@@ -280,7 +280,9 @@ ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
 static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
+    ngx_int_t                        rc;
     ngx_uint_t                       n;
+    ngx_pool_t                      *pool;
     ngx_http_mcp_tasks_out_t         out;
     ngx_http_mcp_tasks_claiming_t   *c;
     ngx_http_mcp_tasks_op_claim_t    op;
@@ -292,19 +294,30 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
     for (n = 0; n < c->max && !ngx_exiting; n++) {
 
+        /* many looks may find nothing: they must not fill the request's */
+
+        pool = ngx_create_pool(1024, w->r->connection->log);
+        if (pool == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
         ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_claim_t));
         op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
-        op.op.pool = w->r->pool;
+        op.op.pool = pool;
         op.tools = c->tools;
         op.ntools = c->ntools;
         op.lease_time = c->lease;
         op.want = NGX_HTTP_MCP_TASKS_WANT_WORK;
 
-        if (ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        rc = ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op);
 
-        if (!op.found) {
+        if (rc != NGX_OK || !op.found) {
+            ngx_destroy_pool(pool);
+
+            if (rc != NGX_OK) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
             break;
         }
 
@@ -318,6 +331,8 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
         ngx_http_mcp_tasks_claim_render(&out, &op.view);
         ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
+
+        ngx_destroy_pool(pool);
     }
 
     if (n == 0) {
