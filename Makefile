@@ -55,7 +55,7 @@ deps-check:
 
 
 .PHONY: run
-run: deps  ## build, then run the example in conf/ on 127.0.0.1:8080
+run: deps  ## build, then run the example in conf/; PORT=8080
 	@$(MAKE) module
 	@exec tools/run.sh
 

@@ -5,15 +5,17 @@
 """
 
 import json
+import signal
 import sys
 import time
+import urllib.error
 import urllib.request
 
 URL = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080/worker"
 
 
 class Gone(Exception):
-    """The task is not ours any more: cancelled, expired, or taken over."""
+    """The task is not ours any more: cancelled, out of time, or lost."""
 
 
 def rpc(method, **params):
@@ -21,23 +23,40 @@ def rpc(method, **params):
                        "params": params}).encode()
     request = urllib.request.Request(
         URL, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=90) as response:
-        answer = json.load(response)
-    if "error" in answer:
-        raise Gone(answer["error"])
-    return answer["result"]
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=90) as response:
+                answer = json.load(response)
+            break
+        except urllib.error.HTTPError as e:
+            sys.exit(f"{URL}: {e}")
+        except OSError as e:                        # nginx is being restarted
+            print(f"waiting for nginx: {e}", file=sys.stderr)
+            time.sleep(1)
+    if "error" not in answer:
+        return answer["result"]
+    if answer["error"]["code"] == -32011:
+        raise Gone(answer["error"]["data"]["reason"])
+    raise RuntimeError(answer["error"]["message"])
 
 
 def text(s, **more):
     return {"content": [{"type": "text", "text": s}], **more}
 
 
+def pause(held, seconds):
+    while seconds > 10:                             # the lease lasts for 30 s
+        time.sleep(10)
+        rpc("worker/heartbeat", **held)
+        seconds -= 10
+    time.sleep(seconds)
+
+
 def count(held, arguments):
-    to = arguments.get("to", 10)
-    for i in range(to):
-        time.sleep(arguments.get("delay", 1))
-        rpc("worker/progress", **held, progress=i + 1, total=to,
-            message=f"at {i + 1}")
+    to = arguments["to"]
+    for i in range(1, to + 1):
+        pause(held, arguments.get("delay", 1))
+        rpc("worker/progress", **held, progress=i, total=to, message=f"at {i}")
     return text(f"counted to {to}")
 
 
@@ -52,29 +71,25 @@ def greet(held, arguments):
     answers = {}
     while "name" not in answers:
         answers = rpc("worker/answers", **held, waitMs=30000)["inputResponses"]
-    answer = answers["name"]
-    if answer.get("action") != "accept":
+    if answers["name"].get("action") != "accept":
         return text("no name, no greeting", isError=True)
-    return text(f"Hello, {answer['content']['name']}!")
+    return text(f"Hello, {answers['name']['content']['name']}!")
 
 
 def fail(held, arguments):
     if arguments.get("how") == "protocol":
         rpc("worker/fail", **held, error={"code": -32050, "message": "broken"})
-        return None
+        return None                                 # nothing to complete
     return text("this never works", isError=True)
 
 
 TOOLS = {"count": count, "greet": greet, "fail": fail}
 
+signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+
 while True:
-    try:
-        tasks = rpc("worker/claim", tools=list(TOOLS), waitMs=30000)["tasks"]
-    except OSError as e:
-        print(f"waiting for nginx: {e}", file=sys.stderr)
-        time.sleep(1)
-        continue
-    for task in tasks:
+    for task in rpc("worker/claim", tools=list(TOOLS), waitMs=30000)["tasks"]:
         held = {"taskId": task["taskId"], "lease": task["lease"]}
         try:
             result = TOOLS[task["tool"]](held, task["arguments"])
@@ -82,3 +97,9 @@ while True:
                 rpc("worker/complete", **held, result=result)
         except Gone as e:
             print(f"{task['taskId']}: {e}", file=sys.stderr)
+        except SystemExit:
+            rpc("worker/release", **held)           # for somebody else
+            raise
+        except Exception as e:                      # our own fault: once more?
+            rpc("worker/fail", **held, retryable=True,
+                error={"code": -32603, "message": str(e)})

@@ -16,7 +16,8 @@ const char *
 ngx_http_mcp_tasks_input_check(ngx_http_mcp_tasks_json_t *requests,
     ngx_str_t *responses)
 {
-    ngx_uint_t                       n;
+    ngx_uint_t                       i, n;
+    ngx_http_mcp_tasks_json_t        keys[NGX_HTTP_MCP_TASKS_MAX_QUESTIONS];
     ngx_http_mcp_tasks_json_t        key, value, answered, ignored, method;
     ngx_http_mcp_tasks_json_t        params;
     ngx_http_mcp_tasks_json_iter_t   it;
@@ -36,6 +37,10 @@ ngx_http_mcp_tasks_input_check(ngx_http_mcp_tasks_json_t *requests,
          ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
          n++)
     {
+        if (n == NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
+            return "more than 64 input requests";
+        }
+
         if (ngx_http_mcp_tasks_json_members(&value, members, 2) != NGX_OK
             || method.type != NGX_HTTP_MCP_TASKS_JSON_STRING
             || params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
@@ -48,6 +53,14 @@ ngx_http_mcp_tasks_input_check(ngx_http_mcp_tasks_json_t *requests,
         if (ngx_http_mcp_tasks_input_find(&answered, &key, &ignored)) {
             return "the key of an input request was used before";
         }
+
+        for (i = 0; i < n; i++) {
+            if (ngx_http_mcp_tasks_json_same(&keys[i], &key)) {
+                return "the key of an input request stands twice";
+            }
+        }
+
+        keys[n] = key;
     }
 
     return n ? NULL : "inputRequests is empty";

@@ -15,6 +15,10 @@
 #include "ngx_http_mcp_tasks_json.h"
 
 
+/* open at once: each is compared with all answers */
+#define NGX_HTTP_MCP_TASKS_MAX_QUESTIONS  64
+
+
 typedef struct {
     ngx_str_t                    requests;   /* what is left, may be empty */
     ngx_str_t                    responses;

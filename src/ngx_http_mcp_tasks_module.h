@@ -54,8 +54,8 @@ typedef struct {
 
     ngx_http_complex_value_t     *owner;
     ngx_array_t                  *tools;     /* of .._tool_t */
+    ngx_array_t                  *names;     /* of .._server_name_t */
     ngx_array_t                  *origins;   /* of ngx_str_t */
-    ngx_array_t                  *names;     /* of the server */
     ngx_flag_t                    any_origin;
 
     ngx_msec_t                    ttl;
@@ -198,6 +198,8 @@ ngx_int_t ngx_http_mcp_tasks_response(ngx_http_request_t *r,
 
 ngx_int_t ngx_http_mcp_tasks_run(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *op, ngx_http_mcp_tasks_done_pt done);
+ngx_int_t ngx_http_mcp_tasks_now(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *op);
 void *ngx_http_mcp_tasks_op(ngx_http_request_t *r, ngx_uint_t type,
     size_t size);
 ngx_int_t ngx_http_mcp_tasks_answer(ngx_http_request_t *r,
@@ -237,24 +239,20 @@ struct ngx_http_mcp_tasks_wait_s {
     ngx_http_request_t            *r;
     ngx_http_mcp_tasks_ctx_t      *ctx;
 
-    /* looks whether it is over: NGX_AGAIN, or what to finalize with */
+    /* NGX_DECLINED: not over yet; else it is what to finalize with */
     ngx_int_t                    (*look)(ngx_http_mcp_tasks_wait_t *w);
-    /* the client has gone */
+    /* the client has gone; may be NULL */
     void                         (*gone)(ngx_http_mcp_tasks_wait_t *w);
-    void                          *data;
 
     ngx_http_mcp_tasks_id_t        id;
-    uint64_t                       version;  /* of the task, last seen */
     uint64_t                       until;    /* monotonic; NEVER: no limit */
     uint64_t                       alive;    /* when something was sent */
-
-    double                         progress; /* last sent */
-    ngx_uint_t                     mode;
 
     ngx_event_t                    timer;
     ngx_connection_t               dummy;    /* debug logs want an fd of it */
     ngx_msec_t                     delay;
-    ngx_pool_t                    *pool;     /* of what is being sent */
+    ngx_chain_t                   *free;
+    ngx_chain_t                   *busy;     /* not sent yet */
     unsigned                       streams:1;    /* SSE may be used */
     unsigned                       stream:1;     /* and is */
     unsigned                       over:1;
@@ -265,6 +263,9 @@ ngx_int_t ngx_http_mcp_tasks_wait_send(ngx_http_mcp_tasks_wait_t *w,
     ngx_str_t *message);
 ngx_int_t ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w,
     ngx_str_t *message);
+
+/* ngx_http_mcp_tasks_outcome.c */
+
 ngx_int_t ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
     ngx_uint_t mode, ngx_msec_t after);

@@ -94,6 +94,33 @@ ngx_http_mcp_tasks_run(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *op,
 }
 
 
+/*
+ * For requests that wait: they look again anyway, and what they look at must
+ * be there at once.  A store that answers later has to keep a copy of the
+ * records for them.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_now(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *op)
+{
+    ngx_int_t                       rc;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    rc = ngx_http_mcp_tasks_submit(&lcf->zone->zone, op);
+
+    if (rc == NGX_AGAIN) {
+        ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0,
+                      "operation %ui was not answered at once", op->type);
+        ngx_debug_point();
+        return NGX_ERROR;
+    }
+
+    return rc;
+}
+
+
 static void
 ngx_http_mcp_tasks_run_handler(ngx_http_mcp_tasks_op_t *op)
 {

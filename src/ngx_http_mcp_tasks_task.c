@@ -21,6 +21,8 @@ static uint64_t ngx_http_mcp_tasks_after(uint64_t now, uint32_t delay);
 static uint64_t ngx_http_mcp_tasks_backoff(ngx_http_mcp_tasks_task_t *task);
 static uint64_t ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
     ngx_http_mcp_tasks_event_t *ev);
+static uint64_t ngx_http_mcp_tasks_lease_prolong(
+    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
 static void ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
     ngx_http_mcp_tasks_event_t *ev, ngx_uint_t next);
 static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
@@ -148,7 +150,7 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
     case NGX_HTTP_MCP_TASKS_EV_HEARTBEAT:
         /* nobody but the worker sees a lease: not a new version */
         if (task->state == NGX_HTTP_MCP_TASKS_RUNNING) {
-            task->step_end = ngx_http_mcp_tasks_lease_end(task, ev);
+            task->step_end = ngx_http_mcp_tasks_lease_prolong(task, ev);
         }
 
         return NGX_HTTP_MCP_TASKS_OK;
@@ -174,7 +176,7 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
         if (ev->type == NGX_HTTP_MCP_TASKS_EV_PROGRESS
             && task->state == NGX_HTTP_MCP_TASKS_RUNNING)
         {
-            task->step_end = ngx_http_mcp_tasks_lease_end(task, ev);
+            task->step_end = ngx_http_mcp_tasks_lease_prolong(task, ev);
         }
 
         break;
@@ -423,6 +425,20 @@ ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
 {
     return ngx_http_mcp_tasks_after(ev->now, ev->lease_time ? ev->lease_time
                                                      : task->policy.lease);
+}
+
+
+/* a sign of life prolongs; only who names a time may cut the lease */
+
+static uint64_t
+ngx_http_mcp_tasks_lease_prolong(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    uint64_t  end;
+
+    end = ngx_http_mcp_tasks_lease_end(task, ev);
+
+    return ev->lease_time ? end : ngx_max(end, task->step_end);
 }
 
 

@@ -782,9 +782,10 @@ ngx_http_mcp_tasks_progress_args(ngx_http_mcp_tasks_json_t *progress,
         }
 
     } else if (ngx_http_mcp_tasks_json_real(total, &op->event.total) != NGX_OK
+               || op->event.total < 0
                || op->event.total < op->event.progress)
     {
-        return "total is not a number, or less than progress";
+        return "total is not a number, negative, or less than progress";
     }
 
     if (message->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {

@@ -1,9 +1,8 @@
 
 /*
- * Requests that wait: for the outcome of a task, or for work.  A parked
- * request looks now and then whether it is over; meanwhile, where the
- * protocol allows it, it is a stream of events that keeps the connection
- * alive and carries progress and questions.
+ * Requests that wait.  A parked request looks now and then whether it is
+ * over.  Meanwhile, where the protocol allows it, it is a stream of events
+ * that keeps the connection alive and carries what is worth telling.
  */
 
 
@@ -19,18 +18,11 @@ static ngx_int_t ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_wait_cleanup(void *data);
 static ngx_int_t ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w);
+static ngx_chain_t *ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w,
+    size_t size);
 static ngx_int_t ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w,
     ngx_str_t *text, ngx_uint_t last);
-static void ngx_http_mcp_tasks_wait_sent(ngx_http_mcp_tasks_wait_t *w);
-
-static ngx_int_t ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_outcome_news(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_outcome_end(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_view_t *v);
-static void ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w);
 
 
 /* returns what to finalize with: NGX_DONE, if the request is parked */
@@ -46,23 +38,6 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     r = w->r;
     w->ctx->wait = w;
     w->alive = ngx_current_msec;
-    w->progress = -1;
-
-    rc = w->look(w);
-
-    if (rc != NGX_AGAIN) {
-        w->over = 1;
-        return rc;
-    }
-
-    cln = ngx_http_cleanup_add(r, 0);
-    if (cln == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    cln->handler = ngx_http_mcp_tasks_wait_cleanup;
-    cln->data = w;
-
     w->delay = NGX_HTTP_MCP_TASKS_WAIT_MIN;
 
     w->dummy.fd = (ngx_socket_t) -1;
@@ -71,12 +46,27 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     w->timer.handler = ngx_http_mcp_tasks_wait_timer;
     w->timer.log = r->connection->log;
 
-    ngx_add_timer(&w->timer, w->delay);
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (cln == NULL) {
+        if (w->gone) {
+            w->gone(w);
+        }
+
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    cln->handler = ngx_http_mcp_tasks_wait_cleanup;
+    cln->data = w;
+
+    rc = w->look(w);
+
+    if (rc != NGX_DECLINED) {
+        w->over = 1;
+        return rc;
+    }
 
     rev = r->connection->read;
-
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_mcp_tasks_wait_write;
 
     if (rev->ready) {
         ngx_post_event(rev, &ngx_posted_events);
@@ -85,7 +75,11 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_mcp_tasks_wait_write;
     r->main->count++;
+
+    ngx_add_timer(&w->timer, w->delay);
 
     return NGX_DONE;
 }
@@ -108,7 +102,7 @@ ngx_http_mcp_tasks_wait_timer(ngx_event_t *ev)
 
     rc = ngx_http_mcp_tasks_wait_tick(w);
 
-    if (rc != NGX_AGAIN) {
+    if (rc != NGX_DECLINED) {
         /* who cannot be sent to has gone */
         w->over = (rc != NGX_ERROR);
         ngx_http_finalize_request(r, rc);
@@ -127,25 +121,28 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
 
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-    /* a slow reader gets the latest when it can take it, not a backlog */
+    if (w->busy) {
 
-    if (w->pool == NULL) {
+        /* a slow reader gets the latest when it can take it, no backlog */
 
+        if (ngx_exiting) {
+            return NGX_ERROR;
+        }
+
+    } else {
         rc = w->look(w);
 
-        if (rc != NGX_AGAIN) {
+        if (rc != NGX_DECLINED) {
             return rc;
         }
 
-        if (w->streams && w->pool == NULL
+        if (w->streams && w->busy == NULL
             && ngx_current_msec - w->alive >= lcf->keepalive)
         {
             ngx_str_set(&comment, ":\n\n");
 
-            rc = ngx_http_mcp_tasks_wait_output(w, &comment, 0);
-
-            if (rc == NGX_ERROR) {
-                return rc;
+            if (ngx_http_mcp_tasks_wait_output(w, &comment, 0) == NGX_ERROR) {
+                return NGX_ERROR;
             }
         }
     }
@@ -153,7 +150,7 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
     w->delay = ngx_min(w->delay * 2, NGX_HTTP_MCP_TASKS_WAIT_MAX);
     ngx_add_timer(&w->timer, w->delay);
 
-    return NGX_AGAIN;
+    return NGX_DECLINED;
 }
 
 
@@ -162,11 +159,11 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
 {
     ngx_event_t                *wev;
     ngx_http_mcp_tasks_ctx_t   *ctx;
-    ngx_http_core_loc_conf_t   *clcf;
+    ngx_http_mcp_tasks_wait_t  *w;
 
     wev = r->connection->write;
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    w = ctx->wait;
 
     if (wev->timedout) {
         ngx_log_error(NGX_LOG_INFO, r->connection->log, NGX_ETIMEDOUT,
@@ -176,29 +173,17 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
         return;
     }
 
-    if (ctx->wait->pool == NULL) {
+    if (w->busy == NULL) {
         return;
     }
 
-    if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
+    if (!wev->delayed && ngx_http_output_filter(r, NULL) == NGX_ERROR) {
         ngx_http_finalize_request(r, NGX_ERROR);
         return;
     }
 
-    ngx_http_mcp_tasks_wait_sent(ctx->wait);
-
-    if (ctx->wait->pool) {
-
-        if (!wev->timer_set) {
-            ngx_add_timer(wev, clcf->send_timeout);
-        }
-
-        if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
-            ngx_http_finalize_request(r, NGX_ERROR);
-        }
-
-    } else if (wev->timer_set) {
-        ngx_del_timer(wev);
+    if (ngx_http_mcp_tasks_wait_sending(w) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_ERROR);
     }
 }
 
@@ -214,11 +199,6 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
 
     if (!w->over && w->gone) {
         w->gone(w);
-    }
-
-    if (w->pool) {
-        ngx_destroy_pool(w->pool);
-        w->pool = NULL;
     }
 }
 
@@ -283,9 +263,47 @@ ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w)
 
 
 /*
- * A pool of its own for each event, so that a long stream does not grow.  A
- * comment goes as it is; a message gets its lines marked as data.
+ * Buffers come back when they are sent, so that a long stream does not grow;
+ * they live in the request's pool, since filters may refer to them until the
+ * request ends.
  */
+
+static ngx_chain_t *
+ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w, size_t size)
+{
+    ngx_buf_t    *b;
+    ngx_pool_t   *pool;
+    ngx_chain_t  *cl;
+
+    pool = w->r->pool;
+
+    cl = ngx_chain_get_free_buf(pool, &w->free);
+    if (cl == NULL) {
+        return NULL;
+    }
+
+    b = cl->buf;
+
+    if ((size_t) (b->end - b->start) < size) {
+        b->start = ngx_palloc(pool, size + size / 2);
+        if (b->start == NULL) {
+            return NULL;
+        }
+
+        b->end = b->start + size + size / 2;
+    }
+
+    b->pos = b->start;
+    b->last = b->start;
+    b->memory = 0;
+    b->temporary = 1;
+    b->tag = (ngx_buf_tag_t) &ngx_http_mcp_tasks_module;
+
+    return cl;
+}
+
+
+/* a comment goes as it is; a message gets its lines marked as data */
 
 static ngx_int_t
 ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *text,
@@ -295,7 +313,6 @@ ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *text,
     size_t        len;
     ngx_int_t     rc;
     ngx_buf_t    *b;
-    ngx_pool_t   *pool;
     ngx_chain_t  *out;
 
     if (!w->stream && ngx_http_mcp_tasks_wait_open(w) != NGX_OK) {
@@ -311,25 +328,12 @@ ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *text,
         }
     }
 
-    /* what comes last, or while the one before is still going, is rare */
-
-    pool = w->r->pool;
-
-    if (!last && w->pool == NULL) {
-        pool = ngx_create_pool(len + 512, w->r->connection->log);
-        if (pool == NULL) {
-            return NGX_ERROR;
-        }
-
-        w->pool = pool;
-    }
-
-    b = ngx_create_temp_buf(pool, len);
-    out = ngx_alloc_chain_link(pool);
-
-    if (b == NULL || out == NULL) {
+    out = ngx_http_mcp_tasks_wait_buf(w, len);
+    if (out == NULL) {
         return NGX_ERROR;
     }
+
+    b = out->buf;
 
     if (text->data[0] == ':') {
         b->last = ngx_cpymem(b->last, text->data, text->len);
@@ -350,294 +354,54 @@ ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *text,
     }
 
     b->flush = 1;
-    b->last_buf = last;
+    b->last_buf = (last && w->r == w->r->main);
     b->last_in_chain = last;
-    out->buf = b;
-    out->next = NULL;
 
     w->alive = ngx_current_msec;
 
     rc = ngx_http_output_filter(w->r, out);
 
+    ngx_chain_update_chains(w->r->pool, &w->free, &w->busy, &out,
+                            (ngx_buf_tag_t) &ngx_http_mcp_tasks_module);
+
     if (rc == NGX_ERROR || last) {
         return rc;
     }
 
-    ngx_http_mcp_tasks_wait_sent(w);
-
-    if (w->pool
-        && ngx_handle_write_event(w->r->connection->write, 0) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    return ngx_http_mcp_tasks_wait_sending(w);
 }
 
 
-static void
-ngx_http_mcp_tasks_wait_sent(ngx_http_mcp_tasks_wait_t *w)
-{
-    if (w->pool && w->r->out == NULL && !w->r->connection->buffered) {
-        ngx_destroy_pool(w->pool);
-        w->pool = NULL;
-    }
-}
-
-
-/* until the task ends, or until it is time to hand it out */
-
-ngx_int_t
-ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
-    ngx_uint_t mode, ngx_msec_t after)
-{
-    ngx_http_mcp_tasks_wait_t  *w;
-
-    w = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_wait_t));
-    if (w == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    w->r = r;
-    w->ctx = ctx;
-    w->id = *id;
-    w->mode = mode;
-    w->look = ngx_http_mcp_tasks_outcome_look;
-    w->gone = ngx_http_mcp_tasks_outcome_gone;
-    w->streams = 1;
-    w->until = (mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER)
-               ? ngx_current_msec + after : NGX_HTTP_MCP_TASKS_NEVER;
-
-    return ngx_http_mcp_tasks_wait(w);
-}
-
+/* what is not sent yet: wait for the client to take it, but not for ever */
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w)
 {
-    ngx_pool_t                     *pool;
-    ngx_int_t                       rc;
-    ngx_http_mcp_tasks_op_get_t     op;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_event_t               *wev;
+    ngx_chain_t               *out;
+    ngx_http_core_loc_conf_t  *clcf;
 
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+    wev = w->r->connection->write;
+    clcf = ngx_http_get_module_loc_conf(w->r, ngx_http_core_module);
+    out = NULL;
 
-    pool = ngx_create_pool(1024, w->r->connection->log);
-    if (pool == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_chain_update_chains(w->r->pool, &w->free, &w->busy, &out,
+                            (ngx_buf_tag_t) &ngx_http_mcp_tasks_module);
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
-    op.op.pool = pool;
-    op.id = w->id;
-    op.owner = &w->ctx->owner;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_DETAIL;
+    if (w->busy == NULL) {
 
-    if (ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op) != NGX_OK) {
-        rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        /* limit_rate uses the same timer for its own pauses */
 
-    } else if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
-        rc = ngx_http_mcp_tasks_refused(w->r, w->ctx, op.op.reason);
-
-    } else {
-        ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
-        rc = ngx_http_mcp_tasks_outcome_news(w, &op.view);
-    }
-
-    ngx_destroy_pool(pool);
-
-    return rc;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_tasks_outcome_news(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_view_t *v)
-{
-    ngx_str_t                 message;
-    ngx_http_mcp_tasks_out_t  out;
-
-    if (ngx_http_mcp_tasks_terminal(v->task.state)) {
-        return ngx_http_mcp_tasks_outcome_end(w, v);
-    }
-
-    if (w->mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER
-        && (ngx_current_msec >= w->until || ngx_exiting
-            || v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED))
-    {
-        ngx_http_mcp_tasks_out_init(&out, w->r->pool, 512);
-        ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
-        ngx_http_mcp_tasks_out_str(&out, &w->ctx->rpc.id.text);
-        ngx_http_mcp_tasks_out_lit(&out, ",\"result\":");
-        ngx_http_mcp_tasks_render_created(&out, w->ctx->era, v);
-        ngx_http_mcp_tasks_out_lit(&out, "}");
-
-        if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        if (wev->timer_set && !wev->delayed) {
+            ngx_del_timer(wev);
         }
 
-        return ngx_http_mcp_tasks_send(w->r, NGX_HTTP_OK, &message, 1);
+        return NGX_OK;
     }
 
-    if (ngx_exiting) {
-        v->task.cause = NGX_HTTP_MCP_TASKS_CAUSE_NONE;
-        ngx_str_set(&v->payload[NGX_HTTP_MCP_TASKS_RESULT],
-                    "{\"code\":-32012,\"message\":\"The server is going down, "
-                    "the task goes on\",\"data\":"
-                    "{\"reason\":\"result_not_ready\"}}");
-        return ngx_http_mcp_tasks_outcome_end(w, v);
+    if (!wev->delayed && !wev->timer_set) {
+        ngx_add_timer(wev, clcf->send_timeout);
     }
 
-    if (v->task.version == w->version) {
-        return NGX_AGAIN;
-    }
-
-    w->version = v->task.version;
-
-    if (v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
-        return ngx_http_mcp_tasks_outcome_ask(w, v);
-    }
-
-    if (w->ctx->token.type == NGX_HTTP_MCP_TASKS_JSON_NONE
-        || w->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT
-        || v->task.progress < 0
-        || v->task.progress <= w->progress)
-    {
-        return NGX_AGAIN;
-    }
-
-    w->progress = v->task.progress;
-
-    ngx_http_mcp_tasks_out_init(&out, w->r->pool, 256);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\","
-                               "\"method\":\"notifications/progress\","
-                               "\"params\":{\"progressToken\":");
-    ngx_http_mcp_tasks_out_str(&out, &w->ctx->token.text);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"progress\":");
-    ngx_http_mcp_tasks_out_real(&out, v->task.progress);
-
-    if (v->task.total >= 0) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"total\":");
-        ngx_http_mcp_tasks_out_real(&out, v->task.total);
-    }
-
-    if (v->payload[NGX_HTTP_MCP_TASKS_MESSAGE].len) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"message\":");
-        ngx_http_mcp_tasks_out_str(&out,
-                                   &v->payload[NGX_HTTP_MCP_TASKS_MESSAGE]);
-    }
-
-    ngx_http_mcp_tasks_out_lit(&out, "}}");
-
-    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
-        || ngx_http_mcp_tasks_wait_send(w, &message) == NGX_ERROR)
-    {
-        return NGX_ERROR;
-    }
-
-    return NGX_AGAIN;
-}
-
-
-/* legacy: as requests on the stream; modern clients get the task instead */
-
-static ngx_int_t
-ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_view_t *v)
-{
-    ngx_str_t                        message;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_json_t        requests, key, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
-
-    if (w->ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ngx_http_mcp_tasks_outcome_gone(w);
-        return ngx_http_mcp_tasks_no_capability(w->r, w->ctx);
-    }
-
-    requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
-    requests.text = v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
-
-    ngx_http_mcp_tasks_json_iter(&it, &requests);
-
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-
-        ngx_http_mcp_tasks_out_init(&out, w->r->pool, value.text.len + 256);
-        ngx_http_mcp_tasks_render_question(&out, v, &key, &value);
-
-        if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
-            || ngx_http_mcp_tasks_wait_send(w, &message) == NGX_ERROR)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_AGAIN;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_tasks_outcome_end(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_view_t *v)
-{
-    ngx_str_t                        message;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_op_delete_t   op;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-
-    ngx_http_mcp_tasks_out_init(&out, w->r->pool,
-                            256 + v->payload[NGX_HTTP_MCP_TASKS_RESULT].len);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    ngx_http_mcp_tasks_out_str(&out, &w->ctx->rpc.id.text);
-    ngx_http_mcp_tasks_out_lit(&out, ",");
-    ngx_http_mcp_tasks_render_outcome(&out, w->ctx->era, v,
-                             w->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
-
-    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (w->mode != NGX_HTTP_MCP_TASKS_WAIT_RESULT
-        && ngx_http_mcp_tasks_terminal(v->task.state))
-    {
-        /* the client never got to know the task: nobody will ask for it */
-
-        lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
-
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_delete_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
-        op.op.pool = w->r->pool;
-        op.id = w->id;
-        (void) ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op);
-    }
-
-    return ngx_http_mcp_tasks_send(w->r, NGX_HTTP_OK, &message, 1);
-}
-
-
-/* in the modern era going away cancels a call, but never a task */
-
-static void
-ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w)
-{
-    ngx_http_mcp_tasks_op_update_t   op;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-
-    if (w->ctx->era != NGX_HTTP_MCP_TASKS_MODERN) {
-        return;
-    }
-
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
-
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
-    op.op.pool = w->r->pool;
-    op.id = w->id;
-    op.owner = &w->ctx->owner;
-    op.event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
-
-    (void) ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op);
+    return ngx_handle_write_event(wev, clcf->send_lowat);
 }

@@ -83,7 +83,7 @@ static ngx_int_t ngx_http_mcp_tasks_worker_release(ngx_http_request_t *r,
 
 static ngx_http_mcp_tasks_holding_t *ngx_http_mcp_tasks_holding(
     ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t event,
-    ngx_int_t *rc);
+    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n, ngx_int_t *rc);
 static ngx_int_t ngx_http_mcp_tasks_held(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static void ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
@@ -285,10 +285,8 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_out_t         out;
     ngx_http_mcp_tasks_claiming_t   *c;
     ngx_http_mcp_tasks_op_claim_t    op;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
 
     c = (ngx_http_mcp_tasks_claiming_t *) w;
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
     ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
 
     /* of its own, since many looks find nothing */
@@ -308,9 +306,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         op.lease_time = c->lease;
         op.want = NGX_HTTP_MCP_TASKS_WANT_WORK;
 
-        if (ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op) != NGX_OK
-            || !op.found)
-        {
+        if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK || !op.found) {
             break;
         }
 
@@ -331,7 +327,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     if (n == 0) {
 
         if (ngx_current_msec < w->until && !ngx_exiting) {
-            return NGX_AGAIN;
+            return NGX_DECLINED;
         }
 
         ngx_http_mcp_tasks_out_init(&out, w->r->pool, 64);
@@ -440,14 +436,12 @@ ngx_http_mcp_tasks_worker_heartbeat(ngx_http_request_t *r,
     };
 
     h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT,
-                                   &rc);
+                                   members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
 
     n = 0;
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
-
     err = ngx_http_mcp_tasks_worker_ms(&lease, 86400000, &n);
 
     if (err) {
@@ -475,12 +469,10 @@ ngx_http_mcp_tasks_worker_progress(ngx_http_request_t *r,
     };
 
     h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                                   &rc);
+                                   members, 3, &rc);
     if (h == NULL) {
         return rc;
     }
-
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 3);
 
     err = ngx_http_mcp_tasks_progress_args(&progress, &total, &message,
                                            &h->op);
@@ -498,23 +490,29 @@ ngx_http_mcp_tasks_worker_ask(ngx_http_request_t *r,
 {
     ngx_int_t                      rc;
     ngx_http_mcp_tasks_holding_t  *h;
-    ngx_http_mcp_tasks_json_t      message;
+    ngx_http_mcp_tasks_json_t      requests, message;
     ngx_http_mcp_tasks_member_t    members[] = {
-        { ngx_string("inputRequests"), NULL },
+        { ngx_string("inputRequests"), &requests },
         { ngx_string("message"), &message }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_ASK, &rc);
+    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_ASK,
+                                   members, 2, &rc);
     if (h == NULL) {
         return rc;
     }
 
-    members[0].value = &h->requests;
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 2);
+    h->requests = requests;
 
-    if (message.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-        && message.text.len <= NGX_HTTP_MCP_TASKS_MAX_MESSAGE)
-    {
+    if (message.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+
+        if (message.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+            || message.text.len > NGX_HTTP_MCP_TASKS_MAX_MESSAGE)
+        {
+            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                             "message is not a string of at most 1024 bytes");
+        }
+
         h->op.change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = message.text;
     }
 
@@ -606,12 +604,10 @@ ngx_http_mcp_tasks_worker_answers(ngx_http_request_t *r,
     };
 
     h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT,
-                                   &rc);
+                                   members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
-
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
 
     n = 0;
     err = ngx_http_mcp_tasks_worker_ms(&wait, 3600000, &n);
@@ -644,10 +640,8 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_view_t      *v;
     ngx_http_mcp_tasks_op_get_t     op;
     ngx_http_mcp_tasks_answers_t   *a;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
     a = (ngx_http_mcp_tasks_answers_t *) w;
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
     ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
     op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
@@ -656,7 +650,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
 
     /* bytes only when there is something to tell */
 
-    if (ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op) != NGX_OK) {
+    if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -667,13 +661,13 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
         && v->task.lease == a->lease
         && ngx_current_msec < w->until && !ngx_exiting)
     {
-        return NGX_AGAIN;
+        return NGX_DECLINED;
     }
 
     if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
         op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES);
 
-        if (ngx_http_mcp_tasks_submit(&lcf->zone->zone, &op.op) != NGX_OK) {
+        if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }
@@ -728,18 +722,24 @@ ngx_http_mcp_tasks_worker_complete(ngx_http_request_t *r,
     };
 
     h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                                   &rc);
+                                   members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
-
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
 
     if (result.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
         || ngx_http_mcp_tasks_json_members(&result, inner, 1) != NGX_OK)
     {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
                                           "result is not an object");
+    }
+
+    if (is_error.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && is_error.type != NGX_HTTP_MCP_TASKS_JSON_FALSE
+        && is_error.type != NGX_HTTP_MCP_TASKS_JSON_TRUE)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "isError is not a boolean");
     }
 
     if (is_error.type == NGX_HTTP_MCP_TASKS_JSON_TRUE) {
@@ -771,12 +771,11 @@ ngx_http_mcp_tasks_worker_fail(ngx_http_request_t *r,
         { ngx_string("message"), &message }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_FAIL, &rc);
+    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_FAIL,
+                                   members, 3, &rc);
     if (h == NULL) {
         return rc;
     }
-
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 3);
 
     if (error.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
         || ngx_http_mcp_tasks_json_members(&error, inner, 2) != NGX_OK
@@ -792,6 +791,14 @@ ngx_http_mcp_tasks_worker_fail(ngx_http_request_t *r,
 
     if (err) {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    if (retryable.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && retryable.type != NGX_HTTP_MCP_TASKS_JSON_FALSE
+        && retryable.type != NGX_HTTP_MCP_TASKS_JSON_TRUE)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "retryable is not a boolean");
     }
 
     if (retryable.type == NGX_HTTP_MCP_TASKS_JSON_TRUE) {
@@ -813,7 +820,8 @@ ngx_http_mcp_tasks_worker_release(ngx_http_request_t *r,
     ngx_int_t                      rc;
     ngx_http_mcp_tasks_holding_t  *h;
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_RELEASE, &rc);
+    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_RELEASE,
+                                   NULL, 0, &rc);
     if (h == NULL) {
         return rc;
     }
@@ -822,26 +830,37 @@ ngx_http_mcp_tasks_worker_release(ngx_http_request_t *r,
 }
 
 
-/* which task, and by what right; NULL: rc is what to finalize with */
+/*
+ * Which task, by what right, and the members that the method has of its own.
+ * NULL: rc is what to finalize with.
+ */
 
 static ngx_http_mcp_tasks_holding_t *
 ngx_http_mcp_tasks_holding(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t event, ngx_int_t *rc)
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t event,
+    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n, ngx_int_t *rc)
 {
     ngx_str_t                       text;
     ngx_http_mcp_tasks_json_t       id, lease;
     ngx_http_mcp_tasks_holding_t   *h;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_member_t     members[] = {
+    ngx_http_mcp_tasks_member_t     held[] = {
         { ngx_string("taskId"), &id },
         { ngx_string("lease"), &lease }
     };
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 2)
-        != NGX_OK
-        || id.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, held, 2) != NGX_OK
+        || ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, n)
+           != NGX_OK)
+    {
+        *rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                         "a member stands twice");
+        return NULL;
+    }
+
+    if (id.type != NGX_HTTP_MCP_TASKS_JSON_STRING
         || lease.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
     {
         *rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,

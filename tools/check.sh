@@ -15,7 +15,7 @@ status=0
 
 sources=(src/*.c)
 code=(src/*.[ch] t/unit/*.[ch] tools/*.c)
-scripts=(tools/*.sh .ci/run)
+scripts=(tools/*.sh examples/*.sh .ci/run)
 texts=("${code[@]}" "${scripts[@]}" config Makefile)
 
 warnings=(

@@ -7,7 +7,9 @@ package MCPTasks;
 #   my $res = $t->post('/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}');
 #   $t->stop();
 #
-# tools/test.sh sets the variables that say which nginx and which module.
+# tools/test.sh sets the variables that say which nginx and which module: the
+# test build, unless "module" names another.  "files" are written next to the
+# configuration.
 
 use warnings;
 use strict;
@@ -104,7 +106,8 @@ sub new {
     my $name = basename($0, '.t');
 
     my $self = bless {
-        workers => 1, listen => '', http => '', server => '', %conf,
+        workers => 1, listen => '', http => '', server => '',
+        module => $ENV{MCP_TASKS_TEST_MODULE}, files => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
@@ -128,13 +131,19 @@ sub configure {
     my ($self, %conf) = @_;
     $self->{$_} = $conf{$_} for keys %conf;
 
+    for my $name (keys %{ $self->{files} }) {
+        open(my $fh, '>', "$self->{dir}/$name") or die "$name: $!\n";
+        print $fh $self->{files}{$name};
+        close($fh) or die "$name: $!\n";
+    }
+
     my $user = $> == 0 ? "user  root;\n" : '';
     my $temp = join '', map { "    ${_}_temp_path  $self->{dir}/$_;\n" }
                         qw/ client_body proxy fastcgi uwsgi scgi /;
 
     open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
     print $fh <<"END";
-load_module  $ENV{MCP_TASKS_TEST_MODULE};
+load_module  $self->{module};
 
 daemon  off;
 $user
@@ -381,12 +390,14 @@ sub read_response {
         $res->{body} = '';
 
         for (;;) {
-            while ($$buf !~ /\A([0-9a-f]+)\r\n/i) {
+            my $hex;
+
+            until (($hex) = $$buf =~ /\A([0-9a-f]+)\r\n/i) {
                 fill($s) or return;
             }
 
-            my $size = hex $1;
-            my $line = length($1) + 2;
+            my $size = hex $hex;
+            my $line = length($hex) + 2;
 
             while (length $$buf < $line + $size + 2) {
                 fill($s) or return;
@@ -457,6 +468,21 @@ sub post {
                    %{ $headers || {} });
 
     return $self->request('POST', $uri, \%headers, $body, $s);
+}
+
+
+# sends, and leaves it to the caller when to read the answer
+sub post_later {
+    my ($self, $uri, $body, $headers, $s) = @_;
+    my %headers = ('Content-Type' => 'application/json',
+                   'Accept' => 'application/json, text/event-stream',
+                   %{ $headers || {} });
+
+    $s = $self->connect() unless $s;
+    return unless $s;
+
+    send_raw($s, message('POST', $uri, \%headers, $body)) or return;
+    return $s;
 }
 
 

@@ -1,0 +1,99 @@
+#!/bin/bash
+# A worker in bash, with curl and jq.
+#
+#     examples/worker.sh http://127.0.0.1:8080/worker
+
+# shellcheck disable=SC2016 # dollars are for jq
+
+url=${1-http://127.0.0.1:8080/worker}
+held=                                   # which task, and by what right
+
+
+# rpc METHOD JQ-PROGRAM [JQ-OPTION...]: prints the result.  The program adds
+# to the task that is held, and gives the parameters.  1: the task is not ours
+# any more, or what we said was wrong.
+rpc() {
+    local method=$1 program=$2 request answer
+    shift 2
+
+    request=$(jq -nc "$@" --arg method "$method" \
+        --argjson held "${held:-"{}"}" \
+        "{jsonrpc: \"2.0\", id: 1, method: \$method,
+          params: (\$held + $program)}") || return 1
+
+    until answer=$(curl -sS --max-time 90 -d "$request" \
+                   -H 'Content-Type: application/json' "$url")
+    do
+        sleep 1                         # nginx is being restarted
+    done
+
+    jq -ce '.result // empty' <<< "$answer" && return
+    jq -r '.error | "\(.code) \(.data.reason // .message)"' <<< "$answer" >&2
+    return 1
+}
+
+complete() {                            # complete TEXT IS-ERROR
+    rpc worker/complete '{result: {content: [{type: "text", text: $text}],
+                          isError: $error}}' --arg text "$1" --argjson error "$2"
+}
+
+pause() {
+    local i seconds=$1
+    for ((i = ${seconds%.*}; i > 10; i -= 10)); do    # the lease lasts for 30 s
+        sleep 10
+        rpc worker/heartbeat '{}' || return
+        seconds=$(jq -n "$seconds - 10")
+    done
+    sleep "$seconds"
+}
+
+count() {
+    local i to delay
+    read -r to delay < <(jq -r '"\(.to) \(.delay // 1)"' <<< "$1")
+    for ((i = 1; i <= to; i++)); do
+        pause "$delay" || return
+        rpc worker/progress '{progress: $i, total: $to, message: "at \($i)"}' \
+            --argjson i "$i" --argjson to "$to" || return
+    done
+    complete "counted to $to" false
+}
+
+greet() {
+    local answers='{}'
+    rpc worker/ask '{inputRequests: {name: {
+        method: "elicitation/create",
+        params: {mode: "form", message: "What is your name?",
+                 requestedSchema: {type: "object",
+                                   properties: {name: {type: "string"}},
+                                   required: ["name"]}}}}}' || return
+    until jq -e .inputResponses.name <<< "$answers"; do
+        answers=$(rpc worker/answers '{waitMs: 30000}') || return
+    done
+    if jq -e '.inputResponses.name.action != "accept"' <<< "$answers"; then
+        complete "no name, no greeting" true
+    else
+        complete "Hello, $(jq -r .inputResponses.name.content.name \
+                           <<< "$answers")!" false
+    fi
+}
+
+fail() {
+    if [ "$(jq -r .how <<< "$1")" = protocol ]; then
+        rpc worker/fail '{error: {code: -32050, message: "broken"}}'
+    else
+        complete "this never works" true
+    fi
+}
+
+# for somebody else
+trap '[ -z "$held" ] || rpc worker/release "{}"; exit' INT TERM
+
+while true; do
+    held=
+    claim=$(rpc worker/claim '{tools: ["count", "greet", "fail"],
+                               waitMs: 30000}') || { sleep 1; continue; }
+    task=$(jq -c '.tasks[]' <<< "$claim")
+    [ -n "$task" ] || continue
+    held=$(jq -c '{taskId, lease}' <<< "$task")
+    "$(jq -r .tool <<< "$task")" "$(jq -c .arguments <<< "$task")" > /dev/null
+done

@@ -1,0 +1,414 @@
+
+/* Waiting for the outcome of a task, by a plain call or by tasks/result. */
+
+
+#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_hash.h"
+
+
+typedef struct {
+    ngx_http_mcp_tasks_wait_t   wait;         /* must be the first */
+    ngx_uint_t                  mode;
+    uint64_t                    version;      /* last told of */
+    double                      progress;     /* last told */
+    ngx_array_t                 asked;        /* of uint64_t: keys' hashes */
+} ngx_http_mcp_tasks_outcome_t;
+
+
+static ngx_int_t ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w);
+static ngx_uint_t ngx_http_mcp_tasks_outcome_due(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_task_t *task);
+static ngx_int_t ngx_http_mcp_tasks_outcome_tell(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+    ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_tasks_outcome_hand_out(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_outcome_exit(
+    ngx_http_mcp_tasks_outcome_t *o);
+static ngx_int_t ngx_http_mcp_tasks_outcome_ask(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+    ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_tasks_outcome_asked(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_json_t *key);
+static ngx_int_t ngx_http_mcp_tasks_outcome_progress(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+    ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_tasks_outcome_end(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
+static void ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w);
+
+
+/* until the task ends, or until it is time to hand it out */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
+    ngx_uint_t mode, ngx_msec_t after)
+{
+    ngx_http_mcp_tasks_outcome_t  *o;
+
+    o = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_outcome_t));
+    if (o == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    o->mode = mode;
+    o->progress = -1;
+
+    o->wait.r = r;
+    o->wait.ctx = ctx;
+    o->wait.id = *id;
+    o->wait.look = ngx_http_mcp_tasks_outcome_look;
+    o->wait.gone = ngx_http_mcp_tasks_outcome_gone;
+    o->wait.streams = 1;
+    o->wait.until = (mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER)
+                    ? ngx_current_msec + after : NGX_HTTP_MCP_TASKS_NEVER;
+
+    return ngx_http_mcp_tasks_wait(&o->wait);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_int_t                      rc;
+    ngx_pool_t                    *pool;
+    ngx_http_mcp_tasks_op_get_t    op;
+    ngx_http_mcp_tasks_outcome_t  *o;
+
+    o = (ngx_http_mcp_tasks_outcome_t *) w;
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.pool = w->r->pool;
+    op.id = w->id;
+    op.owner = &w->ctx->owner;
+
+    /* the record alone; its bytes only if there is something to tell */
+
+    if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
+        && !ngx_http_mcp_tasks_outcome_due(o, &op.view.task))
+    {
+        return NGX_DECLINED;
+    }
+
+    pool = ngx_create_pool(1024, w->r->connection->log);
+    if (pool == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    op.op.pool = pool;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_DETAIL;
+
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
+        && ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK)
+    {
+        rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+
+    } else if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+        rc = ngx_http_mcp_tasks_refused(w->r, w->ctx, op.op.reason);
+
+    } else {
+        ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
+        rc = ngx_http_mcp_tasks_outcome_tell(o, &op.view, pool);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_outcome_due(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_task_t *task)
+{
+    return task->version != o->version
+           || ngx_http_mcp_tasks_terminal(task->state)
+           || ngx_current_msec >= o->wait.until
+           || ngx_exiting;
+}
+
+
+/* NGX_DECLINED: go on waiting */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_tell(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    o->version = v->task.version;
+
+    if (ngx_http_mcp_tasks_terminal(v->task.state)) {
+        return ngx_http_mcp_tasks_outcome_end(o, v);
+    }
+
+    if (o->mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER
+        && (ngx_current_msec >= o->wait.until || ngx_exiting
+            || v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED))
+    {
+        return ngx_http_mcp_tasks_outcome_hand_out(o, v);
+    }
+
+    if (ngx_exiting) {
+        return ngx_http_mcp_tasks_outcome_exit(o);
+    }
+
+    if (v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+        return ngx_http_mcp_tasks_outcome_ask(o, v, pool);
+    }
+
+    return ngx_http_mcp_tasks_outcome_progress(o, v, pool);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_hand_out(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_out_t  out;
+
+    ngx_http_mcp_tasks_out_init(&out, o->wait.r->pool, 512);
+    ngx_http_mcp_tasks_render_created(&out, o->wait.ctx->era, v);
+
+    return ngx_http_mcp_tasks_out_result(o->wait.r, o->wait.ctx, &out);
+}
+
+
+/*
+ * This process goes down.  A legacy client may ask for the task by its id; a
+ * modern one that knows no tasks will never hear of it.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_exit(ngx_http_mcp_tasks_outcome_t *o)
+{
+    ngx_str_t                   data;
+    ngx_http_mcp_tasks_ctx_t   *ctx;
+    ngx_http_mcp_tasks_out_t    out;
+
+    ctx = o->wait.ctx;
+
+    ngx_http_mcp_tasks_outcome_gone(&o->wait);
+
+    ngx_http_mcp_tasks_out_init(&out, o->wait.r->pool, 128);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"reason\":\"result_not_ready\"");
+
+    if (ctx->tasks) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"taskId\":\"");
+        ngx_http_mcp_tasks_out_str(&out, &ctx->task_id);
+        ngx_http_mcp_tasks_out_lit(&out, "\"");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_error(o->wait.r, ctx, NGX_HTTP_OK,
+                     NGX_HTTP_MCP_TASKS_RPC_NOT_READY,
+                     (ctx->era == NGX_HTTP_MCP_TASKS_MODERN)
+                     ? "The server is going down, the call was cancelled"
+                     : "The server is going down, the task goes on", &data);
+}
+
+
+/* legacy: as requests on the stream, each once */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    ngx_int_t                        rc;
+    ngx_str_t                        message;
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_json_t        requests, key, value;
+    ngx_http_mcp_tasks_json_iter_t   it;
+
+    if (o->wait.ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+
+        /* only a client that knows tasks can be asked in the modern era */
+
+        ngx_http_mcp_tasks_outcome_gone(&o->wait);
+        return ngx_http_mcp_tasks_no_capability(o->wait.r, o->wait.ctx);
+    }
+
+    requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    requests.text = v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
+
+    ngx_http_mcp_tasks_json_iter(&it, &requests);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+        rc = ngx_http_mcp_tasks_outcome_asked(o, &key);
+
+        if (rc == NGX_OK) {
+            continue;
+        }
+
+        ngx_http_mcp_tasks_out_init(&out, pool, value.text.len + 256);
+        ngx_http_mcp_tasks_render_question(&out, v, &key, &value);
+
+        if (rc == NGX_ERROR
+            || ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
+            || ngx_http_mcp_tasks_wait_send(&o->wait, &message) == NGX_ERROR)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* NGX_OK: it was; NGX_DECLINED: it was not, but is now */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_asked(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_json_t *key)
+{
+    uint64_t                       hash, *known;
+    ngx_uint_t                     i;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(o->wait.r, ngx_http_mcp_tasks_module);
+
+    hash = ngx_http_mcp_tasks_siphash(lcf->zone->zone.table.sh->secret,
+                                      key->text.data, key->text.len);
+    known = o->asked.elts;
+
+    for (i = 0; i < o->asked.nelts; i++) {
+        if (known[i] == hash) {
+            return NGX_OK;
+        }
+    }
+
+    if (o->asked.elts == NULL
+        && ngx_array_init(&o->asked, o->wait.r->pool, 4, sizeof(uint64_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    known = ngx_array_push(&o->asked);
+    if (known == NULL) {
+        return NGX_ERROR;
+    }
+
+    *known = hash;
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    ngx_str_t                 message;
+    ngx_http_mcp_tasks_out_t  out;
+
+    if (o->wait.ctx->token.type == NGX_HTTP_MCP_TASKS_JSON_NONE
+        || o->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT
+        || v->task.progress < 0
+        || v->task.progress <= o->progress)
+    {
+        return NGX_DECLINED;
+    }
+
+    o->progress = v->task.progress;
+
+    ngx_http_mcp_tasks_out_init(&out, pool, 256);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\","
+                               "\"method\":\"notifications/progress\","
+                               "\"params\":{\"progressToken\":");
+    ngx_http_mcp_tasks_out_str(&out, &o->wait.ctx->token.text);
+    ngx_http_mcp_tasks_out_lit(&out, ",\"progress\":");
+    ngx_http_mcp_tasks_out_real(&out, v->task.progress);
+
+    if (v->task.total >= 0) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"total\":");
+        ngx_http_mcp_tasks_out_real(&out, v->task.total);
+    }
+
+    if (v->payload[NGX_HTTP_MCP_TASKS_MESSAGE].len) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"message\":");
+        ngx_http_mcp_tasks_out_str(&out,
+                                   &v->payload[NGX_HTTP_MCP_TASKS_MESSAGE]);
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
+        || ngx_http_mcp_tasks_wait_send(&o->wait, &message) == NGX_ERROR)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_end(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_str_t                        message;
+    ngx_http_request_t              *r;
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_op_delete_t   op;
+
+    r = o->wait.r;
+
+    ngx_http_mcp_tasks_out_init(&out, r->pool,
+                            256 + v->payload[NGX_HTTP_MCP_TASKS_RESULT].len);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_http_mcp_tasks_out_str(&out, &o->wait.ctx->rpc.id.text);
+    ngx_http_mcp_tasks_out_lit(&out, ",");
+    ngx_http_mcp_tasks_render_outcome(&out, o->wait.ctx->era, v,
+                                o->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT);
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (o->mode != NGX_HTTP_MCP_TASKS_WAIT_RESULT) {
+
+        /* the client never got to know the task: nobody will ask for it */
+
+        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_delete_t));
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+        op.op.pool = r->pool;
+        op.id = o->wait.id;
+        (void) ngx_http_mcp_tasks_now(r, &op.op);
+    }
+
+    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &message, 1);
+}
+
+
+/* in the modern era going away cancels a call, but never a task */
+
+static void
+ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    if (w->ctx->era != NGX_HTTP_MCP_TASKS_MODERN) {
+        return;
+    }
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.pool = w->r->pool;
+    op.id = w->id;
+    op.owner = &w->ctx->owner;
+    op.event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
+
+    (void) ngx_http_mcp_tasks_now(w->r, &op.op);
+}
