@@ -292,7 +292,8 @@ $begin = time();
 $s = $t->connect();
 MCPTasks::send_raw($s, $c->modern_bytes('tools/call', { name => 'after' }));
 $work = $c->claim('after', leaseMs => 60000);
-$c->held('ask', $work, inputRequests => { q => { method => 'm', params => {} } });
+$c->held('ask', $work, inputRequests => { q => { method => 'm',
+                                                 params => {} } });
 my $asked = MCPTasks::read_response($s)->{body};
 like($asked, qr/"resultType":"task","taskId":"$work->{taskId}","status":
                 "input_required"/x, 'a question hands out the task');
@@ -473,7 +474,8 @@ is_deeply($stream->message(10)->{result}, { resultType => 'complete' },
 $s = $t->connect();
 MCPTasks::send_raw($s, $plain->modern_bytes('tools/call', { name => 'slow' }));
 $work = $c->claim('slow');
-$c->held('ask', $work, inputRequests => { q => { method => 'm', params => {} } });
+$c->held('ask', $work, inputRequests => { q => { method => 'm',
+                                                 params => {} } });
 is(MCPTasks::read_response($s)->{body},
    "{\"jsonrpc\":\"2.0\",\"id\":1,$missing}", 'a question without tasks');
 is($c->held('heartbeat', $work)->{error}{data}{cancelled}, JSON::PP::true,

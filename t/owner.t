@@ -447,7 +447,8 @@ refused('mcp_tasks_owner $nix;', 'unknown "nix" variable');
 refused('mcp_tasks_owner a; mcp_tasks_owner b;', 'is duplicate');
 
 allowed($_) for 'mcp_tasks_ttl off max=off;', 'mcp_tasks_ttl 49d max=off;',
-    'mcp_tasks_ttl max=1h;', 'mcp_tasks_ttl 5;', 'mcp_tasks_retention failed=off;',
+    'mcp_tasks_ttl max=1h;', 'mcp_tasks_ttl 5;',
+    'mcp_tasks_retention failed=off;',
     'mcp_tasks_timeout queue=off run=off;', 'mcp_tasks_retries 254;',
     'mcp_tasks_retries backoff=2s;', 'mcp_tasks_limit tasks=0;',
     'mcp_tasks_limit tasks=1 bytes=1m payload=1k;';

@@ -99,7 +99,8 @@ my $id = session($ann);
 lives($ann, $id, 'a session on every worker') for 1 .. 8;
 lives($ann, uc $id, 'hexadecimal in upper case');
 is($ann->legacy('ping')->{status}, 200, 'none is fine');
-is($ann->legacy('initialize', \%init)->{status}, 200, 'a client may begin anew');
+is($ann->legacy('initialize', \%init)->{status}, 200,
+   'a client may begin anew');
 
 unknown($bob, $id, 'of somebody else');
 unknown($ann->as(headers => {}), $id, 'of somebody, for nobody');
