@@ -16,6 +16,8 @@
 #define ngx_http_mcp_tasks_available(store)                                   \
     ((store)->end - 1 - (store)->used)
 
+#define ngx_http_mcp_tasks_reserve(store)  ((store)->end / 16)
+
 
 uint32_t ngx_http_mcp_tasks_block_alloc_locked(ngx_http_mcp_tasks_table_t *t);
 void ngx_http_mcp_tasks_block_free_locked(ngx_http_mcp_tasks_table_t *t,

@@ -3,6 +3,7 @@
 
 
 #include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_input.h"
 
 
 #define NGX_HTTP_MCP_TASKS_TOOLS_PAGE  100
@@ -284,11 +285,10 @@ ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
                                           "params.params is not an object");
     }
 
-    if (metadata.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && metadata.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "metadata is not an object");
+    err = ngx_http_mcp_tasks_input_metadata(&metadata);
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
     tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)

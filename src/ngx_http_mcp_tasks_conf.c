@@ -7,6 +7,7 @@
 
 typedef enum {
     NGX_HTTP_MCP_TASKS_ARG_TIME = 0,
+    NGX_HTTP_MCP_TASKS_ARG_LIMIT,      /* a time, or "off" */
     NGX_HTTP_MCP_TASKS_ARG_NUMBER,
     NGX_HTTP_MCP_TASKS_ARG_SIZE
 } ngx_http_mcp_tasks_arg_e;
@@ -28,13 +29,13 @@ typedef struct {
 
 
 static ngx_http_mcp_tasks_arg_t  ngx_http_mcp_tasks_args[] = {
-    ngx_http_mcp_tasks_arg("ttl", "", TIME, ttl),
-    ngx_http_mcp_tasks_arg("ttl", "max=", TIME, max_ttl),
-    ngx_http_mcp_tasks_arg("retention", "completed=", TIME, keep_completed),
-    ngx_http_mcp_tasks_arg("retention", "failed=", TIME, keep_failed),
-    ngx_http_mcp_tasks_arg("retention", "cancelled=", TIME, keep_cancelled),
-    ngx_http_mcp_tasks_arg("timeout", "queue=", TIME, queue_timeout),
-    ngx_http_mcp_tasks_arg("timeout", "run=", TIME, run_timeout),
+    ngx_http_mcp_tasks_arg("ttl", "", LIMIT, ttl),
+    ngx_http_mcp_tasks_arg("ttl", "max=", LIMIT, max_ttl),
+    ngx_http_mcp_tasks_arg("retention", "completed=", LIMIT, keep_completed),
+    ngx_http_mcp_tasks_arg("retention", "failed=", LIMIT, keep_failed),
+    ngx_http_mcp_tasks_arg("retention", "cancelled=", LIMIT, keep_cancelled),
+    ngx_http_mcp_tasks_arg("timeout", "queue=", LIMIT, queue_timeout),
+    ngx_http_mcp_tasks_arg("timeout", "run=", LIMIT, run_timeout),
     ngx_http_mcp_tasks_arg("limit", "tasks=", NUMBER, max_owner_tasks),
     ngx_http_mcp_tasks_arg("limit", "bytes=", SIZE, max_owner_bytes),
     ngx_http_mcp_tasks_arg("limit", "payload=", SIZE, max_payload),
@@ -102,11 +103,20 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     own_ttl = (conf->ttl != NGX_CONF_UNSET_MSEC);
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    /* an "if" block keeps the handler of its location, so it needs the zone */
+    /*
+     * "if" and "limit_except" blocks are part of their location: the former
+     * keeps its handler, the latter does not
+     */
 
     if (clcf->noname && conf->zone == NULL) {
         conf->zone = prev->zone;
         conf->open = prev->open;
+        conf->location = prev->location;
+        conf->handler = prev->handler;
+    }
+
+    if (clcf->lmt_excpt && clcf->handler == NULL && conf->zone) {
+        clcf->handler = conf->handler;
     }
 
     if (conf->zone) {
@@ -164,6 +174,17 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     if (conf->lease == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"mcp_tasks_lease\" must not be zero");
+        return NGX_CONF_ERROR;
+    }
+
+    /* records keep them in 32 bits */
+
+    if (conf->poll_interval >= NGX_HTTP_MCP_TASKS_UNLIMITED
+        || conf->lease >= NGX_HTTP_MCP_TASKS_UNLIMITED)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_poll_interval\" and "
+                           "\"mcp_tasks_lease\" must not exceed 49 days");
         return NGX_CONF_ERROR;
     }
 
@@ -389,8 +410,11 @@ ngx_http_mcp_tasks_set_arg(ngx_str_t *value, ngx_http_mcp_tasks_arg_t *arg,
     switch (arg->type) {
 
     case NGX_HTTP_MCP_TASKS_ARG_TIME:
+    case NGX_HTTP_MCP_TASKS_ARG_LIMIT:
 
-        if (value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0) {
+        if (arg->type == NGX_HTTP_MCP_TASKS_ARG_LIMIT
+            && value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0)
+        {
             n = NGX_HTTP_MCP_TASKS_UNLIMITED;
             break;
         }

@@ -85,12 +85,16 @@ ngx_http_mcp_tasks_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt
 static ngx_uint_t
 ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r)
 {
-    size_t                     len;
-    ngx_http_core_loc_conf_t  *clcf;
+    size_t                          len;
+    ngx_http_core_loc_conf_t       *clcf;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    /* the location itself, also where a block inside of it applies */
 
-    if (clcf->exact_match || clcf->named || clcf->noname
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    clcf = lcf->location;
+
+    if (clcf->exact_match || clcf->named
 #if (NGX_PCRE)
         || clcf->regex
 #endif

@@ -126,6 +126,40 @@ ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
 }
 
 
+const char *
+ngx_http_mcp_tasks_input_metadata(ngx_http_mcp_tasks_json_t *metadata)
+{
+    ngx_uint_t                      n;
+    ngx_http_mcp_tasks_json_t       key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    if (metadata->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        return NULL;
+    }
+
+    if (metadata->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return "metadata is not an object";
+    }
+
+    if (metadata->text.len > NGX_HTTP_MCP_TASKS_MAX_METADATA) {
+        return "metadata is larger than 65536 bytes";
+    }
+
+    ngx_http_mcp_tasks_json_iter(&it, metadata);
+
+    for (n = 0;
+         ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
+         n++)
+    {
+        if (n == NGX_HTTP_MCP_TASKS_MAX_MEMBERS) {
+            return "metadata has more than 64 members";
+        }
+    }
+
+    return NULL;
+}
+
+
 ngx_int_t
 ngx_http_mcp_tasks_input_patch(ngx_pool_t *pool, ngx_str_t *old,
     ngx_http_mcp_tasks_json_t *patch, ngx_str_t *result)
@@ -156,7 +190,14 @@ ngx_http_mcp_tasks_input_patch(ngx_pool_t *pool, ngx_str_t *old,
 
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_end(&out, result);
+    if (ngx_http_mcp_tasks_out_end(&out, result) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    value.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    value.text = *result;
+
+    return ngx_http_mcp_tasks_input_metadata(&value) ? NGX_DECLINED : NGX_OK;
 }
 
 

@@ -19,6 +19,11 @@
 #define NGX_HTTP_MCP_TASKS_MAX_QUESTIONS  64
 
 
+/* members are compared with each other, so there must not be too many */
+#define NGX_HTTP_MCP_TASKS_MAX_METADATA  65536
+#define NGX_HTTP_MCP_TASKS_MAX_MEMBERS   64
+
+
 typedef struct {
     ngx_str_t                    requests;   /* what is left, may be empty */
     ngx_str_t                    responses;
@@ -35,7 +40,14 @@ ngx_int_t ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool,
     ngx_str_t *requests, ngx_str_t *responses,
     ngx_http_mcp_tasks_json_t *answers, ngx_http_mcp_tasks_merge_t *merge);
 
-/* new members replace old ones; null removes, as in RFC 7396, at the top */
+/* NULL, or what is wrong with it as metadata; NONE is none */
+const char *ngx_http_mcp_tasks_input_metadata(
+    ngx_http_mcp_tasks_json_t *metadata);
+
+/*
+ * New members replace old ones; null removes, as in RFC 7396, at the top.
+ * NGX_DECLINED: it would become more than metadata may be.
+ */
 ngx_int_t ngx_http_mcp_tasks_input_patch(ngx_pool_t *pool, ngx_str_t *old,
     ngx_http_mcp_tasks_json_t *patch, ngx_str_t *result);
 

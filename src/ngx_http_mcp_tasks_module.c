@@ -466,6 +466,9 @@ ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     clcf->handler = handler;
 
+    lcf->location = clcf;
+    lcf->handler = handler;
+
     return NGX_CONF_OK;
 }
 

@@ -50,6 +50,8 @@ typedef struct {
 typedef struct {
     /* of the surface that the location is; not inherited */
     ngx_http_mcp_tasks_zone_conf_t  *zone;
+    ngx_http_core_loc_conf_t     *location;
+    ngx_http_handler_pt           handler;
     ngx_flag_t                    open;      /* to others than loopback */
 
     ngx_http_complex_value_t     *owner;

@@ -12,7 +12,7 @@
 static ngx_uint_t ngx_http_mcp_tasks_own_name(ngx_http_request_t *r,
     ngx_str_t *host);
 static ngx_uint_t ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s);
-static ngx_uint_t ngx_http_mcp_tasks_listed(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_mcp_tasks_allowed(ngx_http_request_t *r,
     ngx_str_t *s);
 
 
@@ -36,7 +36,7 @@ ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
 
     if (host.len
         && !ngx_http_mcp_tasks_own_name(r, &host)
-        && !ngx_http_mcp_tasks_listed(r, &host))
+        && !ngx_http_mcp_tasks_allowed(r, &host))
     {
         return 0;
     }
@@ -50,7 +50,7 @@ ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
         return 0;
     }
 
-    if (ngx_http_mcp_tasks_listed(r, &origin)) {
+    if (ngx_http_mcp_tasks_allowed(r, &origin)) {
         return 1;
     }
 
@@ -79,7 +79,7 @@ ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
     host.len = p - host.data;
 
     return ngx_http_mcp_tasks_own_name(r, &host)
-           || ngx_http_mcp_tasks_listed(r, &host);
+           || ngx_http_mcp_tasks_allowed(r, &host);
 }
 
 
@@ -130,7 +130,7 @@ ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_str_t *s)
+ngx_http_mcp_tasks_allowed(ngx_http_request_t *r, ngx_str_t *s)
 {
     ngx_str_t                      *origin;
     ngx_uint_t                      i;

@@ -1,6 +1,5 @@
 
 #include <stdio.h>
-#include <math.h>
 
 #include "ngx_http_mcp_tasks_out.h"
 

@@ -112,6 +112,17 @@ ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
         return NGX_ERROR;
     }
 
+    /* strangers share the empty name: to them the id is the only key */
+
+    if (nt->owner.len == 0) {
+        nt->token.len = 0;
+    }
+
+    nt->owner_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                                  &nt->owner);
+    nt->tool_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
+                                                 &nt->tool);
+
     nt->now = ngx_current_msec;
     nt->wall = ngx_http_mcp_tasks_wall();
 

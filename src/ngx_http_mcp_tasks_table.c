@@ -349,22 +349,17 @@ ngx_uint_t
 ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot)
 {
-    uint32_t                     n, owner, tool, owner_hash, tool_hash;
+    uint32_t                     n, owner, tool;
     ngx_str_t                    parts[2];
     ngx_uint_t                   rc;
     ngx_http_mcp_tasks_body_t   *body;
     ngx_http_mcp_tasks_task_t    task;
     ngx_http_mcp_tasks_slot_t   *s;
 
-    owner_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                              &nt->owner);
-    tool_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                             &nt->tool);
-
     owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                &nt->owner, owner_hash);
+                                                &nt->owner, nt->owner_hash);
     tool = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                               &nt->tool, tool_hash);
+                                               &nt->tool, nt->tool_hash);
 
     rc = ngx_http_mcp_tasks_new_check_locked(t, nt, owner, tool);
 
@@ -383,12 +378,13 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (owner == 0) {
         owner = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                   &nt->owner, owner_hash);
+                                                   &nt->owner,
+                                                   nt->owner_hash);
     }
 
     if (tool == 0) {
         tool = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                                  &nt->tool, tool_hash);
+                                                  &nt->tool, nt->tool_hash);
     }
 
     s->id = nt->id;
@@ -484,6 +480,10 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
              + (owner ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->owner))
              + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool))
              + (nt->token.len ? 1 : 0);
+
+    /* what new tasks must leave, so that the others can be finished */
+
+    blocks += ngx_http_mcp_tasks_reserve(&t->sh->block);
 
     if (blocks > ngx_http_mcp_tasks_available(&t->sh->block)) {
         return NGX_HTTP_MCP_TASKS_ZONE_FULL;
@@ -595,6 +595,16 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (rc == NGX_HTTP_MCP_TASKS_OK && change) {
         rc = ngx_http_mcp_tasks_change_check_locked(t, s, change, &growth);
+
+        if (rc == NGX_HTTP_MCP_TASKS_ZONE_FULL
+            && ev->type == NGX_HTTP_MCP_TASKS_EV_CANCEL)
+        {
+            /* cancelling makes room: better without a message than not */
+
+            rc = NGX_HTTP_MCP_TASKS_OK;
+            change = NULL;
+            growth = 0;
+        }
     }
 
     if (rc != NGX_HTTP_MCP_TASKS_OK) {
@@ -632,8 +642,11 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
 
     ngx_http_mcp_tasks_failpoint("change_decided");
 
-    ngx_memcpy(&s->body, next, offsetof(ngx_http_mcp_tasks_body_t, payload));
+#if (NGX_HTTP_MCP_TASKS_TEST)
+    s->body.task = next->task;
     ngx_http_mcp_tasks_failpoint("change_half");
+#endif
+
     s->body = *next;
 
     ngx_http_mcp_tasks_failpoint("change_copied");

@@ -295,7 +295,10 @@ typedef struct {
     uint64_t                     max_owner_bytes;
     uint32_t                     max_owner_tasks;
 
-    ngx_http_mcp_tasks_id_t      id;                /* made by the caller */
+    /* made by the caller, before it takes the lock */
+    ngx_http_mcp_tasks_id_t      id;
+    uint32_t                     owner_hash;
+    uint32_t                     tool_hash;
 } ngx_http_mcp_tasks_new_t;
 
 

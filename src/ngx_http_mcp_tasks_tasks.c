@@ -466,6 +466,7 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_int_t                     rc;
+    const char                   *err;
     ngx_http_mcp_tasks_json_t     value, responses, metadata, status;
     ngx_http_mcp_tasks_json_t     requests, lease;
     ngx_http_mcp_tasks_noting_t  *n;
@@ -519,9 +520,10 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
 
     if (ctx->extended && metadata.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
 
-        if (metadata.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                              "metadata is not an object");
+        err = ngx_http_mcp_tasks_input_metadata(&metadata);
+
+        if (err) {
+            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
         }
 
         n->op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
@@ -562,6 +564,7 @@ static ngx_int_t
 ngx_http_mcp_tasks_update_note(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o)
 {
+    ngx_int_t                        rc;
     ngx_str_t                       *payload;
     const char                      *err;
     ngx_http_mcp_tasks_ctx_t        *ctx;
@@ -610,11 +613,16 @@ ngx_http_mcp_tasks_update_note(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_noted);
     }
 
-    if (ngx_http_mcp_tasks_input_patch(r->pool,
+    rc = ngx_http_mcp_tasks_input_patch(r->pool,
                            &payload[NGX_HTTP_MCP_TASKS_METADATA], &n->metadata,
-                           &op->change.payload[NGX_HTTP_MCP_TASKS_METADATA])
-        != NGX_OK)
-    {
+                           &op->change.payload[NGX_HTTP_MCP_TASKS_METADATA]);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "metadata would become too large");
+    }
+
+    if (rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -80,16 +80,50 @@ ngx_http_mcp_tasks_variable_set(ngx_http_variable_value_t *v, ngx_str_t *s)
 }
 
 
+/*
+ * What clients say of themselves may have anything in it.  A log escapes it,
+ * a header would not: line feeds and the like are shown as spaces.
+ */
+
 static ngx_int_t
 ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
+    u_char                    *p;
+    ngx_str_t                  s;
+    ngx_uint_t                 i;
     ngx_http_mcp_tasks_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
-    ngx_http_mcp_tasks_variable_set(v, ctx
-                            ? (ngx_str_t *) ((u_char *) ctx + data) : NULL);
+    if (ctx == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    s = *(ngx_str_t *) ((u_char *) ctx + data);
+    p = NULL;
+
+    for (i = 0; i < s.len; i++) {
+
+        if (s.data[i] >= 0x20 && s.data[i] != 0x7f) {
+            continue;
+        }
+
+        if (p == NULL) {
+            p = ngx_pnalloc(r->pool, s.len);
+            if (p == NULL) {
+                return NGX_ERROR;
+            }
+
+            ngx_memcpy(p, s.data, s.len);
+            s.data = p;
+        }
+
+        p[i] = ' ';
+    }
+
+    ngx_http_mcp_tasks_variable_set(v, &s);
 
     return NGX_OK;
 }

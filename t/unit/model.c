@@ -298,7 +298,9 @@ do_create(void)
     m->len[NGX_HTTP_MCP_TASKS_MESSAGE] = op.task.message.len;
     need = used_blocks() - before;
 
-    if (before + need > zone->table.sh->block.end - 1) {
+    if (before + need + zone->table.sh->block.end / 16
+        > zone->table.sh->block.end - 1)
+    {
         m->live = 0;
         expect(op.op.reason, NGX_HTTP_MCP_TASKS_ZONE_FULL, "create");
         return;
@@ -595,7 +597,7 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
 static void
 do_event(void)
 {
-    int                              k;
+    int                              k, dropped;
     u_char                           buf[BYTES];
     size_t                           need, room;
     model_t                         *m, next;
@@ -632,6 +634,7 @@ do_event(void)
     op.change.max_payload = 5800;
     op.version = rnd(5) ? 0 : m->version + (rnd(2) ? 0 : 1);
 
+    dropped = 0;
     next = *m;
     expected = model_event(&next, &op.event);
 
@@ -644,7 +647,13 @@ do_event(void)
             expected = NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE;
 
         } else if (need > room) {
-            expected = NGX_HTTP_MCP_TASKS_ZONE_FULL;
+
+            if (op.event.type == NGX_HTTP_MCP_TASKS_EV_CANCEL) {
+                dropped = 1;
+
+            } else {
+                expected = NGX_HTTP_MCP_TASKS_ZONE_FULL;
+            }
         }
     }
 
@@ -665,7 +674,7 @@ do_event(void)
 
     *m = next;
 
-    if (op.change.payload[k].data) {
+    if (op.change.payload[k].data && !dropped) {
         m->len[k] = op.change.payload[k].len;
         m->seed[k] = ops;
     }
@@ -863,7 +872,7 @@ main(void)
     p = getenv("MCP_TASKS_OPS");
     n = p ? strtoull(p, NULL, 0) : 1000000;
 
-    zone = test_zone(240 * 1024, MAX);
+    zone = test_zone(256 * 1024, MAX);
     ngx_current_msec = 1 + rnd(1 << 30);
     checks = wrecks = most = 0;
 
