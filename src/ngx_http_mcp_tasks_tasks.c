@@ -701,8 +701,8 @@ static ngx_int_t
 ngx_http_mcp_tasks_reported(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 {
     ngx_http_mcp_tasks_ctx_t  *ctx;
-    static ngx_str_t           data
-                          = ngx_string("{\"reason\":\"invalid_progress_token\"}");
+    static ngx_str_t           data =
+                       ngx_string("{\"reason\":\"invalid_progress_token\"}");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
