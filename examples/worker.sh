@@ -33,8 +33,9 @@ rpc() {
 }
 
 complete() {                            # complete TEXT IS-ERROR
-    rpc worker/complete '{result: {content: [{type: "text", text: $text}],
-                          isError: $error}}' --arg text "$1" --argjson error "$2"
+    rpc worker/complete \
+        '{result: {content: [{type: "text", text: $text}], isError: $error}}' \
+        --arg text "$1" --argjson error "$2"
 }
 
 pause() {

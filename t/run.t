@@ -131,6 +131,7 @@ ok(!listens($port), 'nothing listens any more');
 is($status, 0, 'it exits with 0');
 unlike(slurp("$dir/complained"), qr/Traceback|alert|emerg/,
        'nothing to complain about');
+diag(slurp("$dir/complained")) if $status;
 $group = undef unless in_group($pid);
 
 # and when only the script itself is told

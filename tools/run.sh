@@ -125,6 +125,13 @@ Ctrl-C stops everything.  In another shell, try:
 
 END
 
-# until one of them ends by itself, which neither should
-wait -n "${pids[@]}" || true
-die "nginx or the worker has ended: see $prefix/error.log"
+# Until one of them ends.  Ctrl-C reaches them as well, and may do so first:
+# both exit with 0 when they are told to.
+status=0
+wait -n "${pids[@]}" || status=$?
+
+case $status in
+    0 | 130 | 143) exit 0 ;;
+esac
+
+die "nginx or the worker has failed: see $prefix/error.log"

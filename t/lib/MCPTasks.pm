@@ -107,7 +107,7 @@ sub new {
 
     my $self = bless {
         workers => 1, listen => '', http => '', server => '',
-        module => $ENV{MCP_TASKS_TEST_MODULE}, files => {}, %conf,
+        module => '', files => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
@@ -137,13 +137,14 @@ sub configure {
         close($fh) or die "$name: $!\n";
     }
 
+    my $module = $self->{module} || $ENV{MCP_TASKS_TEST_MODULE};
     my $user = $> == 0 ? "user  root;\n" : '';
     my $temp = join '', map { "    ${_}_temp_path  $self->{dir}/$_;\n" }
                         qw/ client_body proxy fastcgi uwsgi scgi /;
 
     open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
     print $fh <<"END";
-load_module  $self->{module};
+load_module  $module;
 
 daemon  off;
 $user
