@@ -783,19 +783,27 @@ like(update('"metadata":{"z":1}'), qr/task_terminal/, 'after the end');
 
 # Ours: progress by its token
 
-$id = $c->legacy('tasks/create', '{"action":"step","progressToken":"\u0061b"}')
+# strangers are not told from each other, so their tokens are no keys
+$c->legacy('tasks/create', '{"action":"lone","progressToken":"lone"}');
+$c->claim('lone', leaseMs => 60000);
+refused($c->legacy('tasks/progress', '{"progressToken":"lone","progress":1}'),
+        -32602, 'invalid_progress_token', 'a token without an owner');
+
+my $bob = $c->as(headers => { 'X-User' => 'bob' });
+$id = $bob->legacy('tasks/create',
+                   '{"action":"step","progressToken":"\u0061b"}')
       ->{json}{result}{task}{taskId};
 $work = $c->claim('step', leaseMs => 60000);
 
 
 sub progress {
     my ($params, $who) = @_;
-    return ($who || $c)->legacy('tasks/progress', $params);
+    return ($who || $bob)->legacy('tasks/progress', $params);
 }
 
 is(progress('{"progressToken":"ab","progress":0.5,"message":"m"}')->{body},
    '{"jsonrpc":"2.0","id":1,"result":{}}', 'progress by a token');
-is($c->legacy('tasks/get', { taskId => $id })->{json}{result}{statusMessage},
+is($bob->legacy('tasks/get', { taskId => $id })->{json}{result}{statusMessage},
    'm', 'its message');
 refused(progress('{"progressToken":"ab","progress":0.4}'), -32602,
         'progress_backwards', 'not backwards');

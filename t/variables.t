@@ -57,6 +57,10 @@ sub logged {
 
     my $got = eval { JSON::PP->new->utf8->decode($lines[-1] || '') };
     my %want = ((map { $_ => '' } @names), %$want);
+
+    # no header breaks where such a value is used in one
+    tr/\x00-\x1f\x7f/ / for values %want;
+
     is_deeply($got, \%want, $name) or diag($lines[-1]);
 }
 
