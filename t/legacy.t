@@ -735,6 +735,20 @@ is(update('"metadata":{}'),
 like(update('"metadata":[]'), qr/"code":-32602/, 'metadata: no object');
 like(update('"x":1'), qr/"code":-32602/, 'tasks/update with nothing');
 
+# members are compared with each other, so there must not be too many
+sub many { return '{' . join(',', map { "\"n$_\":1" } 1 .. $_[0]) . '}' }
+my $before = update('"metadata":{}');
+
+like(update('"metadata":' . many(65)), qr/-32602.*more than 64 members/,
+     'metadata: too many members');
+like(update('"metadata":' . many(62)), qr/-32602.*too large/,
+     'metadata: too many together with those that are there');
+like(update('"metadata":{"t":"' . 'x' x 66_000 . '"}'),
+     qr/-32602.*larger than 65536/, 'metadata: too many bytes');
+is(update('"metadata":{}'), $before, 'metadata: nothing has changed');
+like($c->legacy('tasks/create', '{"action":"a","metadata":' . many(65) . '}')
+     ->{body}, qr/-32602.*more than 64 members/, 'tasks/create: the same');
+
 # many at once lose nothing
 my @s = map { $t->connect() } 1 .. 16;
 for my $i (0 .. $#s) {

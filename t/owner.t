@@ -430,6 +430,9 @@ for my $value ('x', '-1', '1.5', '1 backoff=', '1 backoff=x', '1 delay=1s',
     refused("mcp_tasks_retries $value;", 'invalid parameter');
 }
 
+refused('mcp_tasks_retries 1 backoff=off;', 'invalid parameter');
+refused('mcp_tasks_lease 4294967296ms;', 'must not exceed 49 days');
+refused('mcp_tasks_poll_interval 4294967295ms;', 'must not exceed 49 days');
 refused('mcp_tasks_retries 255;', '"mcp_tasks_retries" must not exceed 254');
 refused('mcp_tasks_retries 1; mcp_tasks_retries 1;', 'is duplicate');
 

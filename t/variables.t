@@ -34,6 +34,7 @@ $t->stop();
 $t->{server} = <<'END';
     access_log logs/mcp.log mcp;
     location /mcp { mcp_tasks zone=z; mcp_tasks_tools tools.json; }
+    location /head { mcp_tasks zone=z; add_header X-Tool $mcp_tool; }
     location /worker { mcp_tasks_worker zone=z; }
     location /plain { return 200 "[$mcp_method$mcp_error$mcp_era]"; }
 END
@@ -148,6 +149,12 @@ $c->legacy("no\n\"such\\");
 my ($last) = (split /\n/, slurp("$t->{dir}/logs/mcp.log"))[-1];
 ok(defined $last && eval { JSON::PP->new->utf8->decode($last) },
    'a hostile method leaves the line whole') or diag($last);
+$lines++;
+
+my $res = $c->as(uri => '/head')->legacy('tools/call',
+                                         { name => "a\r\nX-Evil: 1" });
+is($res->{header}{'x-tool'}, 'a  X-Evil: 1', 'a hostile tool in a header');
+is($res->{header}{'x-evil'}, undef, 'makes no header of its own');
 $lines++;
 
 $c->post('{');
