@@ -157,8 +157,7 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         != NGX_OK
         || ngx_http_mcp_tasks_json_members(&task, options, 1) != NGX_OK)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     if (name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
@@ -263,11 +262,8 @@ ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 5)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 5) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     if (action.type != NGX_HTTP_MCP_TASKS_JSON_STRING

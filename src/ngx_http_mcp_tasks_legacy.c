@@ -123,11 +123,8 @@ ngx_http_mcp_tasks_initialize(ngx_http_request_t *r,
         { ngx_string("clientInfo"), &info }
     };
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 3)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 3) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     if (version.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {

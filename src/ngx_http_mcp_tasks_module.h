@@ -126,6 +126,11 @@ typedef ngx_int_t (*ngx_http_mcp_tasks_done_pt)(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *op);
 
 
+/* the members of a request's params that are looked for */
+#define ngx_http_mcp_tasks_members(ctx, members, n)                           \
+    ngx_http_mcp_tasks_json_members(&(ctx)->rpc.params, members, n)
+
+
 /* ngx_http_mcp_tasks_endpoint.c */
 
 ngx_int_t ngx_http_mcp_tasks_handler(ngx_http_request_t *r);
@@ -324,6 +329,8 @@ ngx_int_t ngx_http_mcp_tasks_error(ngx_http_request_t *r,
     const char *message, ngx_str_t *data);
 ngx_int_t ngx_http_mcp_tasks_invalid(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, const char *what);
+ngx_int_t ngx_http_mcp_tasks_twice(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason);
 ngx_int_t ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,

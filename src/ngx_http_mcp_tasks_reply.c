@@ -187,6 +187,14 @@ ngx_http_mcp_tasks_invalid(ngx_http_request_t *r,
 }
 
 
+ngx_int_t
+ngx_http_mcp_tasks_twice(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                      "a member stands twice");
+}
+
+
 /* an operation was refused: which error that is, and the word for it */
 
 ngx_int_t

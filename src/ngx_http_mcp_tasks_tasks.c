@@ -94,11 +94,8 @@ ngx_http_mcp_tasks_only_id(ngx_http_request_t *r,
         { ngx_string("taskId"), &value }
     };
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 1) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     return ngx_http_mcp_tasks_task_id(r, ctx, &value, id);
@@ -221,11 +218,8 @@ ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 4)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 4) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     op->owner = ctx->owner;
@@ -386,11 +380,8 @@ ngx_http_mcp_tasks_tasks_cancel(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 2)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 2) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     rc = ngx_http_mcp_tasks_task_id(r, ctx, &id, &op->id);
@@ -485,11 +476,8 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 6)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 6) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     n->metadata = metadata;
@@ -712,11 +700,8 @@ ngx_http_mcp_tasks_tasks_progress(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 4)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 4) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     err = ngx_http_mcp_tasks_token(r->pool, &token, &op->token);

@@ -197,11 +197,8 @@ ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 4)
-        != NGX_OK)
-    {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "a member stands twice");
+    if (ngx_http_mcp_tasks_members(ctx, members, 4) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     err = ngx_http_mcp_tasks_claim_tools(r, &tools, c);
