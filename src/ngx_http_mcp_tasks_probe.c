@@ -37,6 +37,10 @@ static void ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p);
+static ngx_int_t ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op);
+static void ngx_http_mcp_tasks_late_handler(ngx_event_t *ev);
 
 
 static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
@@ -49,6 +53,7 @@ static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
     { ngx_string("stats"), ngx_http_mcp_tasks_probe_stats },
     { ngx_string("check"), ngx_http_mcp_tasks_probe_check },
     { ngx_string("die"), ngx_http_mcp_tasks_probe_die },
+    { ngx_string("late"), ngx_http_mcp_tasks_probe_late },
     { ngx_null_string, NULL }
 };
 
@@ -404,6 +409,79 @@ ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p)
                        ngx_min(label.len + 1, sizeof(buf)));
 
     ngx_http_mcp_tasks_failpoint_arm(buf, 1);
+}
+
+
+/* a store that answers later, as those on disks and other machines will */
+
+typedef struct {
+    ngx_event_t                    event;
+    ngx_connection_t               dummy;
+    ngx_http_mcp_tasks_op_t       *op;
+} ngx_http_mcp_tasks_late_t;
+
+
+static ngx_http_mcp_tasks_submit_pt
+    ngx_http_mcp_tasks_late_store[NGX_HTTP_MCP_TASKS_OPS];
+
+
+static void
+ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_OPS; i++) {
+        ngx_http_mcp_tasks_late_store[i] = ngx_http_mcp_tasks_late;
+    }
+
+    p->zone->store = ngx_http_mcp_tasks_probe_number(p, "on", 1)
+                     ? ngx_http_mcp_tasks_late_store : ngx_http_mcp_tasks_shm;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op)
+{
+    ngx_int_t                   rc;
+    ngx_http_mcp_tasks_late_t  *late;
+
+    rc = ngx_http_mcp_tasks_shm[op->type](zone, op);
+
+    /* who has no handler has to be answered at once */
+
+    if (rc != NGX_OK || op->handler == NULL) {
+        return rc;
+    }
+
+    late = ngx_pcalloc(op->pool, sizeof(ngx_http_mcp_tasks_late_t));
+    if (late == NULL) {
+        return NGX_ERROR;
+    }
+
+    late->op = op;
+    late->dummy.fd = (ngx_socket_t) -1;
+    late->dummy.data = late;
+    late->event.data = &late->dummy;
+    late->event.handler = ngx_http_mcp_tasks_late_handler;
+    late->event.log = ngx_cycle->log;
+
+    ngx_add_timer(&late->event, 20);
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_mcp_tasks_late_handler(ngx_event_t *ev)
+{
+    ngx_connection_t           *c;
+    ngx_http_mcp_tasks_late_t  *late;
+
+    c = ev->data;
+    late = c->data;
+
+    late->op->handler(late->op);
 }
 
 
