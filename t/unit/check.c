@@ -1,0 +1,148 @@
+
+/*
+ * The check that other tests rely on: does it see what is wrong?  Each case
+ * breaks one thing in a table that is whole, and names what must be said;
+ * recovery then mends all that does not touch the slots.
+ */
+
+
+#include "libtest.h"
+#include "libcrash.h"
+#include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_recover.h"
+
+
+#define TASK   (&t->slots[2])
+#define OWNER  ngx_http_mcp_tasks_name(t, TASK->owner)
+
+#define BREAK(label, message, mend, ...)                                      \
+    static void label(ngx_http_mcp_tasks_table_t *t) { __VA_ARGS__; }         \
+    static const case_t  label##_case = { #label, message, mend, label }
+
+
+typedef struct {
+    const char   *name;
+    const char   *message;
+    int           mend;         /* recovery knows better */
+    void        (*run)(ngx_http_mcp_tasks_table_t *t);
+} case_t;
+
+
+/* a claimable task, with others before and after it in its queue */
+
+static ngx_http_mcp_tasks_slot_t *
+queued(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  n;
+
+    for (n = 1; n < t->sh->slot.fresh; n++) {
+        if (t->slots[n].queued && t->slots[n].queue_next) {
+            return &t->slots[n];
+        }
+    }
+
+    exit(2);
+}
+
+
+/* the length of a chain of many blocks */
+
+static uint32_t *
+long_chain(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  n;
+
+    for (n = 1; n < t->sh->slot.fresh; n++) {
+        if (t->slots[n].body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+            return &t->slots[n].body.payload[NGX_HTTP_MCP_TASKS_REQUESTS].len;
+        }
+    }
+
+    exit(2);
+}
+
+
+BREAK(magic, "wrong magic", 0, t->sh->magic++);
+BREAK(journal, "left in the journal", 0, t->sh->journal = 1);
+BREAK(state, "unknown state", 0, TASK->body.task.state = 99);
+BREAK(hash, "not found by its id", 1,
+      ngx_memzero(t->hash, (t->sh->hash_mask + 1) * sizeof(uint32_t)));
+BREAK(future, "from the future", 1, t->sh->seq = 0);
+BREAK(chain_out, "leads out of the blocks", 0,
+      TASK->body.payload[0].last = 1000000);
+BREAK(chain_twice, "used twice", 0,
+      TASK->body.payload[5] = TASK->body.payload[0]);
+BREAK(chain_long, "longer or shorter", 0, *long_chain(t) -= 200);
+BREAK(method, "method is longer", 0, TASK->method_len = 255);
+BREAK(claimable, "in a queue and not claimable", 1, queued(t)->queued = 0);
+BREAK(deadline, "with a deadline is not in the wheel", 1, TASK->bucket = 0);
+BREAK(name_empty, "has no task", 1, OWNER->tasks = 0);
+BREAK(name_count, "list", 1, OWNER->tasks++);
+BREAK(name_bytes, "list is not complete", 1, OWNER->bytes++);
+BREAK(names, "names miscount", 1, t->sh->names[0]++);
+BREAK(order, "list", 1, OWNER->u.newest[0] = TASK->order_next[0]);
+BREAK(order_back, "out of order", 1,
+      t->slots[OWNER->u.newest[0]].order_prev[0] = 1);
+BREAK(queue_back, "stranger or is out of order", 1,
+      t->slots[queued(t)->queue_next].queue_prev = 0);
+BREAK(queue_tail, "wrong end", 1,
+      ngx_http_mcp_tasks_name(t, queued(t)->tool)->u.queue[1].tail = 1);
+BREAK(wheel_map, "map does not fit", 1, t->sh->wheel.map[6] |= 1);
+BREAK(wheel_lost, "stranger or a loop", 1, TASK->wheel_prev = 3);
+BREAK(slots, "slots are lost", 1, t->sh->slot.free = 0);
+BREAK(slot_live, "task is on the free list", 1, t->sh->slot.free = 2);
+BREAK(blocks, "blocks are lost", 1, t->sh->block.free = 0);
+BREAK(block_used, "block in use", 1,
+      t->sh->block.free = TASK->body.payload[0].last);
+BREAK(states, "by state are miscounted", 1, t->sh->states[1]++);
+BREAK(bytes, "payload bytes are miscounted", 1, t->sh->bytes++);
+
+
+static const case_t  *cases[] = {
+    &magic_case, &journal_case, &state_case, &hash_case, &future_case,
+    &chain_out_case, &chain_twice_case, &chain_long_case, &method_case,
+    &claimable_case, &deadline_case, &name_empty_case, &name_count_case,
+    &name_bytes_case, &names_case, &order_case, &order_back_case,
+    &queue_back_case, &queue_tail_case, &wheel_map_case, &wheel_lost_case,
+    &slots_case, &slot_live_case, &blocks_case, &block_used_case,
+    &states_case, &bytes_case, NULL
+};
+
+
+int
+main(void)
+{
+    u_char                      *copy;
+    const char                  *err;
+    const case_t               **c;
+    ngx_slab_pool_t             *sp;
+    ngx_http_mcp_tasks_zone_t   *zone;
+
+    zone = crash_zone();
+    sp = zone->table.shpool;
+    copy = malloc(CRASH_ZONE);
+
+    ok(test_check(zone) == NULL, "a table that is whole");
+    ngx_memcpy(copy, sp, CRASH_ZONE);
+
+    for (c = cases; *c; c++) {
+        (*c)->run(&zone->table);
+        err = ngx_http_mcp_tasks_check_locked(&zone->table);
+
+        ok(err && ngx_strstr(err, (*c)->message), "%s: %s", (*c)->name,
+           err ? err : "nothing was said");
+
+        if ((*c)->mend) {
+            ngx_http_mcp_tasks_recover_locked(&zone->table);
+            ok(ngx_http_mcp_tasks_check_locked(&zone->table) == NULL,
+               "%s: recovery mends it", (*c)->name);
+        }
+
+        ngx_memcpy(sp, copy, CRASH_ZONE);
+    }
+
+    free(copy);
+
+    return done_testing();
+}
