@@ -55,7 +55,8 @@ deps-check:
 
 
 .PHONY: run
-run: deps  ## build, then run the example in conf/; PORT=8080
+run:  ## build, then run the example in conf/; PORT=8080
+	@tools/deps.sh build run
 	@$(MAKE) module
 	@exec tools/run.sh
 

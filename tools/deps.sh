@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages that are missing, if any, and fetches the rest
-# under build/: tools/deps.sh [build] [check] [test]
+# under build/: tools/deps.sh [build] [run] [check] [test]
 
 set -eu
 
@@ -14,6 +14,12 @@ for purpose in "$@"; do
     build)
         packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libssl-dev make
                    pkg-config zlib1g-dev)
+        ;;
+
+    run)
+        # the demo worker, and what the hints are written for
+        packages+=(curl)
+        command -v python3 > /dev/null || packages+=(python3)
         ;;
 
     check)
