@@ -5,6 +5,8 @@
 #include "ngx_http_mcp_tasks_module.h"
 
 
+static ngx_table_elt_t *ngx_http_mcp_tasks_next_header(ngx_list_part_t **part,
+    ngx_uint_t *i, ngx_str_t *name);
 static ngx_int_t ngx_http_mcp_tasks_body_file(ngx_http_request_t *r,
     ngx_buf_t *b, u_char *p);
 static void ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json,
@@ -111,30 +113,47 @@ ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
     ngx_table_elt_t  *h;
 
     n = 0;
+    i = 0;
     part = &r->headers_in.headers.part;
-    h = part->elts;
 
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].key.len == name->len
-            && ngx_strncasecmp(h[i].key.data, name->data, name->len) == 0
-            && n++ == 0)
-        {
-            *value = h[i].value;
+    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, name)) != NULL) {
+        if (n++ == 0) {
+            *value = h->value;
         }
     }
 
     return n;
+}
+
+
+/* the next one of that name, beginning with header i of the part */
+
+static ngx_table_elt_t *
+ngx_http_mcp_tasks_next_header(ngx_list_part_t **part, ngx_uint_t *i,
+    ngx_str_t *name)
+{
+    ngx_table_elt_t  *h;
+
+    for ( ;; ) {
+
+        if (*i >= (*part)->nelts) {
+            if ((*part)->next == NULL) {
+                return NULL;
+            }
+
+            *part = (*part)->next;
+            *i = 0;
+            continue;
+        }
+
+        h = (ngx_table_elt_t *) (*part)->elts + (*i)++;
+
+        if (h->key.len == name->len
+            && ngx_strncasecmp(h->key.data, name->data, name->len) == 0)
+        {
+            return h;
+        }
+    }
 }
 
 
@@ -167,29 +186,14 @@ ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
     json = 0;
     sse = 0;
     found = 0;
+    i = 0;
     part = &r->headers_in.headers.part;
-    h = part->elts;
 
     /* a list may be spread over several headers */
 
-    for (i = 0; /* void */ ; i++) {
-
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
-            }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].key.len == accept.len
-            && ngx_strncasecmp(h[i].key.data, accept.data, accept.len) == 0)
-        {
-            found = 1;
-            ngx_http_mcp_tasks_accept(&h[i].value, &json, &sse);
-        }
+    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, &accept)) != NULL) {
+        found = 1;
+        ngx_http_mcp_tasks_accept(&h->value, &json, &sse);
     }
 
     return !found || (json && sse);
