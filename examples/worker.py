@@ -4,6 +4,7 @@
     examples/worker.py http://127.0.0.1:8080/worker
 """
 
+import contextlib
 import json
 import signal
 import sys
@@ -31,6 +32,8 @@ def rpc(method, **params):
         except urllib.error.HTTPError as e:
             sys.exit(f"{URL}: {e}")
         except OSError as e:                        # nginx is being restarted
+            if stopping:
+                raise Gone("nginx is gone") from e
             print(f"waiting for nginx: {e}", file=sys.stderr)
             time.sleep(1)
     if "error" not in answer:
@@ -85,8 +88,17 @@ def fail(held, arguments):
 
 TOOLS = {"count": count, "greet": greet, "fail": fail}
 
-signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+stopping = []
+
+
+def stop(*_):
+    if not stopping:                                # once: a second signal
+        stopping.append(True)                       # must not disturb the way
+        sys.exit(0)                                 # out
+
+
+signal.signal(signal.SIGINT, stop)
+signal.signal(signal.SIGTERM, stop)
 
 while True:
     for task in rpc("worker/claim", tools=list(TOOLS), waitMs=30000)["tasks"]:
@@ -98,7 +110,8 @@ while True:
         except Gone as e:
             print(f"{task['taskId']}: {e}", file=sys.stderr)
         except SystemExit:
-            rpc("worker/release", **held)           # for somebody else
+            with contextlib.suppress(Gone):
+                rpc("worker/release", **held)       # for somebody else
             raise
         except Exception as e:                      # our own fault: once more?
             rpc("worker/fail", **held, retryable=True,

@@ -157,7 +157,7 @@ for my $example (@examples) {
     }
 
     ok(-x "$root/examples/$name", "$name can be started");
-    cmp_ok(scalar(() = slurp("$root/examples/$name") =~ /\n/g), '<=', 110,
+    cmp_ok(scalar(() = slurp("$root/examples/$name") =~ /\n/g), '<=', 120,
            "$name fits on a page");
 
     my $pid = start($needed[0], "$root/examples/$name",
@@ -276,6 +276,21 @@ for my $example (@examples) {
     is($got->{result}{tasks}[0]{taskId}, $id, "$name: gives its task back");
     is($got->{result}{tasks}[0]{attempt}, 1, "$name: no attempt was lost");
     legacy('tasks/cancel', qq("taskId":"$id"));
+}
+
+# told twice, by Ctrl-C and by whoever started it: the second signal comes while
+# the interpreter is on its way out
+{
+    my $log = "$t->{dir}/logs/worker";
+    my $before = length slurp($log);
+    my $pid = start('python3', '-c', 'import atexit, os, runpy, signal, sys;'
+        . ' atexit.register(os.kill, os.getpid(), signal.SIGTERM);'
+        . ' sys.argv[:1] = []; runpy.run_path(sys.argv[0])',
+        "$root/examples/worker.py", "http://127.0.0.1:$t->{port}/worker");
+    my $id = create('count', '{"to":1,"delay":0}');
+    wait_for { task($id)->{status} eq 'completed' };
+    ok(stop($pid), 'told twice, it ends');
+    is(substr(slurp($log), $before), '', 'without a word');
 }
 
 # nginx may come and go
