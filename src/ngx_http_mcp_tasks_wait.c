@@ -21,6 +21,7 @@ typedef char  ngx_http_mcp_tasks_ident_fits[
 
 
 static void ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_event(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w);
@@ -213,6 +214,32 @@ ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
 }
 
 
+/* it is over, though what was answered may take its time to be sent */
+
+static void
+ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_uint_t  i;
+
+    if (w->event.timer_set) {
+        ngx_del_timer(&w->event);
+    }
+
+    if (w->event.posted) {
+        ngx_delete_posted_event(&w->event);
+    }
+
+    if (w->parked) {
+        w->parked = 0;
+        ngx_queue_remove(&w->queue);
+
+        for (i = 0; i < w->nwatches; i++) {
+            ngx_http_mcp_tasks_unwatch(&w->watches[i]);
+        }
+    }
+}
+
+
 static void
 ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
 {
@@ -231,6 +258,8 @@ ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
     rc = ngx_http_mcp_tasks_wait_tick(w);
 
     if (rc != NGX_DECLINED) {
+        ngx_http_mcp_tasks_wait_unpark(w);
+
         /* who cannot be sent to has gone */
         w->over = (rc != NGX_ERROR);
         ngx_http_finalize_request(r, rc);
@@ -355,24 +384,9 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
 {
     ngx_http_mcp_tasks_wait_t *w = data;
 
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_op_wait_t    op;
+    ngx_http_mcp_tasks_op_wait_t  op;
 
-    if (w->event.timer_set) {
-        ngx_del_timer(&w->event);
-    }
-
-    if (w->event.posted) {
-        ngx_delete_posted_event(&w->event);
-    }
-
-    if (w->parked) {
-        ngx_queue_remove(&w->queue);
-
-        for (i = 0; i < w->nwatches; i++) {
-            ngx_http_mcp_tasks_unwatch(&w->watches[i]);
-        }
-    }
+    ngx_http_mcp_tasks_wait_unpark(w);
 
     if (w->counted || w->stream_id) {
         ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
