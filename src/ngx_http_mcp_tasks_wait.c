@@ -20,6 +20,9 @@ typedef char  ngx_http_mcp_tasks_ident_fits[
 ];
 
 
+static ngx_int_t ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type);
 static void ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_event(ngx_event_t *ev);
@@ -112,7 +115,7 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
  * NGX_DECLINED: go on; else it is what to finalize with.
  */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_http_mcp_tasks_op_wait_t    op;
@@ -124,18 +127,9 @@ ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
 
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
-    op.id = w->task ? &w->id : NULL;
-    op.owner = &w->ctx->owner;
-    op.result = w->result;
-
-    /* who is counted anew was admitted before */
-
-    if (!w->counted) {
-        op.max_task = lcf->max_waiters;
-        op.max_zone = lcf->max_zone_waiters;
-    }
+    ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_WAIT);
+    op.max_task = lcf->max_waiters;
+    op.max_zone = lcf->max_zone_waiters;
 
     if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -149,6 +143,18 @@ ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
     w->epoch = op.epoch;
 
     return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type)
+{
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+    op->op.type = type;
+    op->id = w->task ? &w->id : NULL;
+    op->owner = &w->ctx->owner;
+    op->result = w->result;
 }
 
 
@@ -173,11 +179,9 @@ ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
             continue;
         }
 
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
-        op.id = w->task ? &w->id : NULL;
-        op.owner = &w->ctx->owner;
-        op.result = w->result;
+        /* without limits: it was admitted before */
+
+        ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_WAIT);
 
         if (ngx_http_mcp_tasks_submit(&zcf->zone, &op.op) == NGX_OK
             && op.op.reason == NGX_HTTP_MCP_TASKS_OK)
@@ -389,11 +393,7 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
     ngx_http_mcp_tasks_wait_unpark(w);
 
     if (w->counted || w->stream_id) {
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
-        op.id = w->task ? &w->id : NULL;
-        op.owner = &w->ctx->owner;
-        op.result = w->result;
+        ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_LEAVE);
         op.carrier = w->stream_id;
 
         if (w->session) {
