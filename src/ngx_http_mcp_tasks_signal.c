@@ -100,9 +100,7 @@ ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
 
     if (end - *cursor <= sh->log_mask) {
 
-        n = ngx_min(n, end - *cursor);
-
-        for (i = 0; i < n; i++) {
+        for (i = 0; i < n && i < end - *cursor; i++) {
             signals[i] = t->log[(*cursor + i) & sh->log_mask];
         }
 
@@ -110,8 +108,8 @@ ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
         end = __atomic_load_n(&sh->logged, __ATOMIC_RELAXED);
 
         if (end - *cursor <= sh->log_mask) {
-            *cursor += n;
-            return n;
+            *cursor += i;
+            return i;
         }
     }
 
