@@ -57,6 +57,10 @@ ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
     sh = t->sh;
     sig = &t->log[sh->logged & sh->log_mask];
 
+    /* who reads what is written over now has to see how far we are */
+
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+
     sig->processes = *processes;
     sig->key = key;
 
