@@ -720,7 +720,7 @@ test_race(void)
     read = overtaken = broken = 0;
     cursor = 0;
 
-    for (rnd = 1; read + overtaken < 1000000 && rnd < 20000000; rnd++) {
+    for (rnd = 1; read + overtaken < 2000000 && rnd < 20000000; rnd++) {
         batch = ngx_http_mcp_tasks_mix(rnd) % 96 + 1;
         from = cursor;
 
