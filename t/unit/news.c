@@ -803,6 +803,12 @@ test_waits(void)
     is(enter(&op, &a), OK, "another comes");
     is(sh->waiting, 4, "four wait");
 
+    /* it will be answered at once */
+
+    (void) test_event(zone, &b, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    is(enter(&op, &b), OK, "no limit for a task that has ended");
+    is(leave(&op, &b), OK, "it leaves");
+
     /* whose process dies does not leave; all others count anew */
 
     old = op;
