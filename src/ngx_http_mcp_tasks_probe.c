@@ -34,6 +34,7 @@ static void ngx_http_mcp_tasks_probe_list(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p);
@@ -50,6 +51,7 @@ static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
     { ngx_string("claim"), ngx_http_mcp_tasks_probe_claim },
     { ngx_string("event"), ngx_http_mcp_tasks_probe_event },
     { ngx_string("delete"), ngx_http_mcp_tasks_probe_delete },
+    { ngx_string("leave"), ngx_http_mcp_tasks_probe_leave },
     { ngx_string("stats"), ngx_http_mcp_tasks_probe_stats },
     { ngx_string("check"), ngx_http_mcp_tasks_probe_check },
     { ngx_string("die"), ngx_http_mcp_tasks_probe_die },
@@ -242,6 +244,7 @@ ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p)
     id = ngx_http_mcp_tasks_probe_arg(p, "id");
     owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
     op.owner = &owner;
+    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
     (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
 
     ngx_http_mcp_tasks_probe_submit(p, &op.op);
@@ -349,6 +352,26 @@ ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p)
     op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
     id = ngx_http_mcp_tasks_probe_arg(p, "id");
     (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+}
+
+
+/* the stream that asked a task's questions */
+
+static void
+ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                     text;
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_http_mcp_tasks_op_wait_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.id = &id;
+    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
+    text = ngx_http_mcp_tasks_probe_arg(p, "id");
+    (void) ngx_http_mcp_tasks_id_parse(&id, &text);
 
     ngx_http_mcp_tasks_probe_submit(p, &op.op);
 }

@@ -100,8 +100,9 @@ ngx_http_mcp_tasks_count_wait_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 /*
- * What it has asked and nobody answered is to be asked by another stream.
- * That the task is touched for this brings it to the session's.
+ * What it has asked and nobody answered is to be asked by another stream; so
+ * is what the session's stream left to tasks/result, which did not come to
+ * it.  That the task is touched for this brings it to the session's.
  */
 
 ngx_int_t
@@ -110,7 +111,7 @@ ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
 {
     ngx_http_mcp_tasks_op_wait_t *op = (ngx_http_mcp_tasks_op_wait_t *) o;
 
-    ngx_uint_t                    counted;
+    ngx_uint_t                    asked, counted;
     ngx_http_mcp_tasks_slot_t    *s;
     ngx_http_mcp_tasks_table_t   *t;
     ngx_http_mcp_tasks_header_t  *sh;
@@ -137,12 +138,16 @@ ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
         s->results -= (op->result && s->results);
     }
 
-    if (s && op->carrier && s->carrier == op->carrier) {
-        s->carrier = 0;
+    asked = (s && op->carrier && s->carrier == op->carrier);
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
-            ngx_http_mcp_tasks_touch_locked(t, s);
-        }
+    if (asked) {
+        s->carrier = 0;
+    }
+
+    if (s && (asked || op->result)
+        && ngx_http_mcp_tasks_carry_locked(t, s, 0, 0))
+    {
+        ngx_http_mcp_tasks_touch_locked(t, s);
     }
 
     if (op->session.len) {
