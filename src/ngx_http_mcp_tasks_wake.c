@@ -308,6 +308,15 @@ ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
 
+    /*
+     * Who has to terminate leaves requests that wait as if it were killed: so
+     * it looks to who comes next.
+     */
+
+    if (ngx_terminate) {
+        return;
+    }
+
     if (ctx->mcf && ctx->mcf->zones.nelts && ctx->place != -1 && ctx->n) {
         (void) ngx_atomic_cmp_set(&ctx->places[ctx->place],
                                   (ngx_atomic_uint_t) ngx_pid, 0);
