@@ -496,7 +496,6 @@ ngx_http_mcp_tasks_wake_drain(ngx_event_t *ev)
             ngx_http_mcp_tasks_wake_all(zcf);
 
         } else if (zcf->local.cursor != zcf->zone.table.sh->logged) {
-            ngx_http_mcp_tasks_wakeups++;
             ngx_http_mcp_tasks_wake_signals(zcf);
         }
     }
@@ -506,17 +505,19 @@ ngx_http_mcp_tasks_wake_drain(ngx_event_t *ev)
 static void
 ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
 {
-    ngx_uint_t                    i, n;
+    ngx_uint_t                    i, n, woken;
     ngx_http_mcp_tasks_table_t   *t;
     ngx_http_mcp_tasks_signal_t   signals[NGX_HTTP_MCP_TASKS_WAKE_BATCH];
 
     t = &zcf->zone.table;
+    woken = 0;
 
     do {
         n = ngx_http_mcp_tasks_signal_read(t, &zcf->local.cursor, signals,
                                            NGX_HTTP_MCP_TASKS_WAKE_BATCH);
 
         if (n > NGX_HTTP_MCP_TASKS_WAKE_BATCH) {
+            ngx_http_mcp_tasks_wakeups++;
             ngx_http_mcp_tasks_wake_all(zcf);
             return;
         }
@@ -524,6 +525,7 @@ ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
         for (i = 0; i < n; i++) {
 
             if (signals[i].processes & t->self) {
+                woken = 1;
                 ngx_http_mcp_tasks_wake_list(
                     ngx_http_mcp_tasks_watch_list(&zcf->local, signals[i].key),
                     signals[i].key);
@@ -531,6 +533,8 @@ ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
         }
 
     } while (n == NGX_HTTP_MCP_TASKS_WAKE_BATCH);
+
+    ngx_http_mcp_tasks_wakeups += woken;
 }
 
 
