@@ -92,7 +92,7 @@ ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
     uint64_t *cursor, ngx_http_mcp_tasks_signal_t *signals, ngx_uint_t n)
 {
     uint64_t                      end;
-    ngx_uint_t                    i;
+    ngx_uint_t                    i, found;
     ngx_http_mcp_tasks_header_t  *sh;
 
     sh = t->sh;
@@ -100,9 +100,9 @@ ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
 
     if (end - *cursor <= sh->log_mask) {
 
-        n = ngx_min(n, end - *cursor);
+        found = ngx_min(n, end - *cursor);
 
-        for (i = 0; i < n; i++) {
+        for (i = 0; i < found; i++) {
             signals[i] = t->log[(*cursor + i) & sh->log_mask];
         }
 
@@ -110,8 +110,8 @@ ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
         end = __atomic_load_n(&sh->logged, __ATOMIC_RELAXED);
 
         if (end - *cursor <= sh->log_mask) {
-            *cursor += n;
-            return n;
+            *cursor += found;
+            return found;
         }
     }
 
