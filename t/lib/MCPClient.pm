@@ -175,6 +175,39 @@ sub complete {
 }
 
 
+# The REST view: what lies below the endpoint, and a task's part of it.
+sub rest_bytes {
+    my ($self, $path, %opt) = @_;
+    return MCPTasks::message($opt{method} || 'GET', "$self->{uri}/$path",
+                             { %{ $self->{headers} },
+                               %{ $opt{headers} || {} } }, $opt{body});
+}
+
+
+sub rest {
+    my ($self, $path, %opt) = @_;
+    return $self->say_bytes($self->rest_bytes($path, %opt));
+}
+
+
+# with the id of the last event that was seen, if there is one
+sub follow {
+    my ($self, $path, $last, %opt) = @_;
+    return $self->stream($self->rest_bytes($path, headers =>
+        { Accept => 'text/event-stream', 'Last-Event-ID' => $last, %opt }));
+}
+
+
+# a task of the legacy era
+sub create {
+    my ($self, $tool, %params) = @_;
+    my $res = $self->legacy('tools/call', { name => $tool, task => {},
+                                            %params });
+    my $id = $res->{json}{result}{task}{taskId} or die "$res->{body}\n";
+    return $id;
+}
+
+
 # A stream of events: the head is read, the events come one by one.
 sub stream {
     my ($self, $bytes) = @_;

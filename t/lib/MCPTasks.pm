@@ -106,7 +106,7 @@ sub new {
     my $name = basename($0, '.t');
 
     my $self = bless {
-        workers => 1, listen => '', http => '', server => '',
+        workers => 1, connections => 256, listen => '', http => '', server => '',
         module => '', files => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
@@ -154,7 +154,7 @@ pid        $self->{dir}/nginx.pid;
 error_log  $self->{log}  info;
 
 events {
-    worker_connections  256;
+    worker_connections  $self->{connections};
 }
 
 http {
