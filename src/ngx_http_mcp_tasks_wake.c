@@ -27,6 +27,7 @@ typedef struct {
 
     /* of this process */
     ngx_int_t                        place;  /* -1: none was free */
+    u_char                           dead[NGX_HTTP_MCP_TASKS_PROCESSES];
     ngx_http_mcp_tasks_main_conf_t  *mcf;
     ngx_event_t                      drain;
     ngx_event_t                      look;
@@ -190,6 +191,7 @@ ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle, ngx_uint_t *dead)
             && ngx_errno == NGX_ESRCH
             && ngx_atomic_cmp_set(&ctx->places[i], pid, 0))
         {
+            ctx->dead[i] = 1;
             (*dead)++;
         }
 
@@ -285,7 +287,15 @@ ngx_http_mcp_tasks_wake_zone(ngx_cycle_t *cycle,
 
     if (dead) {
 
-        /* what the dead waited for, they do no more; all others count anew */
+        /*
+         * what the dead waited for, they do no more, and their streams are
+         * over, whether somebody has their place or not; all others count
+         * anew
+         */
+
+        for (i = 0; i < ctx->n; i++) {
+            t->sh->lives[i] += ctx->dead[i];
+        }
 
         t->sh->epoch++;
         t->sh->waiting = 0;
