@@ -348,9 +348,10 @@ void
 ngx_http_mcp_tasks_watch(ngx_http_mcp_tasks_local_t *local,
     ngx_http_mcp_tasks_watch_t *watch, uint64_t key, ngx_event_t *event)
 {
+    /* who has something to look at already keeps that */
+
     watch->key = key;
     watch->event = event;
-    watch->fired = 0;
 
     ngx_queue_insert_tail(ngx_http_mcp_tasks_watch_list(local, key),
                           &watch->queue);
