@@ -399,11 +399,11 @@ ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p)
                           ",\"slots\":%uD,\"used\":%uD,\"blocks\":%uD,"
                           "\"created\":%uL,\"expired\":%uL,\"sweeps\":%uL,"
                           "\"swept\":%uL,\"leases_lost\":%uL,"
-                          "\"recoveries\":%uL",
+                          "\"recoveries\":%uL,\"news_dropped\":%uL",
                           op.slots, op.slots_used, op.blocks,
                           op.count.created, op.count.expired, op.count.sweeps,
                           op.count.swept, op.count.leases_lost,
-                          op.count.recoveries);
+                          op.count.recoveries, op.count.news_dropped);
 }
 
 

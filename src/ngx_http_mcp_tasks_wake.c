@@ -298,7 +298,11 @@ ngx_http_mcp_tasks_wake_zone(ngx_cycle_t *cycle,
 
     if (ctx->ndead) {
 
-        /* what the dead waited for, they do no more; all others count anew */
+        /*
+         * what the dead waited for, they do no more, and their streams are
+         * over, whether somebody has their place or not; all others count
+         * anew
+         */
 
         for (i = 0; i < ctx->ndead; i++) {
             if (ctx->dead[i] != ctx->place) {
@@ -366,9 +370,10 @@ void
 ngx_http_mcp_tasks_watch(ngx_http_mcp_tasks_local_t *local,
     ngx_http_mcp_tasks_watch_t *watch, uint64_t key, ngx_event_t *event)
 {
+    /* who has something to look at already keeps that */
+
     watch->key = key;
     watch->event = event;
-    watch->fired = 0;
 
     ngx_queue_insert_tail(ngx_http_mcp_tasks_watch_list(local, key),
                           &watch->queue);

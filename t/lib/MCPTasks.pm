@@ -497,6 +497,24 @@ sub probe {
 }
 
 
+# a connection to the worker with that pid, or to any other than that one
+sub connect_to {
+    my ($self, $pid, $not) = @_;
+    my @more;
+
+    return wait_for {
+        for (1 .. 50) {
+            my $s = $self->connect() or next;
+            my $got = $self->probe('op=pid', $s) or next;
+            return $s if ($got->{pid} == $pid) != ($not || 0);
+            push @more, $s;
+        }
+
+        return;
+    };
+}
+
+
 # a connection to every worker that is there now, by pid
 sub connect_all {
     my ($self) = @_;
