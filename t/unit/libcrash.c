@@ -359,7 +359,6 @@ run_session_rewind(ngx_http_mcp_tasks_zone_t *zone)
     ngx_http_mcp_tasks_op_session_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.opening = 1;
     op.after = 1;
     op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
     (void) test_read_session(zone, &op, SESSION, OTHER);

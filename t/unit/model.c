@@ -67,6 +67,8 @@ typedef struct {
 typedef struct {
     uint64_t                   told;
     uint64_t                   stream;
+    uint32_t                   opened;
+    uint32_t                   epoch;
 } model_session_t;
 
 
@@ -1192,12 +1194,45 @@ do_news(void)
 }
 
 
+/* what the stream before asked, or one that is dead, is to be asked again */
+
+static void
+model_regain(int k, uint64_t seq)
+{
+    int               i, n;
+    model_t          *sorted[MAX];
+    model_session_t  *session;
+
+    session = &sessions[k];
+    n = changed_since(sorted, -1, k, 0);
+
+    for (i = n - 1; i >= 0; i--) {
+
+        if (sorted[i]->state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+            || (sorted[i]->carrier != session->stream
+                && alive(sorted[i]->carrier)))
+        {
+            continue;
+        }
+
+        sorted[i]->carrier = 0;
+
+        if (sorted[i]->changed <= session->told) {
+            sorted[i]->changed = ++seq;
+            touched++;
+        }
+    }
+
+    session->epoch = epoch;
+}
+
+
 static void
 do_session(void)
 {
-    int                               i, n, k, from;
+    int                               i, n, k, from, newer;
     model_t                          *sorted[MAX];
-    uint64_t                          after;
+    uint64_t                          after, seq;
     model_session_t                  *session;
     ngx_http_mcp_tasks_op_session_t   op;
 
@@ -1210,22 +1245,39 @@ do_session(void)
     op.session = str(session_names[k]);
     op.stream = (alive(session->stream) && rnd(4)) ? session->stream
                                                    : any_stream();
-    op.opening = (rnd(5) == 0);
+    op.opened = rnd(5) ? session->opened + 1 - rnd(3) : 0;
     op.after = rnd(2) ? 0 : rnd(zone->table.sh->seq + 100);
     op.limit = 1 + rnd(60);
     op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
     op.watch = rnd(2);
 
     from = n = 0;
+    seq = zone->table.sh->seq + (op.opened == 0);
+    newer = (op.opened == 0 || (int32_t) (op.opened - session->opened) >= 0);
 
     if (session_lives(k)
-        && (op.opening || op.stream == session->stream
-            || !alive(session->stream)))
+        && (newer || op.stream == session->stream || !alive(session->stream)))
     {
-        session->stream = op.stream;
+        if (op.stream != session->stream) {
+            model_regain(k, seq);
+            session->stream = op.stream;
+            session->opened = op.opened ? op.opened : (uint32_t) seq;
+            after = op.after;
 
-        if (op.opening && op.after) {
-            after = ngx_min(op.after, zone->table.sh->seq);
+        } else {
+            if (session->epoch != epoch) {
+                model_regain(k, seq);
+            }
+
+            after = 0;
+        }
+
+        if (after) {
+            for (i = 0; i < MAX; i++) {
+                seq = tasks[i].live ? ngx_max(seq, tasks[i].changed) : seq;
+            }
+
+            after = ngx_min(after, seq);
             n = changed_since(sorted, -1, k, after);
             session->told = (n > BEHIND) ? sorted[n - BEHIND - 1]->changed
                                          : after;
@@ -1327,7 +1379,7 @@ do_leave(void)
 {
     int                            k, ended, mine;
     model_t                       *m;
-    uint64_t                       before;
+    uint64_t                       seq;
     model_waiter_t                *w;
     ngx_http_mcp_tasks_op_wait_t   op;
     ngx_http_mcp_tasks_slot_t     *s;
@@ -1361,16 +1413,12 @@ do_leave(void)
         op.carrier = rnd(2) ? op.carrier : any_stream();
     }
 
-    before = zone->table.sh->seq;
+    seq = zone->table.sh->seq;
     ended = (op.session.len && session_lives(k)
-             && sessions[k].stream == op.carrier);
+             && sessions[k].stream && sessions[k].stream == op.carrier);
 
     (void) ngx_http_mcp_tasks_submit(zone, &op.op);
     expect(op.ended, ended, "ended");
-
-    if (ended) {
-        sessions[k].stream = 0;
-    }
 
     if (w->epoch == epoch) {
         waiting--;
@@ -1383,25 +1431,26 @@ do_leave(void)
 
     expect(zone->table.sh->waiting, waiting, "waiting");
 
-    if (m == NULL) {
-        return;
-    }
-
-    mine = (m->carrier == op.carrier);
+    mine = (m && m->carrier == op.carrier);
 
     if (mine) {
         m->carrier = 0;
     }
 
-    if ((mine || w->result) && model_carry(m, 0, 0)) {
+    if (m && (mine || w->result) && model_carry(m, 0, 0)) {
         s = ngx_http_mcp_tasks_find_locked(&zone->table, &m->id, NULL, 0);
         touched++;
 
-        if (s->body.changed <= before) {
+        if (s->body.changed <= seq) {
             fail("left without a question being asked again");
         }
 
-        m->changed = s->body.changed;
+        m->changed = ++seq;
+    }
+
+    if (ended) {
+        model_regain(k, seq);
+        sessions[k].stream = 0;
     }
 }
 

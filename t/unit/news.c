@@ -19,7 +19,8 @@
 
 #define OK      NGX_HTTP_MCP_TASKS_OK
 #define STREAM  ngx_http_mcp_tasks_stream(1, 0, 1)
-#define OTHER   ngx_http_mcp_tasks_stream(2, 0, 1)
+#define OTHER   NEXT(1)
+#define NEXT(n) ngx_http_mcp_tasks_stream(2, 0, n)
 
 
 static ngx_http_mcp_tasks_zone_t  *zone;
@@ -548,18 +549,18 @@ test_bounds(void)
 
     /* from where the client says it was */
 
-    op.opening = 1;
+    op.opened = 0;
     op.after = body(&ids[10])->changed;
     op.limit = 100;
     is(test_read_session(zone, &op, "s", OTHER), 10, "told again");
-    is(op.opening, 0, "the session is taken over");
+    ok(op.opened != 0, "the session is taken over");
     ok(test_check(zone) == NULL, "table is consistent");
 
-    op.opening = 1;
+    op.opened = 0;
     op.after = 1;
     total = 0;
 
-    while ((n = test_read_session(zone, &op, "s", OTHER)) != 0) {
+    while ((n = test_read_session(zone, &op, "s", NEXT(2))) != 0) {
         total += n;
     }
 
@@ -572,23 +573,22 @@ test_bounds(void)
         (void) change(&ids[i]);
     }
 
-    op.opening = 1;
+    op.opened = 0;
     op.after = body(&ids[14])->changed;
-    is(test_read_session(zone, &op, "s", OTHER), 5, "it knew more");
+    is(test_read_session(zone, &op, "s", NEXT(3)), 5, "it knew more");
     ok(test_check(zone) == NULL, "table is consistent");
 
-    op.opening = 0;
     op.after = 1;
-    is(test_read_session(zone, &op, "s", OTHER), 0,
+    is(test_read_session(zone, &op, "s", NEXT(3)), 0,
        "going on, it does not matter where the client was");
 
     /* a client that makes numbers up */
 
-    op.opening = 1;
+    op.opened = 0;
     op.after = zone->table.sh->seq + 1000000;
-    is(test_read_session(zone, &op, "s", OTHER), 0, "it knows the future");
+    is(test_read_session(zone, &op, "s", NEXT(4)), 0, "it knows the future");
     (void) change(&ids[3]);
-    is(test_read_session(zone, &op, "s", OTHER), 1,
+    is(test_read_session(zone, &op, "s", NEXT(4)), 1,
        "it is told when the future comes");
 
     /* what has expired is not told, and not waited for */
@@ -596,7 +596,7 @@ test_bounds(void)
     (void) change(&ids[3]);
     (void) change(&ids[4]);
     body(&ids[3])->task.expires = ngx_current_msec;
-    is(test_read_session(zone, &op, "s", OTHER), 1, "one of two has expired");
+    is(test_read_session(zone, &op, "s", NEXT(4)), 1, "one of two has expired");
     is(told("s")->behind, 0, "nothing is left");
 
     /* recovery does not begin anew */
@@ -608,9 +608,9 @@ test_bounds(void)
     zone->table.sh->dirty = 1;
     ok(test_check(zone) == NULL, "recovered");
     is(told("s")->told, last, "what it was told is known");
-    is(told("s")->stream, OTHER, "and who tells it");
+    is(told("s")->stream, NEXT(4), "and who tells it");
     is(zone->table.sh->seq, seq, "no number is given twice");
-    is(test_read_session(zone, &op, "s", OTHER), 2, "it is told of the rest");
+    is(test_read_session(zone, &op, "s", NEXT(4)), 2, "it is told of the rest");
 }
 
 

@@ -153,7 +153,7 @@ watch_session(ngx_http_mcp_tasks_zone_t *zone, const char *session,
 
     ngx_memzero(&op, sizeof(op));
     op.watch = 1;
-    op.opening = opening;
+    op.opened = opening ? 0 : 1;
 
     (void) test_read_session(zone, &op, session, stream);
 
