@@ -195,7 +195,8 @@ test_size(void)
     text = str("a\nb");
 
     is(ngx_http_mcp_tasks_sse_size(&id, &text),
-       event(buf, sizeof(buf), &id, &text), "an event with an id takes no less");
+       event(buf, sizeof(buf), &id, &text),
+       "an event with an id takes no less");
 
     text = str("");
     is(ngx_http_mcp_tasks_sse_size(&id, &text),
