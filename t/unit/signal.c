@@ -494,7 +494,7 @@ static void
 test_collisions(void)
 {
     int       i;
-    char      name[16];
+    char      name[32];
     uint64_t  key;
 
     begin(1 << 20, 0);
