@@ -221,7 +221,9 @@ sub switches {
         my $s = reach($waiter);
         MCPTasks::send_raw($s, $wait{$kind}->($held->{id}, 0));
         my $stream = MCPClient::Stream->new($s);
-        next_of($stream);
+
+        # how things are: of one task, or of both
+        next_of($stream) for 1 .. ($kind eq 'owner' ? 2 : 1);
         come(1, 'a waiter');
 
         %before = $counts->();
