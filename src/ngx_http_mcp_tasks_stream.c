@@ -106,13 +106,13 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
 
     s = (ngx_http_mcp_tasks_stream_t *) w;
 
-    if (!w->stream && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
-        return NGX_ERROR;
-    }
-
     if (ngx_exiting
         || ngx_http_mcp_tasks_session_check(w->r, w->ctx) != NGX_OK)
     {
+        if (!w->stream && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
         ngx_http_mcp_tasks_stream_leave(w);
         return ngx_http_mcp_tasks_wait_close(w);
     }
@@ -136,6 +136,14 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
         op.watch = 1;
 
         rc = ngx_http_mcp_tasks_now(w->r, &op.op);
+
+        /* not before it has its turn: the client may open another one then */
+
+        if (rc == NGX_OK && !w->stream
+            && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR)
+        {
+            rc = NGX_ERROR;
+        }
 
         for (i = 0; rc == NGX_OK && i < op.n; i++) {
             rc = ngx_http_mcp_tasks_stream_tell(s, &op, &op.views[i]);
