@@ -24,9 +24,8 @@ static ngx_int_t ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
-static size_t ngx_http_mcp_tasks_shm_page_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_list_t *op,
-    uint32_t *page, uint64_t now);
+static void ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found);
 static ngx_int_t ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_http_mcp_tasks_slot_t *ngx_http_mcp_tasks_shm_next_locked(
@@ -188,51 +187,78 @@ ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_list_t *op = (ngx_http_mcp_tasks_op_list_t *) o;
 
     u_char                      *p;
-    size_t                       size;
-    uint32_t                     page[NGX_HTTP_MCP_TASKS_LIST_MAX];
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_room_t    room;
+    ngx_http_mcp_tasks_found_t   found;
     ngx_http_mcp_tasks_table_t  *t;
 
     t = &zone->table;
-    op->limit = ngx_max(1, ngx_min(op->limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+    found.hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                              &op->owner);
 
-    op->views = ngx_palloc(op->op.pool,
-                           op->limit * sizeof(ngx_http_mcp_tasks_view_t));
+    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
+                                          ngx_http_mcp_tasks_shm_page_locked,
+                                          ngx_http_mcp_tasks_lock_read);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
-    room.pool = op->op.pool;
-    size = op->want ? op->limit * 32 : 0;
+    op->n = found.n;
 
-    for ( ;; ) {
-
-        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        ngx_http_mcp_tasks_lock_read(t);
-
-        size = ngx_http_mcp_tasks_shm_page_locked(t, op, page,
-                                                  ngx_current_msec);
-        if (size <= room.size) {
-            break;
-        }
-
-        ngx_http_mcp_tasks_unlock(t);
-    }
-
-    for (p = room.data, i = 0; i < op->n; i++) {
+    for (p = found.room.data, i = 0; i < op->n; i++) {
         p = ngx_http_mcp_tasks_view_locked(t,
-                                       ngx_http_mcp_tasks_slot(t, page[i]),
-                                       op->want, &op->views[i], p);
+                                 ngx_http_mcp_tasks_slot(t, found.slots[i]),
+                                 op->want, &op->views[i], p);
     }
 
     ngx_http_mcp_tasks_unlock(t);
 
     return NGX_OK;
+}
+
+
+/*
+ * Finds up to so many tasks, and returns with the lock held and with room for
+ * what is wanted of them; NULL: without the lock, for lack of memory.
+ */
+
+ngx_http_mcp_tasks_view_t *
+ngx_http_mcp_tasks_find_lock(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_t *op, ngx_uint_t *limit,
+    ngx_http_mcp_tasks_found_t *found, ngx_http_mcp_tasks_find_pt find,
+    ngx_http_mcp_tasks_lock_pt lock)
+{
+    ngx_http_mcp_tasks_view_t  *views;
+
+    *limit = ngx_max(1, ngx_min(*limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+
+    views = ngx_palloc(op->pool, *limit * sizeof(ngx_http_mcp_tasks_view_t));
+    if (views == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(&found->room, sizeof(ngx_http_mcp_tasks_room_t));
+    found->room.pool = op->pool;
+    found->size = ngx_max(NGX_HTTP_MCP_TASKS_VIEW_BYTES, *limit * 32);
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&found->room, found->size) != NGX_OK) {
+            return NULL;
+        }
+
+        lock(t);
+
+        found->n = 0;
+        found->size = 0;
+
+        find(t, op, found);
+
+        if (found->size <= found->room.size) {
+            return views;
+        }
+
+        ngx_http_mcp_tasks_unlock(t);
+    }
 }
 
 
@@ -245,27 +271,25 @@ ngx_http_mcp_tasks_list_bit(ngx_http_mcp_tasks_task_t *task)
 }
 
 
-/* the tasks of a page, and how many bytes of them are wanted */
+/* the tasks of a page */
 
-static size_t
+static void
 ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_list_t *op, uint32_t *page, uint64_t now)
+    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
 {
-    size_t                      size;
+    ngx_http_mcp_tasks_op_list_t *op = (ngx_http_mcp_tasks_op_list_t *) o;
+
     uint32_t                    n, owner, tool;
     ngx_uint_t                  scanned;
     ngx_http_mcp_tasks_slot_t  *s;
 
-    op->n = 0;
     op->next.seq = 0;
-    size = 0;
     tool = 0;
 
     owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                &op->owner, ngx_http_mcp_tasks_name_hash(t,
-                                 NGX_HTTP_MCP_TASKS_OWNER, &op->owner));
+                                                &op->owner, found->hash);
     if (owner == 0) {
-        return 0;
+        return;
     }
 
     if (op->tool.len) {
@@ -273,7 +297,7 @@ ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
                    &op->tool, ngx_http_mcp_tasks_name_hash(t,
                                    NGX_HTTP_MCP_TASKS_TOOL, &op->tool));
         if (tool == 0) {
-            return 0;
+            return;
         }
     }
 
@@ -281,7 +305,7 @@ ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
                                               op->after.hint);
 
     for (scanned = 0;
-         n && op->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
+         n && found->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
          scanned++)
     {
         s = ngx_http_mcp_tasks_slot(t, n);
@@ -289,18 +313,16 @@ ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
         if ((tool == 0 || s->tool == tool)
             && (op->states == 0
                 || op->states & ngx_http_mcp_tasks_list_bit(&s->body.task))
-            && now < s->body.task.expires)
+            && ngx_current_msec < s->body.task.expires)
         {
-            page[op->n++] = n;
-            size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+            found->slots[found->n++] = n;
+            found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
         }
 
         op->next.hint = n;
         n = s->by_seq[0].next;
         op->next.seq = n ? s->seq : 0;
     }
-
-    return size;
 }
 
 

@@ -22,8 +22,28 @@ typedef struct {
 } ngx_http_mcp_tasks_room_t;
 
 
+/* tasks that an operation found */
+
+typedef struct {
+    uint32_t                    slots[NGX_HTTP_MCP_TASKS_LIST_MAX];
+    ngx_uint_t                  n;
+    size_t                      size;       /* of the bytes that are wanted */
+    ngx_http_mcp_tasks_room_t   room;
+    uint32_t                    hash;       /* of the name they belong to */
+} ngx_http_mcp_tasks_found_t;
+
+
+typedef void (*ngx_http_mcp_tasks_find_pt)(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_t *op, ngx_http_mcp_tasks_found_t *found);
+typedef void (*ngx_http_mcp_tasks_lock_pt)(ngx_http_mcp_tasks_table_t *t);
+
+
 ngx_int_t ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room,
     size_t size);
+ngx_http_mcp_tasks_view_t *ngx_http_mcp_tasks_find_lock(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_t *op,
+    ngx_uint_t *limit, ngx_http_mcp_tasks_found_t *found,
+    ngx_http_mcp_tasks_find_pt find, ngx_http_mcp_tasks_lock_pt lock);
 size_t ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want);
 u_char *ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,

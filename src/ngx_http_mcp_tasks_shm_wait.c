@@ -13,13 +13,6 @@
 #define NGX_HTTP_MCP_TASKS_SESSION_ASKING  1024
 
 
-typedef struct {
-    uint32_t     slots[NGX_HTTP_MCP_TASKS_LIST_MAX];
-    ngx_uint_t   n;
-    size_t       size;
-} ngx_http_mcp_tasks_found_t;
-
-
 static void ngx_http_mcp_tasks_count_wait_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
     ngx_http_mcp_tasks_op_wait_t *op);
@@ -28,9 +21,9 @@ static void ngx_http_mcp_tasks_leave_session_locked(
 static void ngx_http_mcp_tasks_regain_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_told_t *told);
 static void ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_news_t *op, ngx_http_mcp_tasks_found_t *found);
+    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found);
 static void ngx_http_mcp_tasks_session_find_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_session_t *op,
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_t *o,
     ngx_http_mcp_tasks_found_t *found);
 
 
@@ -263,41 +256,21 @@ ngx_http_mcp_tasks_shm_news(ngx_http_mcp_tasks_zone_t *zone,
 
     u_char                      *p;
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_room_t    room;
     ngx_http_mcp_tasks_found_t   found;
     ngx_http_mcp_tasks_table_t  *t;
 
     t = &zone->table;
-    op->limit = ngx_max(1, ngx_min(op->limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+    found.hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                              &op->owner);
 
-    op->views = ngx_palloc(op->op.pool,
-                           op->limit * sizeof(ngx_http_mcp_tasks_view_t));
+    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
+                                         ngx_http_mcp_tasks_news_find_locked,
+                                         ngx_http_mcp_tasks_lock_read);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
-    room.pool = op->op.pool;
-    found.size = NGX_HTTP_MCP_TASKS_VIEW_BYTES;
-
-    for ( ;; ) {
-
-        if (ngx_http_mcp_tasks_room(&room, found.size) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        ngx_http_mcp_tasks_lock_read(t);
-
-        ngx_http_mcp_tasks_news_find_locked(t, op, &found);
-
-        if (found.size <= room.size) {
-            break;
-        }
-
-        ngx_http_mcp_tasks_unlock(t);
-    }
-
-    for (p = room.data, i = 0; i < found.n; i++) {
+    for (p = found.room.data, i = 0; i < found.n; i++) {
         p = ngx_http_mcp_tasks_view_locked(t,
                                  ngx_http_mcp_tasks_slot(t, found.slots[i]),
                                  op->want, &op->views[i], p);
@@ -315,22 +288,19 @@ ngx_http_mcp_tasks_shm_news(ngx_http_mcp_tasks_zone_t *zone,
 
 static void
 ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_news_t *op, ngx_http_mcp_tasks_found_t *found)
+    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
 {
-    uint32_t                    n, hash, owner;
+    ngx_http_mcp_tasks_op_news_t *op = (ngx_http_mcp_tasks_op_news_t *) o;
+
+    uint32_t                    n, owner;
     ngx_http_mcp_tasks_slot_t  *s;
 
-    found->n = 0;
-    found->size = 0;
-
-    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                        &op->owner);
     if (op->watch) {
-        ngx_http_mcp_tasks_await_name_locked(t, hash);
+        ngx_http_mcp_tasks_await_name_locked(t, found->hash);
     }
 
     owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                &op->owner, hash);
+                                                &op->owner, found->hash);
     if (owner == 0) {
         return;
     }
@@ -358,45 +328,25 @@ ngx_http_mcp_tasks_shm_session(ngx_http_mcp_tasks_zone_t *zone,
 
     u_char                      *p;
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_room_t    room;
     ngx_http_mcp_tasks_slot_t   *s;
     ngx_http_mcp_tasks_view_t   *view;
     ngx_http_mcp_tasks_found_t   found;
     ngx_http_mcp_tasks_table_t  *t;
 
     t = &zone->table;
-    op->limit = ngx_max(1, ngx_min(op->limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+    found.hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_SESSION,
+                                              &op->session);
 
-    op->views = ngx_palloc(op->op.pool,
-                           op->limit * sizeof(ngx_http_mcp_tasks_view_t));
+    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
+                                      ngx_http_mcp_tasks_session_find_locked,
+                                      ngx_http_mcp_tasks_lock);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
-    room.pool = op->op.pool;
-    found.size = NGX_HTTP_MCP_TASKS_VIEW_BYTES;
-
-    for ( ;; ) {
-
-        if (ngx_http_mcp_tasks_room(&room, found.size) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        ngx_http_mcp_tasks_lock(t);
-
-        ngx_http_mcp_tasks_session_find_locked(t, op, &found);
-
-        if (found.size <= room.size) {
-            break;
-        }
-
-        ngx_http_mcp_tasks_unlock(t);
-    }
-
     op->n = 0;
 
-    for (p = room.data, i = 0; i < found.n; i++) {
+    for (p = found.room.data, i = 0; i < found.n; i++) {
         s = ngx_http_mcp_tasks_slot(t, found.slots[i]);
         ngx_http_mcp_tasks_news_told_locked(t, s);
 
@@ -422,21 +372,20 @@ ngx_http_mcp_tasks_shm_session(ngx_http_mcp_tasks_zone_t *zone,
 
 static void
 ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_session_t *op, ngx_http_mcp_tasks_found_t *found)
+    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
 {
-    uint32_t                    n, hash, session;
+    ngx_http_mcp_tasks_op_session_t *op = (ngx_http_mcp_tasks_op_session_t *) o;
+
+    uint32_t                    n, session;
     ngx_http_mcp_tasks_slot_t  *s;
     ngx_http_mcp_tasks_told_t  *told;
 
-    found->n = 0;
-    found->size = 0;
     op->silent = 0;
     op->told = 0;
 
-    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_SESSION,
-                                        &op->session);
     session = ngx_http_mcp_tasks_name_find_locked(t,
-                            NGX_HTTP_MCP_TASKS_SESSION, &op->session, hash);
+                                       NGX_HTTP_MCP_TASKS_SESSION,
+                                       &op->session, found->hash);
 
     if (op->opened == 0) {
         op->opened = (uint32_t) ++t->sh->seq;
@@ -457,7 +406,7 @@ ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
 
             /* the one before has to learn that it is silent from now on */
 
-            ngx_http_mcp_tasks_signal_name_locked(t, hash);
+            ngx_http_mcp_tasks_signal_name_locked(t, found->hash);
             told->stream = op->stream;
             told->opened = op->opened;
 
@@ -474,7 +423,7 @@ ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (op->watch) {
-        ngx_http_mcp_tasks_await_name_locked(t, hash);
+        ngx_http_mcp_tasks_await_name_locked(t, found->hash);
     }
 
     if (session == 0 || op->silent) {
