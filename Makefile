@@ -83,12 +83,19 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench-table
+.PHONY: bench-table bench-fanout
 bench-table: deps-test  ## what the table's operations cost, in time and memory
 	@$(MAKE) module NGINX_SRC=
 	@$(MAKE) -j $$(nproc) $(BUILD)/bench/bin/table UNIT_OUT=$(BUILD)/bench \
 	    UNIT_OBJS=$(BUILD)/prod UNIT_DEFS=
 	@$(BUILD)/bench/bin/table
+
+bench-fanout:  ## event streams with many readers, beside nchan; QUICK=1
+	@tools/deps.sh build bench
+	@$(MAKE) module $(BUILD)/bench/bin/fanout NGINX_SRC=
+	@exec python3 bench/fanout.py $(BUILD)/dist/nginx \
+	    $(BUILD)/$(MODULE).so $(BUILD)/dist/nchan.so \
+	    $(BUILD)/bench/bin/fanout $(BUILD)/bench/fanout
 
 
 .PHONY: install
@@ -156,6 +163,11 @@ $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
 $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+
+# this one is a client, and needs nothing of nginx
+$(BUILD)/bench/bin/fanout: bench/fanout.c Makefile
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $<
 
 $(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
 	@mkdir -p $(@D)
