@@ -14,6 +14,7 @@ typedef struct {
     ngx_uint_t                       mode;
     ngx_msec_t                       after;
     ngx_uint_t                       plain;   /* unsigned  plain:1; */
+    ngx_http_request_t              *r;
 } ngx_http_mcp_tasks_calling_t;
 
 
@@ -25,6 +26,7 @@ static const char *ngx_http_mcp_tasks_call_ttl(
     uint64_t *value);
 static ngx_int_t ngx_http_mcp_tasks_called(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
+static void ngx_http_mcp_tasks_announce(void *data);
 
 
 /* in the order of the file; the cursor is the number of the first */
@@ -229,8 +231,10 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     }
 
     if (!wants) {
+        /* the client gets an answer, not a task: there is nothing to tell */
         call->plain = 1;
         call->mode = NGX_HTTP_MCP_TASKS_WAIT_CALL;
+        ngx_str_null(&call->op.task.session);
 
     } else if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
         call->mode = NGX_HTTP_MCP_TASKS_WAIT_AFTER;
@@ -339,6 +343,7 @@ ngx_http_mcp_tasks_calling(ngx_http_request_t *r,
 
     nt = &call->op.task;
     nt->owner = ctx->owner;
+    nt->session = ctx->session;
     nt->tool = *name;
     nt->method = ctx->rpc.method;
     nt->params = ctx->rpc.params.text;
@@ -451,6 +456,7 @@ ngx_http_mcp_tasks_token(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *token,
 static ngx_int_t
 ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 {
+    ngx_http_cleanup_t            *cln;
     ngx_http_mcp_tasks_ctx_t      *ctx;
     ngx_http_mcp_tasks_out_t       out;
     ngx_http_mcp_tasks_calling_t  *call;
@@ -469,8 +475,41 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
                                                call->mode, call->after);
     }
 
+    if (ctx->session.len) {
+        cln = ngx_http_cleanup_add(r, 0);
+        if (cln == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        cln->handler = ngx_http_mcp_tasks_announce;
+        cln->data = call;
+        call->r = r;
+    }
+
     ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
     ngx_http_mcp_tasks_render_created(&out, ctx->era, &call->op.view);
 
     return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+}
+
+
+/*
+ * The answer has been sent, all of it: from now on the session's stream may
+ * tell of the task.
+ */
+
+static void
+ngx_http_mcp_tasks_announce(void *data)
+{
+    ngx_http_mcp_tasks_calling_t *call = data;
+
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.pool = call->r->pool;
+    op.id = call->op.view.id;
+    op.event.type = NGX_HTTP_MCP_TASKS_EV_ANNOUNCE;
+
+    (void) ngx_http_mcp_tasks_now(call->r, &op.op);
 }

@@ -4,6 +4,7 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_wheel.h"
+#include "ngx_http_mcp_tasks_news.h"
 
 
 /*
@@ -19,6 +20,8 @@ typedef struct {
     uint32_t    timed;
     uint32_t    blocks;
     uint32_t    tokens;
+    uint32_t    sessions;
+    uint32_t    known;          /* to the client of their session */
     uint32_t    names[NGX_HTTP_MCP_TASKS_NAMES];
     uint64_t    bytes;
 } ngx_http_mcp_tasks_tally_t;
@@ -34,6 +37,12 @@ static const char *ngx_http_mcp_tasks_check_names_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
 static const char *ngx_http_mcp_tasks_check_owner_locked(
     ngx_http_mcp_tasks_table_t *t, uint32_t n);
+static const char *ngx_http_mcp_tasks_check_session_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t n,
+    ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_order_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_order_t *order,
+    uint32_t n, uint32_t expected);
 static const char *ngx_http_mcp_tasks_check_tool_locked(
     ngx_http_mcp_tasks_table_t *t, uint32_t n,
     ngx_http_mcp_tasks_tally_t *tally);
@@ -130,7 +139,9 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
         return "a task is not found by its id";
     }
 
-    if (s->seq > t->sh->seq || s->body.queue_seq > t->sh->seq) {
+    if (s->seq > t->sh->seq || s->body.queue_seq > t->sh->seq
+        || s->body.changed > t->sh->seq)
+    {
         return "a task is from the future";
     }
 
@@ -160,6 +171,8 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
 
     tally->tasks++;
     tally->tokens += (s->token != 0);
+    tally->sessions += (s->session != 0);
+    tally->known += ngx_http_mcp_tasks_news_has(s) ? 1 : 0;
     tally->states[task->state]++;
     tally->queued += s->queued;
     tally->timed += (s->bucket != 0);
@@ -245,6 +258,9 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
             } else if (name->kind == NGX_HTTP_MCP_TASKS_TOOL) {
                 err = ngx_http_mcp_tasks_check_tool_locked(t, n, tally);
 
+            } else if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
+                err = ngx_http_mcp_tasks_check_session_locked(t, n, tally);
+
             } else if (name->u.task
                        && ngx_http_mcp_tasks_slot(t, name->u.task)->token != n)
             {
@@ -258,11 +274,15 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (tasks[0] != tally->tasks || tasks[1] != tally->tasks
-        || tasks[2] != tally->tokens
+        || tasks[2] != tally->tokens || tasks[3] != tally->sessions
         || bytes[0] != tally->bytes || bytes[1] != tally->bytes
         || ngx_memcmp(tally->names, t->sh->names, sizeof(tally->names)) != 0)
     {
         return "names miscount their tasks";
+    }
+
+    if (tally->known != 0) {
+        return "a task is not in the list of its session";
     }
 
     if (tally->queued != 0) {
@@ -277,53 +297,126 @@ static const char *
 ngx_http_mcp_tasks_check_owner_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t n)
 {
-    uint32_t                    i, prev, tasks, lane;
+    uint32_t                    i;
     uint64_t                    bytes;
-    ngx_uint_t                  level, p;
+    ngx_uint_t                  p;
+    const char                 *err;
     ngx_http_mcp_tasks_slot_t  *s;
     ngx_http_mcp_tasks_name_t  *name;
 
     name = ngx_http_mcp_tasks_name(t, n);
 
-    for (level = 0; level < NGX_HTTP_MCP_TASKS_ORDER_LEVELS; level++) {
+    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_by_seq,
+                                                n, name->tasks);
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_check_order_locked(t,
+                              &ngx_http_mcp_tasks_by_change, n, name->tasks);
+    }
+
+    if (err) {
+        return err;
+    }
+
+    bytes = 0;
+
+    for (i = name->u.owned.by_seq[0]; i; i = s->by_seq[0].next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+
+        for (p = 0; p < NGX_HTTP_MCP_TASKS_PAYLOADS; p++) {
+            bytes += s->body.payload[p].len;
+        }
+    }
+
+    return (bytes == name->bytes) ? NULL : "an owner's bytes are miscounted";
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_session_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t n, ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                    i, tasks, behind;
+    const char                 *err;
+    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_http_mcp_tasks_told_t  *told;
+
+    told = &ngx_http_mcp_tasks_name(t, n)->u.told;
+    tasks = 0;
+    behind = 0;
+
+    for (i = told->news; i; i = s->news.next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+
+        if (!ngx_http_mcp_tasks_news_has(s) || tasks++ >= tally->tasks) {
+            return "a session's list has a stranger or a loop";
+        }
+
+        behind += (s->body.changed > told->told);
+    }
+
+    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_news, n,
+                                                tasks);
+    if (err) {
+        return err;
+    }
+
+    tally->known -= tasks;
+
+    return (behind == told->behind) ? NULL : "a session's news are miscounted";
+}
+
+
+/* each lane is the part of the list below that belongs on it */
+
+static const char *
+ngx_http_mcp_tasks_check_order_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_order_t *order, uint32_t n, uint32_t expected)
+{
+    uint32_t                    i, prev, tasks, lane;
+    ngx_uint_t                  level;
+    ngx_http_mcp_tasks_slot_t  *s, *before;
+    ngx_http_mcp_tasks_link_t  *link;
+
+    for (level = 0; level < order->levels; level++) {
 
         prev = 0;
         tasks = 0;
-        bytes = 0;
-        lane = name->u.newest[level];
+        lane = ngx_http_mcp_tasks_order_front(t, order, n)[level];
 
-        /* each lane is the part of the list below that belongs on it */
-
-        for (i = name->u.newest[0]; i; i = s->order_next[0]) {
+        for (i = ngx_http_mcp_tasks_order_front(t, order, n)[0];
+             i;
+             i = link[0].next)
+        {
             s = ngx_http_mcp_tasks_slot(t, i);
+            link = ngx_http_mcp_tasks_order_link(order, s);
 
-            if (s->owner != n || s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
-                || tasks++ >= name->tasks)
+            if (ngx_http_mcp_tasks_order_name(order, s) != n
+                || s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
+                || tasks++ >= expected)
             {
-                return "an owner's list has a stranger or a loop";
+                return "a list has a stranger or a loop";
             }
 
-            for (p = 0; p < NGX_HTTP_MCP_TASKS_PAYLOADS; p++) {
-                bytes += s->body.payload[p].len;
-            }
-
-            if (ngx_http_mcp_tasks_order_level(t, s->seq) < level) {
+            if (ngx_http_mcp_tasks_order_level(t, order, s) < level) {
                 continue;
             }
 
+            before = ngx_http_mcp_tasks_slot(t, prev);
+
             if (lane != i
-                || s->order_prev[level] != prev
-                || (prev && ngx_http_mcp_tasks_slot(t, prev)->seq <= s->seq))
+                || link[level].prev != prev
+                || (prev && ngx_http_mcp_tasks_order_key(order, before)
+                            <= ngx_http_mcp_tasks_order_key(order, s)))
             {
-                return "an owner's list is out of order";
+                return "a list is out of order";
             }
 
             prev = i;
-            lane = s->order_next[level];
+            lane = link[level].next;
         }
 
-        if (lane || tasks != name->tasks || bytes != name->bytes) {
-            return "an owner's list is not complete";
+        if (lane || tasks != expected) {
+            return "a list is not complete";
         }
     }
 

@@ -39,6 +39,10 @@ static ngx_http_mcp_tasks_arg_t  ngx_http_mcp_tasks_args[] = {
     ngx_http_mcp_tasks_arg("limit", "tasks=", NUMBER, max_owner_tasks),
     ngx_http_mcp_tasks_arg("limit", "bytes=", SIZE, max_owner_bytes),
     ngx_http_mcp_tasks_arg("limit", "payload=", SIZE, max_payload),
+    ngx_http_mcp_tasks_arg("poll_timeout", "", TIME, poll_timeout),
+    ngx_http_mcp_tasks_arg("poll_timeout", "max=", TIME, max_poll_timeout),
+    ngx_http_mcp_tasks_arg("max_waiters", "", NUMBER, max_waiters),
+    ngx_http_mcp_tasks_arg("max_waiters", "zone=", NUMBER, max_zone_waiters),
     ngx_http_mcp_tasks_arg("retries", "", NUMBER, retries),
     ngx_http_mcp_tasks_arg("retries", "backoff=", TIME, backoff),
     { NULL, NULL, 0, 0 }
@@ -80,6 +84,10 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
     lcf->run_timeout = NGX_CONF_UNSET_MSEC;
     lcf->poll_interval = NGX_CONF_UNSET_MSEC;
     lcf->keepalive = NGX_CONF_UNSET_MSEC;
+    lcf->poll_timeout = NGX_CONF_UNSET_MSEC;
+    lcf->max_poll_timeout = NGX_CONF_UNSET_MSEC;
+    lcf->max_waiters = NGX_CONF_UNSET_UINT;
+    lcf->max_zone_waiters = NGX_CONF_UNSET_UINT;
     lcf->lease = NGX_CONF_UNSET_MSEC;
     lcf->backoff = NGX_CONF_UNSET_MSEC;
     lcf->retries = NGX_CONF_UNSET_UINT;
@@ -154,6 +162,12 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_msec_value(conf->run_timeout, prev->run_timeout, 3600000);
     ngx_conf_merge_msec_value(conf->poll_interval, prev->poll_interval, 1000);
     ngx_conf_merge_msec_value(conf->keepalive, prev->keepalive, 15000);
+    ngx_conf_merge_msec_value(conf->poll_timeout, prev->poll_timeout, 30000);
+    ngx_conf_merge_msec_value(conf->max_poll_timeout, prev->max_poll_timeout,
+                              60000);
+    ngx_conf_merge_uint_value(conf->max_waiters, prev->max_waiters, 100);
+    ngx_conf_merge_uint_value(conf->max_zone_waiters, prev->max_zone_waiters,
+                              10000);
     ngx_conf_merge_msec_value(conf->lease, prev->lease, 30000);
     ngx_conf_merge_msec_value(conf->backoff, prev->backoff, 1000);
     ngx_conf_merge_uint_value(conf->retries, prev->retries, 2);

@@ -1,14 +1,17 @@
 
 /*
  * The MCP endpoint: checks a request as HTTP and as JSON-RPC, decides which
- * era it is of, and leaves the rest to that.
+ * era it is of, and leaves the rest to that.  What lies below is REST.
  */
 
 
 #include "ngx_http_mcp_tasks_module.h"
 
 
-static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r,
+    ngx_str_t *path);
+static ngx_int_t ngx_http_mcp_tasks_get(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
@@ -17,9 +20,14 @@ static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
 {
-    ngx_str_t  allow;
+    ngx_str_t   path;
+    ngx_uint_t  endpoint;
 
-    if (!ngx_http_mcp_tasks_is_endpoint(r)) {
+    endpoint = ngx_http_mcp_tasks_is_endpoint(r, &path);
+
+    if (!endpoint
+        && (path.len < 5 || ngx_strncmp(path.data, "tasks", 5) != 0))
+    {
         return NGX_HTTP_NOT_FOUND;
     }
 
@@ -29,20 +37,27 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
                      "Invalid Request: Origin or Host is not allowed");
     }
 
-    if (r->method == NGX_HTTP_DELETE) {
-        return ngx_http_mcp_tasks_session_end(r);
+    if (r->method == NGX_HTTP_OPTIONS) {
+        return ngx_http_mcp_tasks_options(r);
     }
 
-    if (r->method != NGX_HTTP_POST) {
-        ngx_str_set(&allow, "POST, DELETE");
+    if (!endpoint) {
+        return ngx_http_mcp_tasks_rest(r, &path);
+    }
 
-        if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+    switch (r->method) {
 
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_NOT_ALLOWED,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
-                     "Invalid Request: use POST");
+    case NGX_HTTP_POST:
+        break;
+
+    case NGX_HTTP_GET:
+        return ngx_http_mcp_tasks_get(r);
+
+    case NGX_HTTP_DELETE:
+        return ngx_http_mcp_tasks_session_end(r);
+
+    default:
+        return ngx_http_mcp_tasks_not_allowed(r);
     }
 
     if (!ngx_http_mcp_tasks_accepts(r)) {
@@ -53,6 +68,50 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_mcp_tasks_post(r, ngx_http_mcp_tasks_message);
+}
+
+
+/* the legacy era's stream; the modern era has none */
+
+static ngx_int_t
+ngx_http_mcp_tasks_get(ngx_http_request_t *r)
+{
+    ngx_str_t         value, *version;
+    static ngx_str_t  header = ngx_string("MCP-Protocol-Version");
+
+    version = &ngx_http_mcp_tasks_modern_version;
+
+    if (ngx_http_mcp_tasks_header(r, &header, &value)
+        && value.len == version->len
+        && ngx_strncmp(value.data, version->data, value.len) == 0)
+    {
+        return ngx_http_mcp_tasks_not_allowed(r);
+    }
+
+    if (!ngx_http_mcp_tasks_accepts_stream(r)) {
+        return ngx_http_mcp_tasks_refuse(r, 406,
+                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+                     "Invalid Request: Accept must allow text/event-stream");
+    }
+
+    return ngx_http_mcp_tasks_stream_open(r);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r)
+{
+    ngx_str_t  allow;
+
+    ngx_str_set(&allow, "GET, POST, DELETE, OPTIONS");
+
+    if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_NOT_ALLOWED,
+                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+                     "Invalid Request: use POST");
 }
 
 
@@ -80,10 +139,10 @@ ngx_http_mcp_tasks_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt
 }
 
 
-/* the location itself, with or without a slash; what lies below is not */
+/* the location itself, with or without a slash; else, what lies below it */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r)
+ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r, ngx_str_t *path)
 {
     size_t                          len;
     ngx_http_core_loc_conf_t       *clcf;
@@ -93,6 +152,7 @@ ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     clcf = lcf->location;
+    ngx_str_null(path);
 
     if (clcf->exact_match || clcf->named
 #if (NGX_PCRE)
@@ -109,8 +169,16 @@ ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r)
         len--;
     }
 
-    return r->uri.len <= len
-           || (r->uri.len == len + 1 && r->uri.data[len] == '/');
+    if (r->uri.len <= len + 1) {
+        return r->uri.len <= len || r->uri.data[len] == '/';
+    }
+
+    if (r->uri.data[len] == '/') {
+        path->data = r->uri.data + len + 1;
+        path->len = r->uri.len - len - 1;
+    }
+
+    return 0;
 }
 
 

@@ -36,6 +36,7 @@ static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_modern_methods[] = {
     { ngx_string("server/discover"), ngx_http_mcp_tasks_discover },
     { ngx_string("tools/list"), ngx_http_mcp_tasks_tools_list },
     { ngx_string("tools/call"), ngx_http_mcp_tasks_tools_call },
+    { ngx_string("subscriptions/listen"), ngx_http_mcp_tasks_listen },
     { ngx_null_string, NULL }
 };
 

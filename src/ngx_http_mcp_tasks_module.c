@@ -90,6 +90,20 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
       0,
       NULL },
 
+    { ngx_string("mcp_tasks_poll_timeout"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_max_waiters"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("mcp_tasks_retries"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_mcp_tasks_set_args,
@@ -154,11 +168,11 @@ ngx_module_t  ngx_http_mcp_tasks_module = {
     ngx_http_mcp_tasks_commands,           /* module directives */
     NGX_HTTP_MODULE,                       /* module type */
     NULL,                                  /* init master */
-    NULL,                                  /* init module */
+    ngx_http_mcp_tasks_wake_module,        /* init module */
     ngx_http_mcp_tasks_init_process,       /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
-    NULL,                                  /* exit process */
+    ngx_http_mcp_tasks_wake_exit,          /* exit process */
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
@@ -550,6 +564,10 @@ ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle)
                                               ngx_http_mcp_tasks_module);
     if (mcf == NULL) {
         return NGX_OK;
+    }
+
+    if (ngx_http_mcp_tasks_wake_process(cycle) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     zones = mcf->zones.elts;

@@ -14,6 +14,8 @@
 #include "ngx_http_mcp_tasks_rpc.h"
 #include "ngx_http_mcp_tasks_out.h"
 #include "ngx_http_mcp_tasks_tools.h"
+#include "ngx_http_mcp_tasks_sse.h"
+#include "ngx_http_mcp_tasks_wake.h"
 
 
 #define NGX_HTTP_MCP_TASKS_NAME      "nginx-mcp-tasks"
@@ -37,6 +39,7 @@ typedef struct {
     ngx_http_mcp_tasks_zone_t     zone;      /* must be the first */
     ngx_shm_zone_t               *shm_zone;
     uint64_t                      max_tasks;
+    ngx_http_mcp_tasks_local_t    local;
     ngx_event_t                   sweep;
     ngx_connection_t              dummy;     /* debug logs want an fd of it */
 } ngx_http_mcp_tasks_zone_conf_t;
@@ -69,6 +72,10 @@ typedef struct {
     ngx_msec_t                    run_timeout;
     ngx_msec_t                    poll_interval;
     ngx_msec_t                    keepalive;
+    ngx_msec_t                    poll_timeout;
+    ngx_msec_t                    max_poll_timeout;
+    ngx_uint_t                    max_waiters;
+    ngx_uint_t                    max_zone_waiters;
     ngx_msec_t                    lease;
     ngx_msec_t                    backoff;
     ngx_uint_t                    retries;
@@ -91,6 +98,7 @@ typedef struct {
     ngx_http_mcp_tasks_rpc_t      rpc;
     ngx_uint_t                    era;
     ngx_str_t                     owner;     /* empty: not identified */
+    ngx_str_t                     session;   /* legacy; empty: none */
 
     ngx_http_mcp_tasks_json_t     meta;      /* params._meta */
     ngx_http_mcp_tasks_json_t     version;   /* of the protocol, from there */
@@ -99,6 +107,8 @@ typedef struct {
     /* the client knows: tasks; and what we add to them */
     unsigned                      tasks:1;
     unsigned                      extended:1;
+
+    unsigned                      rest:1;    /* not JSON-RPC at all */
 
     /* for variables */
     ngx_str_t                     tool;
@@ -165,10 +175,11 @@ ngx_uint_t ngx_http_mcp_tasks_origin(ngx_http_request_t *r);
 ngx_uint_t ngx_http_mcp_tasks_local(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_session_new(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
-ngx_uint_t ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
-    ngx_str_t *owner);
+ngx_int_t ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_session_end(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner);
+ngx_int_t ngx_http_mcp_tasks_options(ngx_http_request_t *r);
 
 /* ngx_http_mcp_tasks_call.c: tools/list, tools/call, tasks/create */
 
@@ -222,12 +233,19 @@ ngx_int_t ngx_http_mcp_tasks_answer(ngx_http_request_t *r,
      | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESULT)                     \
      | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS))
 
+#define NGX_HTTP_MCP_TASKS_WANT_REST                                          \
+    (NGX_HTTP_MCP_TASKS_WANT_DETAIL | NGX_HTTP_MCP_TASKS_WANT_TOOL)
+
 void ngx_http_mcp_tasks_render_task(ngx_http_mcp_tasks_out_t *out,
     ngx_uint_t era, ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_render_created(ngx_http_mcp_tasks_out_t *out,
     ngx_uint_t era, ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_render_detail(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v);
+void ngx_http_mcp_tasks_render_rest(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v, ngx_uint_t detail);
+void ngx_http_mcp_tasks_render_progress(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v, ngx_str_t *token, ngx_uint_t related);
 void ngx_http_mcp_tasks_render_outcome(ngx_http_mcp_tasks_out_t *out,
     ngx_uint_t era, ngx_http_mcp_tasks_view_t *v, ngx_uint_t related);
 void ngx_http_mcp_tasks_render_question(ngx_http_mcp_tasks_out_t *out,
@@ -248,39 +266,101 @@ struct ngx_http_mcp_tasks_wait_s {
 
     /* NGX_DECLINED: not over yet; else it is what to finalize with */
     ngx_int_t                    (*look)(ngx_http_mcp_tasks_wait_t *w);
-    /* the client has gone; may be NULL */
+    /* the request ends; not if it was answered.  May be NULL */
     void                         (*gone)(ngx_http_mcp_tasks_wait_t *w);
+
+    ngx_queue_t                    queue;    /* of all in this process */
+    ngx_http_mcp_tasks_watch_t     watch;    /* of the task, if it has one */
+    ngx_http_mcp_tasks_watch_t    *watches;  /* or of several things */
+    ngx_uint_t                     nwatches;
 
     ngx_http_mcp_tasks_id_t        id;
     uint64_t                       until;    /* monotonic; NEVER: no limit */
     uint64_t                       alive;    /* when something was sent */
+    uint64_t                       stream_id;    /* 0: it asks nothing */
 
-    ngx_event_t                    timer;
-    ngx_connection_t               dummy;    /* debug logs want an fd of it */
-    ngx_msec_t                     delay;
+    /* posted when there is something to look at; a timer, too */
+    ngx_event_t                    event;
+
+    /* debug logs want an fd of what an event is for */
+    struct {
+        ngx_http_mcp_tasks_wait_t  *data;
+        ngx_event_t                *read;
+        ngx_event_t                *write;
+        ngx_socket_t                fd;
+    } ident;
+
     ngx_chain_t                   *free;
     ngx_chain_t                   *busy;     /* not sent yet */
+    ngx_http_mcp_tasks_shared_t   *shared;   /* what busy buffers refer to */
+
+    uint32_t                       epoch;
+    unsigned                       task:1;       /* waits for that id */
+    unsigned                       result:1;     /* is tasks/result */
+    unsigned                       session:1;    /* speaks for its session */
+    unsigned                       limited:1;    /* counts as a waiter */
     unsigned                       streams:1;    /* SSE may be used */
     unsigned                       stream:1;     /* and is */
+    unsigned                       parked:1;
+    unsigned                       counted:1;
+    unsigned                       missed:1;     /* a signal, while busy */
     unsigned                       over:1;
 };
 
 ngx_int_t ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w);
-ngx_int_t ngx_http_mcp_tasks_wait_send(ngx_http_mcp_tasks_wait_t *w,
-    ngx_str_t *message);
+ngx_int_t ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w);
+ngx_int_t ngx_http_mcp_tasks_wait_begin(ngx_http_mcp_tasks_wait_t *w);
+ngx_int_t ngx_http_mcp_tasks_wait_message(ngx_http_mcp_tasks_wait_t *w,
+    ngx_str_t *id, ngx_str_t *message);
+ngx_int_t ngx_http_mcp_tasks_wait_share(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_shared_t *shared);
 ngx_int_t ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w,
     ngx_str_t *message);
+ngx_int_t ngx_http_mcp_tasks_wait_close(ngx_http_mcp_tasks_wait_t *w);
+void ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf);
 
 /* ngx_http_mcp_tasks_outcome.c */
 
 ngx_int_t ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
     ngx_uint_t mode, ngx_msec_t after);
+ngx_int_t ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool);
 
 /* why an outcome is waited for */
 #define NGX_HTTP_MCP_TASKS_WAIT_CALL     0    /* a plain call */
 #define NGX_HTTP_MCP_TASKS_WAIT_AFTER    1    /* then hand out the task */
 #define NGX_HTTP_MCP_TASKS_WAIT_RESULT   2    /* tasks/result */
+
+/* ngx_http_mcp_tasks_rest.c */
+
+ngx_int_t ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path);
+ngx_int_t ngx_http_mcp_tasks_problem(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, ngx_str_t *reason);
+ngx_int_t ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason);
+ngx_int_t ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r);
+
+/* ngx_http_mcp_tasks_poll.c, ngx_http_mcp_tasks_events.c */
+
+ngx_int_t ngx_http_mcp_tasks_poll(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id);
+ngx_int_t ngx_http_mcp_tasks_events(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id);
+ngx_int_t ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+u_char *ngx_http_mcp_tasks_change_id(u_char *p, ngx_http_mcp_tasks_table_t *t,
+    uint64_t changed);
+uint64_t ngx_http_mcp_tasks_last_change(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_table_t *t);
+
+#define NGX_HTTP_MCP_TASKS_CHANGE_LEN  (9 + NGX_INT64_LEN)
+
+/* ngx_http_mcp_tasks_stream.c, ngx_http_mcp_tasks_listen.c */
+
+ngx_int_t ngx_http_mcp_tasks_stream_open(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_listen(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
 
 /* ngx_http_mcp_tasks_worker.c */
 
@@ -317,6 +397,7 @@ ngx_uint_t ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
     ngx_str_t *value);
 ngx_uint_t ngx_http_mcp_tasks_is_json(ngx_http_request_t *r);
 ngx_uint_t ngx_http_mcp_tasks_accepts(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_tasks_accepts_stream(ngx_http_request_t *r);
 
 /* ngx_http_mcp_tasks_reply.c */
 
@@ -337,6 +418,7 @@ ngx_int_t ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_out_t *out);
 ngx_int_t ngx_http_mcp_tasks_add_header(ngx_http_request_t *r,
     const char *key, ngx_str_t *value);
+ngx_int_t ngx_http_mcp_tasks_no_store(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_accepted(ngx_http_request_t *r);
 
 /* ngx_http_mcp_tasks_sweep.c */

@@ -39,6 +39,7 @@
 #define NGX_HTTP_MCP_TASKS_WANT(payload)   (1u << (payload))
 #define NGX_HTTP_MCP_TASKS_WANT_OWNER      0x0100
 #define NGX_HTTP_MCP_TASKS_WANT_TOOL       0x0200
+#define NGX_HTTP_MCP_TASKS_WANT_TOKEN      0x0400
 #define NGX_HTTP_MCP_TASKS_WANT_ALL        0xffff
 
 
@@ -51,6 +52,10 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_DELETE,
     NGX_HTTP_MCP_TASKS_OP_SWEEP,
     NGX_HTTP_MCP_TASKS_OP_STATS,
+    NGX_HTTP_MCP_TASKS_OP_WAIT,
+    NGX_HTTP_MCP_TASKS_OP_LEAVE,
+    NGX_HTTP_MCP_TASKS_OP_NEWS,
+    NGX_HTTP_MCP_TASKS_OP_SESSION,
 
     NGX_HTTP_MCP_TASKS_OPS
 } ngx_http_mcp_tasks_op_e;
@@ -89,9 +94,14 @@ struct ngx_http_mcp_tasks_zone_s {
 typedef struct {
     ngx_http_mcp_tasks_id_t       id;
     uint64_t                      seq;
+    uint64_t                      changed;
+    uint64_t                      turned;
+    uint64_t                      moved;
     ngx_http_mcp_tasks_task_t     task;
+    ngx_uint_t                    asks;       /* its questions are ours now */
     ngx_str_t                     owner;
     ngx_str_t                     tool;
+    ngx_str_t                     token;
     ngx_str_t                     method;     /* with the params */
     ngx_str_t                     payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
 } ngx_http_mcp_tasks_view_t;
@@ -110,6 +120,8 @@ typedef struct {
     ngx_http_mcp_tasks_id_t       id;
     ngx_str_t                    *owner;      /* NULL: not for a client */
     ngx_uint_t                    want;
+    ngx_uint_t                    watch;      /* tell this process of changes */
+    uint64_t                      carrier;    /* stream that would ask */
 
     ngx_http_mcp_tasks_view_t     view;
 } ngx_http_mcp_tasks_op_get_t;
@@ -144,6 +156,7 @@ typedef struct {
     ngx_uint_t                    ntools;
     uint32_t                      lease_time; /* 0: as the task says */
     ngx_uint_t                    want;
+    ngx_uint_t                    watch;      /* if there is none */
 
     ngx_uint_t                    found;
     ngx_http_mcp_tasks_view_t     view;
@@ -195,7 +208,61 @@ typedef struct {
     uint32_t                      blocks;
     uint32_t                      blocks_used;
     uint64_t                      sweep_at;
+    uint32_t                      waiting;
 } ngx_http_mcp_tasks_op_stats_t;
+
+
+/* a request begins to wait, or ceases to */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_id_t      *id;         /* NULL: for no task */
+    ngx_str_t                    *owner;      /* NULL: not for a client */
+    ngx_uint_t                    max_task;   /* 0: no limit */
+    ngx_uint_t                    max_zone;
+    ngx_uint_t                    result;     /* tasks/result */
+    ngx_uint_t                    counted;    /* who leaves was */
+    uint64_t                      carrier;    /* the stream that leaves */
+    ngx_str_t                     session;    /* that it spoke for */
+    ngx_uint_t                    ended;      /* so does the session */
+
+    uint32_t                      epoch;      /* to be kept until it leaves */
+} ngx_http_mcp_tasks_op_wait_t;
+
+
+/* an owner's tasks that changed, the earliest change first */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                     owner;
+    uint64_t                      after;      /* a change; 0: from the first */
+    uint64_t                      hint;       /* both go on from the last */
+    ngx_uint_t                    limit;
+    ngx_uint_t                    want;
+    ngx_uint_t                    watch;
+
+    ngx_http_mcp_tasks_view_t    *views;
+    ngx_uint_t                    n;
+} ngx_http_mcp_tasks_op_news_t;
+
+
+/* the same for a session, which remembers what it was told */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                     session;
+    uint64_t                      stream;     /* that will tell it */
+    ngx_uint_t                    opening;    /* takes the session over */
+    uint64_t                      after;      /* if opening; 0: goes on */
+    ngx_uint_t                    limit;
+    ngx_uint_t                    want;
+    ngx_uint_t                    watch;
+
+    ngx_uint_t                    silent;     /* another stream speaks */
+    uint64_t                      told;       /* before */
+    ngx_http_mcp_tasks_view_t    *views;
+    ngx_uint_t                    n;
+} ngx_http_mcp_tasks_op_session_t;
 
 
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,

@@ -9,6 +9,10 @@
 #include "ngx_http_mcp_tasks_module.h"
 
 
+static ngx_uint_t ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r,
+    ngx_str_t *from);
+static ngx_int_t ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r,
+    ngx_str_t *origin);
 static ngx_uint_t ngx_http_mcp_tasks_own_name(ngx_http_request_t *r,
     ngx_str_t *host);
 static ngx_uint_t ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s);
@@ -16,8 +20,26 @@ static ngx_uint_t ngx_http_mcp_tasks_allowed(ngx_http_request_t *r,
     ngx_str_t *s);
 
 
+/* whether a request is let in; a page that is may read the answer, too */
+
 ngx_uint_t
 ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
+{
+    ngx_str_t  origin;
+
+    ngx_str_null(&origin);
+
+    if (!ngx_http_mcp_tasks_origin_allowed(r, &origin)) {
+        return 0;
+    }
+
+    return origin.len == 0
+           || ngx_http_mcp_tasks_origin_headers(r, &origin) == NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
 {
     u_char                         *p, *end;
     ngx_str_t                       origin, host;
@@ -27,6 +49,7 @@ ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     if (lcf->any_origin) {
+        (void) ngx_http_mcp_tasks_header(r, &name, from);
         return 1;
     }
 
@@ -49,6 +72,8 @@ ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
     default:
         return 0;
     }
+
+    *from = origin;
 
     if (ngx_http_mcp_tasks_allowed(r, &origin)) {
         return 1;
@@ -80,6 +105,74 @@ ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
 
     return ngx_http_mcp_tasks_own_name(r, &host)
            || ngx_http_mcp_tasks_allowed(r, &host);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    ngx_str_t  value;
+
+    if (ngx_http_mcp_tasks_add_header(r, "Access-Control-Allow-Origin", origin)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&value, "Mcp-Session-Id, ETag, Retry-After");
+
+    if (ngx_http_mcp_tasks_add_header(r, "Access-Control-Expose-Headers",
+                                      &value)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&value, "Origin");
+
+    return ngx_http_mcp_tasks_add_header(r, "Vary", &value);
+}
+
+
+/* what a browser asks before it sends what is not simple */
+
+ngx_int_t
+ngx_http_mcp_tasks_options(ngx_http_request_t *r)
+{
+    ngx_int_t         rc;
+    ngx_uint_t        i;
+    static struct {
+        const char   *name;
+        ngx_str_t     value;
+    } headers[] = {
+        { "Allow", ngx_string("GET, POST, DELETE, OPTIONS") },
+        { "Access-Control-Allow-Methods", ngx_string("GET, POST, DELETE") },
+        { "Access-Control-Allow-Headers",
+          ngx_string("Accept, Authorization, Content-Type, Last-Event-ID, "
+                     "Mcp-Method, Mcp-Name, MCP-Protocol-Version, "
+                     "Mcp-Session-Id") },
+        { "Access-Control-Max-Age", ngx_string("86400") }
+    };
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+        if (ngx_http_mcp_tasks_add_header(r, headers[i].name,
+                                          &headers[i].value)
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    r->headers_out.status = NGX_HTTP_NO_CONTENT;
+    r->header_only = 1;
+
+    return ngx_http_send_header(r);
 }
 
 

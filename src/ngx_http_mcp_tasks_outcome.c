@@ -3,7 +3,6 @@
 
 
 #include "ngx_http_mcp_tasks_module.h"
-#include "ngx_http_mcp_tasks_hash.h"
 
 
 typedef struct {
@@ -11,13 +10,12 @@ typedef struct {
     ngx_uint_t                  mode;
     uint64_t                    version;      /* last told of */
     double                      progress;     /* last told */
-    ngx_array_t                 asked;        /* of uint64_t: keys' hashes */
 } ngx_http_mcp_tasks_outcome_t;
 
 
 static ngx_int_t ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w);
 static ngx_uint_t ngx_http_mcp_tasks_outcome_due(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_task_t *task);
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
 static ngx_int_t ngx_http_mcp_tasks_outcome_tell(
     ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
     ngx_pool_t *pool);
@@ -28,8 +26,6 @@ static ngx_int_t ngx_http_mcp_tasks_outcome_exit(
 static ngx_int_t ngx_http_mcp_tasks_outcome_ask(
     ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
     ngx_pool_t *pool);
-static ngx_int_t ngx_http_mcp_tasks_outcome_asked(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_json_t *key);
 static ngx_int_t ngx_http_mcp_tasks_outcome_progress(
     ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
     ngx_pool_t *pool);
@@ -45,7 +41,10 @@ ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
     ngx_uint_t mode, ngx_msec_t after)
 {
-    ngx_http_mcp_tasks_outcome_t  *o;
+    ngx_http_mcp_tasks_outcome_t   *o;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     o = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_outcome_t));
     if (o == NULL) {
@@ -60,7 +59,19 @@ ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
     o->wait.id = *id;
     o->wait.look = ngx_http_mcp_tasks_outcome_look;
     o->wait.gone = ngx_http_mcp_tasks_outcome_gone;
+    o->wait.task = 1;
     o->wait.streams = 1;
+
+    if (mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT) {
+        o->wait.result = 1;
+        o->wait.limited = 1;
+    }
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY) {
+        o->wait.stream_id
+            = ngx_http_mcp_tasks_stream_new(&lcf->zone->zone.table);
+    }
+
     o->wait.until = (mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER)
                     ? ngx_current_msec + after : NGX_HTTP_MCP_TASKS_NEVER;
 
@@ -83,6 +94,7 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
     op.op.pool = w->r->pool;
     op.id = w->id;
     op.owner = &w->ctx->owner;
+    op.watch = 1;
 
     /* the record alone; its bytes only if there is something to tell */
 
@@ -91,7 +103,7 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
     }
 
     if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
-        && !ngx_http_mcp_tasks_outcome_due(o, &op.view.task))
+        && !ngx_http_mcp_tasks_outcome_due(o, &op.view))
     {
         return NGX_DECLINED;
     }
@@ -103,6 +115,7 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
 
     op.op.pool = pool;
     op.want = NGX_HTTP_MCP_TASKS_WANT_DETAIL;
+    op.carrier = w->stream_id;
 
     if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
         && ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK)
@@ -125,10 +138,11 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
 
 static ngx_uint_t
 ngx_http_mcp_tasks_outcome_due(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_task_t *task)
+    ngx_http_mcp_tasks_view_t *v)
 {
-    return task->version != o->version
-           || ngx_http_mcp_tasks_terminal(task->state)
+    return v->task.version != o->version
+           || ngx_http_mcp_tasks_terminal(v->task.state)
+           || v->asks
            || ngx_current_msec >= o->wait.until
            || ngx_exiting;
 }
@@ -217,17 +231,11 @@ ngx_http_mcp_tasks_outcome_exit(ngx_http_mcp_tasks_outcome_t *o)
 }
 
 
-/* legacy: as requests on the stream, each once */
-
 static ngx_int_t
 ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
     ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
 {
-    ngx_int_t                        rc;
-    ngx_str_t                        message;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_json_t        requests, key, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_int_t  rc;
 
     if (o->wait.ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
 
@@ -237,71 +245,45 @@ ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
         return ngx_http_mcp_tasks_no_capability(o->wait.r, o->wait.ctx);
     }
 
+    if (!v->asks) {
+        /* another stream does, or this one has */
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_mcp_tasks_wait_ask(&o->wait, v, pool);
+
+    return (rc == NGX_OK) ? NGX_DECLINED : rc;
+}
+
+
+/* legacy: the questions of a task as requests on the stream */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    ngx_str_t                        message;
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_json_t        requests, key, value;
+    ngx_http_mcp_tasks_json_iter_t   it;
+
     requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
     requests.text = v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
 
     ngx_http_mcp_tasks_json_iter(&it, &requests);
 
     while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-
-        rc = ngx_http_mcp_tasks_outcome_asked(o, &key);
-
-        if (rc == NGX_OK) {
-            continue;
-        }
-
         ngx_http_mcp_tasks_out_init(&out, pool, value.text.len + 256);
         ngx_http_mcp_tasks_render_question(&out, v, &key, &value);
 
-        if (rc == NGX_ERROR
-            || ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
-            || ngx_http_mcp_tasks_wait_send(&o->wait, &message) == NGX_ERROR)
+        if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
+            || ngx_http_mcp_tasks_wait_message(w, NULL, &message) == NGX_ERROR)
         {
             return NGX_ERROR;
         }
     }
 
-    return NGX_DECLINED;
-}
-
-
-/* NGX_OK: it was; NGX_DECLINED: it was not, but is now */
-
-static ngx_int_t
-ngx_http_mcp_tasks_outcome_asked(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_json_t *key)
-{
-    uint64_t                       hash, *known;
-    ngx_uint_t                     i;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-
-    lcf = ngx_http_get_module_loc_conf(o->wait.r, ngx_http_mcp_tasks_module);
-
-    hash = ngx_http_mcp_tasks_siphash(lcf->zone->zone.table.sh->secret,
-                                      key->text.data, key->text.len);
-    known = o->asked.elts;
-
-    for (i = 0; i < o->asked.nelts; i++) {
-        if (known[i] == hash) {
-            return NGX_OK;
-        }
-    }
-
-    if (o->asked.elts == NULL
-        && ngx_array_init(&o->asked, o->wait.r->pool, 4, sizeof(uint64_t))
-           != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    known = ngx_array_push(&o->asked);
-    if (known == NULL) {
-        return NGX_ERROR;
-    }
-
-    *known = hash;
-
-    return NGX_DECLINED;
+    return NGX_OK;
 }
 
 
@@ -323,28 +305,11 @@ ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
     o->progress = v->task.progress;
 
     ngx_http_mcp_tasks_out_init(&out, pool, 256);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\","
-                               "\"method\":\"notifications/progress\","
-                               "\"params\":{\"progressToken\":");
-    ngx_http_mcp_tasks_out_str(&out, &o->wait.ctx->token.text);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"progress\":");
-    ngx_http_mcp_tasks_out_real(&out, v->task.progress);
-
-    if (v->task.total >= 0) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"total\":");
-        ngx_http_mcp_tasks_out_real(&out, v->task.total);
-    }
-
-    if (v->payload[NGX_HTTP_MCP_TASKS_MESSAGE].len) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"message\":");
-        ngx_http_mcp_tasks_out_str(&out,
-                                   &v->payload[NGX_HTTP_MCP_TASKS_MESSAGE]);
-    }
-
-    ngx_http_mcp_tasks_out_lit(&out, "}}");
+    ngx_http_mcp_tasks_render_progress(&out, v, &o->wait.ctx->token.text, 0);
 
     if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
-        || ngx_http_mcp_tasks_wait_send(&o->wait, &message) == NGX_ERROR)
+        || ngx_http_mcp_tasks_wait_message(&o->wait, NULL, &message)
+           == NGX_ERROR)
     {
         return NGX_ERROR;
     }

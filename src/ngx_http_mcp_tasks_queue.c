@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_tasks_queue.h"
 #include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_signal.h"
 
 
 static ngx_http_mcp_tasks_queue_t *
@@ -39,6 +40,9 @@ ngx_http_mcp_tasks_queue_insert_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_failpoint("queue_insert");
 
     q->tail = n;
+
+    ngx_http_mcp_tasks_signal_name_locked(t,
+                                ngx_http_mcp_tasks_name(t, s->tool)->hash);
 }
 
 

@@ -4,6 +4,8 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_news.h"
+#include "ngx_http_mcp_tasks_signal.h"
 
 
 /*
@@ -32,6 +34,8 @@ static void ngx_http_mcp_tasks_mark_chain_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_chain_t *chain);
 static void ngx_http_mcp_tasks_restore_order_locked(
     ngx_http_mcp_tasks_table_t *t, uint32_t list);
+static void ngx_http_mcp_tasks_restore_news_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t list);
 static void ngx_http_mcp_tasks_restore_queues_locked(
     ngx_http_mcp_tasks_table_t *t, uint32_t list);
 static void ngx_http_mcp_tasks_restore_blocks_locked(
@@ -42,12 +46,17 @@ static uint32_t ngx_http_mcp_tasks_merge_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_sort_t *sort, uint32_t a, uint32_t b);
 
 
-static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_by_seq = {
-    offsetof(ngx_http_mcp_tasks_slot_t, order_next),
+static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_created = {
+    offsetof(ngx_http_mcp_tasks_slot_t, by_seq[0].next),
     offsetof(ngx_http_mcp_tasks_slot_t, seq)
 };
 
-static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_by_queue_seq = {
+static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_changed = {
+    offsetof(ngx_http_mcp_tasks_slot_t, by_change[0].next),
+    offsetof(ngx_http_mcp_tasks_slot_t, body.changed)
+};
+
+static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_queued = {
     offsetof(ngx_http_mcp_tasks_slot_t, queue_next),
     offsetof(ngx_http_mcp_tasks_slot_t, body.queue_seq)
 };
@@ -61,7 +70,7 @@ static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_by_queue_seq = {
 void
 ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
 {
-    uint32_t                      n, created, queued;
+    uint32_t                      n, created, changed, queued;
     ngx_http_mcp_tasks_slot_t    *s;
     ngx_http_mcp_tasks_header_t  *sh;
 
@@ -78,6 +87,7 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
     ngx_http_mcp_tasks_reset_locked(t);
 
     created = 0;
+    changed = 0;
     queued = 0;
 
     /* from the last to the first: the lists come out nearly in order */
@@ -99,9 +109,12 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
         sh->slot.used++;
         sh->seq = ngx_max(sh->seq, s->seq);
         sh->seq = ngx_max(sh->seq, s->body.queue_seq);
+        sh->seq = ngx_max(sh->seq, s->body.changed);
 
-        s->order_next[0] = created;
+        s->by_seq[0].next = created;
         created = n;
+        s->by_change[0].next = changed;
+        changed = n;
 
         if (ngx_http_mcp_tasks_task_claimable(&s->body.task)) {
             s->queue_next = queued;
@@ -112,6 +125,7 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
     ngx_http_mcp_tasks_failpoint("recover_slots");
 
     ngx_http_mcp_tasks_restore_order_locked(t, created);
+    ngx_http_mcp_tasks_restore_news_locked(t, changed);
     ngx_http_mcp_tasks_restore_queues_locked(t, queued);
     ngx_http_mcp_tasks_restore_blocks_locked(t);
 
@@ -119,6 +133,10 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
 
     sh->sweeper = 0;
     sh->sweep_at = 0;
+
+    /* who died may have changed something, and told nobody */
+
+    ngx_http_mcp_tasks_signal_all_locked(t);
 
     sh->count.recoveries++;
     t->recovered++;
@@ -166,7 +184,8 @@ ngx_http_mcp_tasks_mark_slot_locked(ngx_http_mcp_tasks_table_t *t,
     if (s->body.task.state >= NGX_HTTP_MCP_TASKS_STATES
         || s->owner == 0 || s->owner >= end
         || s->tool == 0 || s->tool >= end
-        || s->token >= end)
+        || s->token >= end
+        || s->session >= end)
     {
         return NGX_DECLINED;
     }
@@ -182,6 +201,10 @@ ngx_http_mcp_tasks_mark_slot_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (s->token) {
         ngx_http_mcp_tasks_mark_name_locked(t, s->token);
+    }
+
+    if (s->session) {
+        ngx_http_mcp_tasks_mark_name_locked(t, s->session);
     }
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
@@ -207,7 +230,15 @@ ngx_http_mcp_tasks_mark_name_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
     name = ngx_http_mcp_tasks_name(t, n);
     name->tasks = 0;
     name->bytes = 0;
-    ngx_memzero(&name->u, sizeof(name->u));
+
+    if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
+        /* what was told is known nowhere else */
+        name->u.told.news = 0;
+        name->u.told.behind = 0;
+
+    } else {
+        ngx_memzero(&name->u, sizeof(name->u));
+    }
 
     ngx_http_mcp_tasks_name_rest(name, &chain);
     ngx_http_mcp_tasks_mark_chain_locked(t, &chain);
@@ -241,14 +272,33 @@ static void
 ngx_http_mcp_tasks_restore_order_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t list)
 {
-    uint32_t  n, next;
+    uint32_t                    n;
+    ngx_http_mcp_tasks_slot_t  *s;
 
-    list = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_by_seq, list);
+    n = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_created,
+                                       list);
+    while (n) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+        n = s->by_seq[0].next;
+        ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_seq,
+                                               s);
+    }
+}
 
-    for (n = list; n; n = next) {
-        next = ngx_http_mcp_tasks_slot(t, n)->order_next[0];
-        ngx_http_mcp_tasks_order_insert_locked(t,
-                                               ngx_http_mcp_tasks_slot(t, n));
+
+static void
+ngx_http_mcp_tasks_restore_news_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t list)
+{
+    uint32_t                    n;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    n = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_changed,
+                                       list);
+    while (n) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+        n = s->by_change[0].next;
+        ngx_http_mcp_tasks_news_insert_locked(t, s);
     }
 }
 
@@ -259,7 +309,7 @@ ngx_http_mcp_tasks_restore_queues_locked(ngx_http_mcp_tasks_table_t *t,
 {
     uint32_t  n, next;
 
-    list = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_by_queue_seq,
+    list = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_queued,
                                           list);
 
     for (n = list; n; n = next) {

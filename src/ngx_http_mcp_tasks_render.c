@@ -138,6 +138,74 @@ ngx_http_mcp_tasks_render_detail(ngx_http_mcp_tasks_out_t *out,
 }
 
 
+/* for those who speak plain HTTP; with all there is to it, or in short */
+
+void
+ngx_http_mcp_tasks_render_rest(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v, ngx_uint_t detail)
+{
+    ngx_http_mcp_tasks_out_lit(out, "{");
+    ngx_http_mcp_tasks_render_task(out, NGX_HTTP_MCP_TASKS_MODERN, v);
+    ngx_http_mcp_tasks_out_lit(out, ",\"tool\":");
+    ngx_http_mcp_tasks_out_string(out, &v->tool);
+    ngx_http_mcp_tasks_out_lit(out, ",\"version\":");
+    ngx_http_mcp_tasks_out_number(out, v->task.version);
+
+    if (v->task.progress >= 0) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"progress\":");
+        ngx_http_mcp_tasks_out_real(out, v->task.progress);
+    }
+
+    if (v->task.total >= 0) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"total\":");
+        ngx_http_mcp_tasks_out_real(out, v->task.total);
+    }
+
+    if (detail) {
+        ngx_http_mcp_tasks_render_detail(out, v);
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}
+
+
+/* for the token that came with the call; of a task, if it is one */
+
+void
+ngx_http_mcp_tasks_render_progress(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v, ngx_str_t *token, ngx_uint_t related)
+{
+    ngx_str_t  *message;
+
+    message = &v->payload[NGX_HTTP_MCP_TASKS_MESSAGE];
+
+    ngx_http_mcp_tasks_out_lit(out, "{\"jsonrpc\":\"2.0\","
+                               "\"method\":\"notifications/progress\","
+                               "\"params\":{\"progressToken\":");
+    ngx_http_mcp_tasks_out_str(out, token);
+    ngx_http_mcp_tasks_out_lit(out, ",\"progress\":");
+    ngx_http_mcp_tasks_out_real(out, v->task.progress);
+
+    if (v->task.total >= 0) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"total\":");
+        ngx_http_mcp_tasks_out_real(out, v->task.total);
+    }
+
+    if (message->len) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"message\":");
+        ngx_http_mcp_tasks_out_str(out, message);
+    }
+
+    if (related) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"_meta\":{");
+        ngx_http_mcp_tasks_render_related(out, v);
+        ngx_http_mcp_tasks_out_lit(out, "}");
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}}");
+}
+
+
 /* a task without an error of its own ended for a reason that we know */
 
 void

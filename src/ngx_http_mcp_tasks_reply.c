@@ -50,8 +50,12 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
 
     r->headers_out.status = status;
     r->headers_out.content_length_n = len;
-    r->headers_out.content_type = ngx_http_mcp_tasks_json_type;
-    r->headers_out.content_type_len = ngx_http_mcp_tasks_json_type.len;
+
+    if (r->headers_out.content_type.len == 0) {
+        r->headers_out.content_type = ngx_http_mcp_tasks_json_type;
+    }
+
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
     r->headers_out.content_type_lowcase = NULL;
 
     rc = ngx_http_send_header(r);
@@ -206,6 +210,10 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     ngx_str_t    data;
     const char  *message;
 
+    if (ctx->rest) {
+        return ngx_http_mcp_tasks_rest_refused(r, ctx, reason);
+    }
+
     code = NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS;
 
     switch (reason) {
@@ -251,6 +259,11 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
         message = "Limit of the owner reached";
         break;
 
+    case NGX_HTTP_MCP_TASKS_LIMIT_WAITERS:
+        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+        message = "Too many requests wait already";
+        break;
+
     default:
         code = NGX_HTTP_MCP_TASKS_RPC_INTERNAL;
         message = "Internal error";
@@ -262,6 +275,19 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
                - buf;
 
     return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK, code, message, &data);
+}
+
+
+/* it will be another answer the next time */
+
+ngx_int_t
+ngx_http_mcp_tasks_no_store(ngx_http_request_t *r)
+{
+    ngx_str_t  value;
+
+    ngx_str_set(&value, "no-store");
+
+    return ngx_http_mcp_tasks_add_header(r, "Cache-Control", &value);
 }
 
 

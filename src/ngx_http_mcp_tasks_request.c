@@ -9,6 +9,8 @@ static ngx_table_elt_t *ngx_http_mcp_tasks_next_header(ngx_list_part_t **part,
     ngx_uint_t *i, ngx_str_t *name);
 static ngx_int_t ngx_http_mcp_tasks_body_file(ngx_http_request_t *r,
     ngx_buf_t *b, u_char *p);
+static ngx_uint_t ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r,
+    ngx_uint_t *json, ngx_uint_t *sse);
 static void ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json,
     ngx_uint_t *sse);
 static ngx_uint_t ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type);
@@ -178,13 +180,36 @@ ngx_http_mcp_tasks_is_json(ngx_http_request_t *r)
 ngx_uint_t
 ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
 {
-    ngx_uint_t         i, json, sse, found;
+    ngx_uint_t  json, sse;
+
+    return !ngx_http_mcp_tasks_accepted_types(r, &json, &sse) || (json && sse);
+}
+
+
+/* of a GET */
+
+ngx_uint_t
+ngx_http_mcp_tasks_accepts_stream(ngx_http_request_t *r)
+{
+    ngx_uint_t  json, sse;
+
+    return !ngx_http_mcp_tasks_accepted_types(r, &json, &sse) || sse;
+}
+
+
+/* whether there is a list at all, and what of interest is in it */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
+    ngx_uint_t *sse)
+{
+    ngx_uint_t         i, found;
     ngx_list_part_t   *part;
     ngx_table_elt_t   *h;
     static ngx_str_t   accept = ngx_string("Accept");
 
-    json = 0;
-    sse = 0;
+    *json = 0;
+    *sse = 0;
     found = 0;
     i = 0;
     part = &r->headers_in.headers.part;
@@ -193,10 +218,10 @@ ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
 
     while ((h = ngx_http_mcp_tasks_next_header(&part, &i, &accept)) != NULL) {
         found = 1;
-        ngx_http_mcp_tasks_accept(&h->value, &json, &sse);
+        ngx_http_mcp_tasks_accept(&h->value, json, sse);
     }
 
-    return !found || (json && sse);
+    return found;
 }
 
 

@@ -26,7 +26,7 @@ typedef struct {
 static uint64_t ngx_http_mcp_tasks_session_seal(ngx_http_request_t *r,
     uint64_t *number, ngx_str_t *owner);
 static ngx_int_t ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
-    ngx_str_t *owner, ngx_http_mcp_tasks_session_t *session);
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_session_t *session);
 static volatile uint64_t *ngx_http_mcp_tasks_session_ended(
     ngx_http_request_t *r, uint64_t seal);
 
@@ -86,34 +86,35 @@ ngx_http_mcp_tasks_session_new(ngx_http_request_t *r,
 }
 
 
-/* whether the request has a session that is good, or none at all */
+/* NGX_DONE: the request has no session; NGX_DECLINED: none that is good */
 
-ngx_uint_t
-ngx_http_mcp_tasks_session_check(ngx_http_request_t *r, ngx_str_t *owner)
+ngx_int_t
+ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_int_t                     rc;
     ngx_http_mcp_tasks_session_t  session;
 
-    rc = ngx_http_mcp_tasks_session_parse(r, owner, &session);
+    rc = ngx_http_mcp_tasks_session_parse(r, ctx, &session);
 
-    if (rc == NGX_DONE) {
-        return 1;
+    if (rc != NGX_OK) {
+        return rc;
     }
 
-    return rc == NGX_OK
-           && *ngx_http_mcp_tasks_session_ended(r, session.seal)
-              != session.seal;
+    return (*ngx_http_mcp_tasks_session_ended(r, session.seal) == session.seal)
+           ? NGX_DECLINED : NGX_OK;
 }
 
 
-/* DELETE on the endpoint */
+/* DELETE on the endpoint; the session's stream ends with it */
 
 ngx_int_t
 ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
 {
-    ngx_int_t                     rc;
-    ngx_str_t                     owner;
-    ngx_http_mcp_tasks_session_t  session;
+    ngx_int_t                      rc;
+    ngx_http_mcp_tasks_ctx_t      *ctx;
+    ngx_http_mcp_tasks_session_t   session;
+    ngx_http_mcp_tasks_op_wait_t   op;
 
     rc = ngx_http_discard_request_body(r);
 
@@ -121,11 +122,13 @@ ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
         return rc;
     }
 
-    if (ngx_http_mcp_tasks_owner(r, &owner) != NGX_OK) {
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+
+    if (ctx == NULL || ngx_http_mcp_tasks_owner(r, &ctx->owner) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_session_parse(r, &owner, &session);
+    rc = ngx_http_mcp_tasks_session_check(r, ctx);
 
     if (rc == NGX_DONE) {
         return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_BAD_REQUEST,
@@ -133,12 +136,22 @@ ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
                      "Invalid Request: Mcp-Session-Id is missing");
     }
 
-    if (rc != NGX_OK || !ngx_http_mcp_tasks_session_check(r, &owner)) {
+    if (rc != NGX_OK) {
         return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_NOT_FOUND,
                      NGX_HTTP_MCP_TASKS_RPC_NO_SESSION, "Session not found");
     }
 
+    (void) ngx_http_mcp_tasks_session_parse(r, ctx, &session);
     *ngx_http_mcp_tasks_session_ended(r, session.seal) = session.seal;
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.session = ctx->session;
+    op.ended = 1;
+
+    if (ngx_http_mcp_tasks_now(r, &op.op) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     r->headers_out.status = NGX_HTTP_NO_CONTENT;
     r->header_only = 1;
@@ -150,8 +163,8 @@ ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
 /* NGX_DONE: no session; NGX_DECLINED: none that we gave to that owner */
 
 static ngx_int_t
-ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r, ngx_str_t *owner,
-    ngx_http_mcp_tasks_session_t *session)
+ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_session_t *session)
 {
     u_char      *p;
     ngx_int_t    n;
@@ -181,9 +194,15 @@ ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r, ngx_str_t *owner,
         p[i] = (u_char) n;
     }
 
-    return (session->seal
-            == ngx_http_mcp_tasks_session_seal(r, session->number, owner))
-           ? NGX_OK : NGX_DECLINED;
+    if (session->seal
+        != ngx_http_mcp_tasks_session_seal(r, session->number, &ctx->owner))
+    {
+        return NGX_DECLINED;
+    }
+
+    ctx->session = value;
+
+    return NGX_OK;
 }
 
 

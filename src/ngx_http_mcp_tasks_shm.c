@@ -5,26 +5,17 @@
  */
 
 
-#include "ngx_http_mcp_tasks_op.h"
+#include "ngx_http_mcp_tasks_shm.h"
 #include "ngx_http_mcp_tasks_arena.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_wheel.h"
 
 
-/* holds most tasks' bytes, so that the lock is taken once */
-#define NGX_HTTP_MCP_TASKS_VIEW_BYTES   512
-
 /* tasks that ran out while they were queued, skipped by one claim */
 #define NGX_HTTP_MCP_TASKS_CLAIM_SKIP   64
-
-
-typedef struct {
-    u_char      *data;
-    size_t       size;
-    ngx_pool_t  *pool;
-} ngx_http_mcp_tasks_room_t;
 
 
 static ngx_int_t ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
@@ -52,14 +43,6 @@ static ngx_int_t ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
 
 static void ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone);
 static void ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev);
-static ngx_int_t ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room,
-    size_t size);
-static size_t ngx_http_mcp_tasks_view_size_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_uint_t want);
-static u_char *ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
-    ngx_http_mcp_tasks_view_t *view, u_char *p);
 
 
 ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
@@ -70,7 +53,11 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_update,
     ngx_http_mcp_tasks_shm_delete,
     ngx_http_mcp_tasks_shm_sweep,
-    ngx_http_mcp_tasks_shm_stats
+    ngx_http_mcp_tasks_shm_stats,
+    ngx_http_mcp_tasks_shm_wait,
+    ngx_http_mcp_tasks_shm_leave,
+    ngx_http_mcp_tasks_shm_news,
+    ngx_http_mcp_tasks_shm_session
 };
 
 
@@ -102,6 +89,7 @@ ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
         || nt->tool.len > NGX_HTTP_MCP_TASKS_MAX_NAME
         || nt->tool.len == 0
         || nt->token.len > NGX_HTTP_MCP_TASKS_MAX_TOKEN
+        || nt->session.len > NGX_HTTP_MCP_TASKS_NAME_INLINE
         || nt->method.len > NGX_HTTP_MCP_TASKS_MAX_METHOD)
     {
         op->op.reason = NGX_HTTP_MCP_TASKS_INVALID_NAME;
@@ -112,16 +100,12 @@ ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
         return NGX_ERROR;
     }
 
-    /* strangers share the empty name: to them the id is the only key */
-
-    if (nt->owner.len == 0) {
-        nt->token.len = 0;
-    }
-
     nt->owner_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
                                                   &nt->owner);
     nt->tool_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
                                                  &nt->tool);
+    nt->session_hash = ngx_http_mcp_tasks_name_hash(t,
+                                   NGX_HTTP_MCP_TASKS_SESSION, &nt->session);
 
     nt->now = ngx_current_msec;
     nt->wall = ngx_http_mcp_tasks_wall();
@@ -176,6 +160,15 @@ ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
         if (size <= room.size) {
             (void) ngx_http_mcp_tasks_view_locked(t, s, op->want, &op->view,
                                                   room.data);
+
+            /* words that recovery does not need: the table stays clean */
+
+            if (op->watch) {
+                ngx_http_mcp_tasks_await_task_locked(t, s);
+            }
+
+            op->view.asks = ngx_http_mcp_tasks_carry_locked(t, s, op->carrier,
+                                                            0);
             break;
         }
 
@@ -303,7 +296,7 @@ ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
         }
 
         op->next.hint = n;
-        n = s->order_next[0];
+        n = s->by_seq[0].next;
         op->next.seq = n ? s->seq : 0;
     }
 
@@ -360,6 +353,10 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
         s = ngx_http_mcp_tasks_shm_next_locked(t, op, hashes);
 
         if (s == NULL) {
+            for (i = 0; op->watch && i < op->ntools; i++) {
+                ngx_http_mcp_tasks_await_name_locked(t, hashes[i]);
+            }
+
             break;
         }
 
@@ -437,6 +434,13 @@ ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
 
     t = &zone->table;
     ngx_http_mcp_tasks_event_time(&op->event);
+
+    /* strangers share the empty name: to them the id is the only key */
+
+    if (op->token.len && op->owner->len == 0) {
+        op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+        return NGX_OK;
+    }
 
     for (added = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         if (op->want & NGX_HTTP_MCP_TASKS_WANT(i)) {
@@ -596,6 +600,7 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
     op->blocks = sh->block.end - 1;
     op->blocks_used = sh->block.used;
     op->sweep_at = sh->sweep_at;
+    op->waiting = sh->waiting;
 
     ngx_http_mcp_tasks_unlock(&zone->table);
 
@@ -642,7 +647,7 @@ ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room, size_t size)
 {
     if (size <= room->size) {
@@ -666,7 +671,7 @@ ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room, size_t size)
 }
 
 
-static size_t
+size_t
 ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want)
 {
@@ -683,6 +688,10 @@ ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
         size += ngx_http_mcp_tasks_name(t, s->tool)->len;
     }
 
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
+        size += ngx_http_mcp_tasks_name(t, s->token)->len;
+    }
+
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         if (want & NGX_HTTP_MCP_TASKS_WANT(i)) {
             size += s->body.payload[i].len;
@@ -693,7 +702,7 @@ ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
 }
 
 
-static u_char *
+u_char *
 ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
     ngx_http_mcp_tasks_view_t *view, u_char *p)
@@ -706,7 +715,11 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
 
     view->id = s->id;
     view->seq = s->seq;
+    view->changed = s->body.changed;
+    view->turned = s->body.turned;
+    view->moved = s->body.moved;
     view->task = s->body.task;
+    view->asks = 0;
 
     if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
         view->owner.data = p;
@@ -718,6 +731,13 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
         view->tool.data = p;
         p = ngx_http_mcp_tasks_name_read_locked(t, s->tool, p);
         view->tool.len = p - view->tool.data;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
+        /* it comes after the number of its owner */
+        view->token.data = p + sizeof(uint32_t);
+        p = ngx_http_mcp_tasks_name_read_locked(t, s->token, p);
+        view->token.len = p - view->token.data;
     }
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {

@@ -4,6 +4,8 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_http_mcp_tasks_news.h"
 #include "ngx_http_mcp_tasks_wheel.h"
 #include "ngx_http_mcp_tasks_recover.h"
 
@@ -19,7 +21,7 @@ static void ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_layout_t *l);
 static ngx_uint_t ngx_http_mcp_tasks_new_check_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_new_t *nt,
-    uint32_t owner, uint32_t tool);
+    uint32_t owner, uint32_t tool, uint32_t session);
 static uint32_t ngx_http_mcp_tasks_slot_alloc_locked(
     ngx_http_mcp_tasks_table_t *t);
 static ngx_uint_t ngx_http_mcp_tasks_change_check_locked(
@@ -63,6 +65,12 @@ ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
 
     l->names = offset;
     offset += (size_t) l->name_size * sizeof(uint32_t);
+
+    /* signals that a process may miss before it has to look at everything */
+
+    l->log_size = ngx_min(ngx_http_mcp_tasks_power(tasks / 4), 8192);
+    l->log = offset = ngx_align(offset, ngx_cacheline_size);
+    offset += (size_t) l->log_size * sizeof(ngx_http_mcp_tasks_signal_t);
 
     l->slots = offset = ngx_align(offset, ngx_cacheline_size);
     offset += (size_t) (tasks + 1) * sizeof(ngx_http_mcp_tasks_slot_t);
@@ -148,6 +156,7 @@ ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
     sh->max_tasks = max_tasks;
     sh->hash_mask = l.hash_size - 1;
     sh->name_mask = l.name_size - 1;
+    sh->log_mask = l.log_size - 1;
 
     /* slots and blocks are not touched until they are used */
 
@@ -198,6 +207,7 @@ ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
     t->sh = (ngx_http_mcp_tasks_header_t *) base;
     t->hash = (uint32_t *) (base + l->hash);
     t->names = (uint32_t *) (base + l->names);
+    t->log = (ngx_http_mcp_tasks_signal_t *) (base + l->log);
     t->slots = (ngx_http_mcp_tasks_slot_t *) (base + l->slots);
     t->map = (uint64_t *) (base + l->map);
     t->blocks = (ngx_http_mcp_tasks_block_t *) (base + l->block);
@@ -229,9 +239,16 @@ ngx_http_mcp_tasks_lock_read(ngx_http_mcp_tasks_table_t *t)
 }
 
 
+/* who was signalled is woken afterwards: that takes system calls */
+
 void
 ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t)
 {
+    uint64_t  wake;
+
+    wake = t->wake;
+    t->wake = 0;
+
     if (t->sh->dirty) {
         ngx_http_mcp_tasks_failpoint("unlock");
 
@@ -243,6 +260,10 @@ ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t)
     ngx_http_mcp_tasks_failpoint("unlocked");
 
     ngx_shmtx_unlock(&t->shpool->mutex);
+
+    if (wake && t->woken) {
+        t->woken(t, wake);
+    }
 }
 
 
@@ -349,7 +370,7 @@ ngx_uint_t
 ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot)
 {
-    uint32_t                     n, owner, tool;
+    uint32_t                     n, owner, tool, session;
     ngx_str_t                    parts[2];
     ngx_uint_t                   rc;
     ngx_http_mcp_tasks_body_t   *body;
@@ -360,8 +381,13 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
                                                 &nt->owner, nt->owner_hash);
     tool = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
                                                &nt->tool, nt->tool_hash);
+    session = nt->session.len
+              ? ngx_http_mcp_tasks_name_find_locked(t,
+                                   NGX_HTTP_MCP_TASKS_SESSION, &nt->session,
+                                   nt->session_hash)
+              : 0;
 
-    rc = ngx_http_mcp_tasks_new_check_locked(t, nt, owner, tool);
+    rc = ngx_http_mcp_tasks_new_check_locked(t, nt, owner, tool, session);
 
     if (rc != NGX_HTTP_MCP_TASKS_OK) {
         t->sh->count.refused[rc]++;
@@ -387,10 +413,22 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
                                                   &nt->tool, nt->tool_hash);
     }
 
+    if (session == 0 && nt->session.len) {
+        session = ngx_http_mcp_tasks_name_new_locked(t,
+                                   NGX_HTTP_MCP_TASKS_SESSION, &nt->session,
+                                   nt->session_hash);
+    }
+
     s->id = nt->id;
     s->seq = ++t->sh->seq;
     s->owner = owner;
     s->tool = tool;
+    s->session = session;
+    s->waiters = 0;
+    s->carrier = 0;
+    s->epoch = t->sh->epoch;
+    s->waiting = 0;
+    s->results = 0;
     s->token = nt->token.len
                ? ngx_http_mcp_tasks_token_locked(t, owner, &nt->token, 1) : 0;
     s->method_len = (uint8_t) nt->method.len;
@@ -410,10 +448,20 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
                     &nt->message, 1);
 
     body->queue_seq = s->seq;
+    body->changed = s->seq;
+    body->turned = 0;
+    body->moved = 0;
+    body->peak = -1;
 
     ngx_http_mcp_tasks_task_init(&task, &nt->policy, nt->ttl, nt->now,
                                  nt->wall);
     task.state = NGX_HTTP_MCP_TASKS_FREE;
+
+    if (session == 0) {
+        /* nobody will be told of it */
+        task.flags = NGX_HTTP_MCP_TASKS_ANNOUNCED;
+    }
+
     body->task = task;
 
     ngx_http_mcp_tasks_failpoint("new_filled");
@@ -427,8 +475,12 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_failpoint("new_published");
 
     ngx_http_mcp_tasks_link_locked(t, s);
-    ngx_http_mcp_tasks_order_insert_locked(t, s);
+    ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_seq, s);
+    ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_change,
+                                           s);
     ngx_http_mcp_tasks_queue_insert_locked(t, s);
+    ngx_http_mcp_tasks_signal_name_locked(t,
+                                   ngx_http_mcp_tasks_name(t, owner)->hash);
 
     t->sh->count.created++;
 
@@ -440,7 +492,8 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
 
 static ngx_uint_t
 ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_new_t *nt, uint32_t owner, uint32_t tool)
+    ngx_http_mcp_tasks_new_t *nt, uint32_t owner, uint32_t tool,
+    uint32_t session)
 {
     size_t                      bytes, blocks;
     ngx_http_mcp_tasks_name_t  *name;
@@ -479,6 +532,7 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
              + ngx_http_mcp_tasks_blocks_for(nt->message.len)
              + (owner ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->owner))
              + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool))
+             + (session ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->session))
              + (nt->token.len ? 1 : 0);
 
     /* what new tasks must leave, so that the others can be finished */
@@ -554,6 +608,10 @@ ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_name(t, s->tool)->tasks++;
     t->sh->states[s->body.task.state]++;
 
+    if (s->session) {
+        ngx_http_mcp_tasks_name(t, s->session)->tasks++;
+    }
+
     if (s->token) {
         token = ngx_http_mcp_tasks_name(t, s->token);
         token->tasks++;
@@ -580,7 +638,7 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_change_t *change)
 {
     int64_t                      growth;
-    ngx_uint_t                   i, rc, state;
+    ngx_uint_t                   i, rc, news, state;
     ngx_http_mcp_tasks_body_t   *next;
     ngx_http_mcp_tasks_chain_t   old[NGX_HTTP_MCP_TASKS_PAYLOADS];
 
@@ -634,6 +692,8 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
         next->queue_seq = ++t->sh->seq;
     }
 
+    news = ngx_http_mcp_tasks_news_made_locked(t, s, next);
+
     ngx_http_mcp_tasks_failpoint("change_ready");
 
     ngx_http_mcp_tasks_barrier();
@@ -641,6 +701,10 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_barrier();
 
     ngx_http_mcp_tasks_failpoint("change_decided");
+
+    if (news) {
+        ngx_http_mcp_tasks_news_take_locked(t, s);
+    }
 
 #if (NGX_HTTP_MCP_TASKS_TEST)
     s->body.task = next->task;
@@ -661,11 +725,38 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_reindex_locked(t, s, state);
     ngx_http_mcp_tasks_count_locked(t, ev, state, s->body.task.state);
 
+    if (news) {
+        ngx_http_mcp_tasks_news_put_locked(t, s);
+    }
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_ASK) {
+        /* new questions: whoever asked the last ones has no right to these */
+        s->carrier = 0;
+    }
+
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         ngx_http_mcp_tasks_chain_free_locked(t, &old[i]);
     }
 
     return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+/* as if it had changed: there is something to tell once more */
+
+void
+ngx_http_mcp_tasks_touch_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    ngx_http_mcp_tasks_news_take_locked(t, s);
+
+    /* a word, and nothing depends on it: this needs no journal */
+
+    s->body.changed = ++t->sh->seq;
+
+    ngx_http_mcp_tasks_failpoint("touch");
+
+    ngx_http_mcp_tasks_news_put_locked(t, s);
 }
 
 
@@ -813,8 +904,10 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
 
     ngx_http_mcp_tasks_failpoint("remove_gone");
 
-    ngx_http_mcp_tasks_order_remove_locked(t, s);
+    ngx_http_mcp_tasks_news_take_locked(t, s);
+    ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_by_seq, s);
     ngx_http_mcp_tasks_wheel_remove_locked(t, s);
+    ngx_http_mcp_tasks_signal_task_locked(t, s);
 
     if (s->queued) {
         ngx_http_mcp_tasks_queue_remove_locked(t, s);
@@ -828,6 +921,10 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_account_locked(t, s, -bytes);
     ngx_http_mcp_tasks_name_unref_locked(t, s->owner);
     ngx_http_mcp_tasks_name_unref_locked(t, s->tool);
+
+    if (s->session) {
+        ngx_http_mcp_tasks_name_unref_locked(t, s->session);
+    }
 
     if (s->token) {
         if (ngx_http_mcp_tasks_name(t, s->token)->u.task == n) {

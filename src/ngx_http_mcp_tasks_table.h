@@ -4,7 +4,7 @@
  *
  * The zone is carved once, when it is created:
  *
- *   slab pool | header | id hash | name hash | slots | block map | blocks
+ *   slab pool | header | id hash | name hash | log | slots | block map | blocks
  *
  * A slot is one task.  Whatever has no fixed size (params, result, names)
  * lies in blocks of one size, so that any free block serves any payload and
@@ -37,13 +37,22 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        1
+#define NGX_HTTP_MCP_TASKS_LAYOUT        2
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
     (NGX_HTTP_MCP_TASKS_BLOCK_SIZE - sizeof(uint32_t))
 
 #define NGX_HTTP_MCP_TASKS_ORDER_LEVELS  3
+
+/* places for processes; each has a bit of 64, which some have to share */
+#define NGX_HTTP_MCP_TASKS_PROCESSES     256
+
+/* those who wait for an owner, session or tool, by the hash of its name */
+#define NGX_HTTP_MCP_TASKS_AWAITED       256
+
+/* tasks that a session may be behind with its news */
+#define NGX_HTTP_MCP_TASKS_SESSION_NEWS  256
 
 #define NGX_HTTP_MCP_TASKS_WHEEL_LEVELS  7
 #define NGX_HTTP_MCP_TASKS_WHEEL_SLOTS   64
@@ -105,7 +114,20 @@ typedef struct {
     ngx_http_mcp_tasks_task_t    task;
     ngx_http_mcp_tasks_chain_t   payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
     uint64_t                     queue_seq;         /* place in the queue */
+
+    /* its place in the order of all changes: of the last one, of the last of
+     * its status, and of the last to bring progress beyond any before */
+    uint64_t                     changed;
+    uint64_t                     turned;
+    uint64_t                     moved;
+    double                       peak;
 } ngx_http_mcp_tasks_body_t;
+
+
+typedef struct {
+    uint32_t                     prev;
+    uint32_t                     next;
+} ngx_http_mcp_tasks_link_t;
 
 
 typedef struct {
@@ -114,8 +136,17 @@ typedef struct {
     uint32_t                     owner;             /* name */
     uint32_t                     tool;              /* name */
     uint32_t                     token;             /* name, 0: none */
+    uint32_t                     session;           /* name, 0: none */
 
     ngx_http_mcp_tasks_body_t    body;
+
+    /* who waits; not the truth, see ngx_http_mcp_tasks_signal.h */
+
+    uint64_t                     waiters;           /* processes to tell */
+    uint64_t                     carrier;           /* stream that asks */
+    uint32_t                     epoch;             /* of the two counts */
+    uint16_t                     waiting;           /* requests */
+    uint16_t                     results;           /* tasks/result of them */
 
     /* links, rebuilt by recovery */
 
@@ -124,8 +155,9 @@ typedef struct {
     uint32_t                     wheel_next;
     uint32_t                     queue_prev;
     uint32_t                     queue_next;
-    uint32_t                     order_prev[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
-    uint32_t                     order_next[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+    ngx_http_mcp_tasks_link_t    by_seq[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+    ngx_http_mcp_tasks_link_t    by_change[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+    ngx_http_mcp_tasks_link_t    news;              /* of the session */
     uint16_t                     bucket;            /* of the wheel + 1 */
     uint8_t                      queued;            /* is in its queue */
     uint8_t                      method_len;        /* heads params' chain */
@@ -133,14 +165,15 @@ typedef struct {
 
 
 /*
- * An owner, a tool, or a progress token of an owner: lives in a block as long
- * as a task refers to it.
+ * An owner, a tool, a progress token of an owner, or a session: lives in a
+ * block as long as a task refers to it.
  */
 
 typedef enum {
     NGX_HTTP_MCP_TASKS_OWNER = 0,
     NGX_HTTP_MCP_TASKS_TOOL,
     NGX_HTTP_MCP_TASKS_TOKEN,
+    NGX_HTTP_MCP_TASKS_SESSION,
 
     NGX_HTTP_MCP_TASKS_NAMES
 } ngx_http_mcp_tasks_name_e;
@@ -150,6 +183,24 @@ typedef struct {
     uint32_t                     head;
     uint32_t                     tail;
 } ngx_http_mcp_tasks_queue_t;
+
+
+/* an owner's tasks, newest first: by creation, and by their last change */
+
+typedef struct {
+    uint32_t                     by_seq[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+    uint32_t                     by_change[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+} ngx_http_mcp_tasks_owned_t;
+
+
+/* a session's tasks that its client knows of, the last changed first */
+
+typedef struct {
+    uint64_t                     told;              /* changes up to here */
+    uint64_t                     stream;            /* that tells them */
+    uint32_t                     news;
+    uint32_t                     behind;            /* tasks changed since */
+} ngx_http_mcp_tasks_told_t;
 
 
 #define NGX_HTTP_MCP_TASKS_NAME_INLINE  64
@@ -164,8 +215,8 @@ typedef struct {
     uint8_t                      kind;
 
     union {
-        /* an owner's tasks, newest first, as a list and its two fast lanes */
-        uint32_t                     newest[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
+        ngx_http_mcp_tasks_owned_t   owned;
+        ngx_http_mcp_tasks_told_t    told;
         /* a tool's tasks that may be claimed, oldest first */
         ngx_http_mcp_tasks_queue_t   queue[NGX_HTTP_MCP_TASKS_PRIORITIES];
         /* the newest of the tasks with this token */
@@ -182,6 +233,14 @@ typedef struct {
     uint32_t                     head[NGX_HTTP_MCP_TASKS_WHEEL_LEVELS
                                       * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS];
 } ngx_http_mcp_tasks_wheel_t;
+
+
+/* something happened that processes wait for: which ones, and what it was */
+
+typedef struct {
+    uint64_t                     processes;
+    uint64_t                     key;
+} ngx_http_mcp_tasks_signal_t;
 
 
 /* slots or blocks: the freed ones, then those never used before */
@@ -208,6 +267,8 @@ typedef struct {
     uint64_t                     sweeps;
     uint64_t                     swept;
     uint64_t                     recoveries;
+    uint64_t                     news_dropped;
+    uint64_t                     signals;
     uint64_t                     refused[NGX_HTTP_MCP_TASKS_REASONS];
 } ngx_http_mcp_tasks_counters_t;
 
@@ -240,6 +301,18 @@ typedef struct {
     ngx_http_mcp_tasks_wheel_t   wheel;
     ngx_http_mcp_tasks_counters_t  count;
 
+    /* signals, in a ring of which logged is the end */
+    volatile uint64_t            logged;
+    uint64_t                     log_mask;
+    uint64_t                     awaited[NGX_HTTP_MCP_TASKS_AWAITED];
+
+    /* how many processes have had each of the places */
+    uint32_t                     lives[NGX_HTTP_MCP_TASKS_PROCESSES];
+
+    /* requests that wait; the counts of another epoch hold no more */
+    uint32_t                     epoch;
+    uint32_t                     waiting;
+
     /* sessions that were ended: their seals */
     volatile uint64_t            ended[NGX_HTTP_MCP_TASKS_SESSIONS];
 
@@ -251,16 +324,26 @@ typedef struct {
 
 /* a process's way into the zone */
 
-typedef struct {
+typedef struct ngx_http_mcp_tasks_table_s  ngx_http_mcp_tasks_table_t;
+
+typedef void (*ngx_http_mcp_tasks_wake_pt)(ngx_http_mcp_tasks_table_t *t,
+    uint64_t processes);
+
+struct ngx_http_mcp_tasks_table_s {
     ngx_slab_pool_t              *shpool;
     ngx_http_mcp_tasks_header_t  *sh;
     uint32_t                     *hash;
     uint32_t                     *names;
+    ngx_http_mcp_tasks_signal_t  *log;
     ngx_http_mcp_tasks_slot_t    *slots;
     uint64_t                     *map;              /* scratch, a bit a block */
     ngx_http_mcp_tasks_block_t   *blocks;
     ngx_uint_t                    recovered;        /* by us, not logged yet */
-} ngx_http_mcp_tasks_table_t;
+
+    uint64_t                      self;             /* our bit; 0: none */
+    uint64_t                      wake;             /* to do, once unlocked */
+    ngx_http_mcp_tasks_wake_pt    woken;            /* does it; may be NULL */
+};
 
 
 typedef struct {
@@ -268,8 +351,10 @@ typedef struct {
     uint32_t                     blocks;
     uint32_t                     hash_size;
     uint32_t                     name_size;
+    uint32_t                     log_size;
     size_t                       hash;              /* offsets */
     size_t                       names;
+    size_t                       log;
     size_t                       slots;
     size_t                       map;
     size_t                       block;
@@ -281,6 +366,7 @@ typedef struct {
     ngx_str_t                    owner;
     ngx_str_t                    tool;
     ngx_str_t                    token;             /* empty: none */
+    ngx_str_t                    session;           /* empty: none */
     ngx_str_t                    method;
     ngx_str_t                    params;
     ngx_str_t                    metadata;
@@ -299,6 +385,7 @@ typedef struct {
     ngx_http_mcp_tasks_id_t      id;
     uint32_t                     owner_hash;
     uint32_t                     tool_hash;
+    uint32_t                     session_hash;
 } ngx_http_mcp_tasks_new_t;
 
 
@@ -316,7 +403,7 @@ typedef struct {
 #define ngx_http_mcp_tasks_name(t, n)                                         \
     ((ngx_http_mcp_tasks_name_t *) &(t)->blocks[n])
 /*
- * A slot is four cache lines and a bit, and in a large zone none is cached.
+ * A slot is five cache lines and a bit, and in a large zone none is cached.
  * Fetching the next one while this one is handled saves most of the wait.
  */
 
@@ -355,6 +442,8 @@ ngx_uint_t ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
 void ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 void ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_touch_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 
 

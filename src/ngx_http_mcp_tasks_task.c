@@ -34,7 +34,7 @@ static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
  * for the events of the worker, of dispatcher and owner, and of time.  QUEUED
  * for EV_RETRY and EV_LEASE_LOST holds while attempts are left.  Terminal
  * states have no row: nothing touches them but EV_EXPIRE, which removes a
- * task whatever its state.
+ * task whatever its state, and EV_ANNOUNCE, which no state depends on.
  */
 
 static const uint8_t
@@ -48,21 +48,21 @@ static const uint8_t
     {
         NO, NO, NO, NO, NO, NO, NO,
         RUN, NO, NO, CANCEL, STAY|QUEUED, NO,
-        STAY|QUEUED, NO, FAILED, NO, NO
+        STAY|QUEUED, NO, FAILED, NO, NO, NO
     },
 
     /* RUNNING */
     {
         STAY|RUN, STAY|RUN, INPUT, DONE, FAILED, QUEUED, QUEUED,
         NO, NO, NO, CANCEL, STAY|RUN, STAY|RUN,
-        NO, QUEUED, NO, FAILED, NO
+        NO, QUEUED, NO, FAILED, NO, NO
     },
 
     /* INPUT_REQUIRED */
     {
         STAY|INPUT, STAY|INPUT, NO, DONE, FAILED, QUEUED, QUEUED,
         NO, STAY|INPUT, RUN, CANCEL, STAY|INPUT, STAY|INPUT,
-        NO, NO, NO, NO, NO
+        NO, NO, NO, NO, NO, NO
     }
 };
 
@@ -127,6 +127,12 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
         }
 
         task->state = NGX_HTTP_MCP_TASKS_FREE;
+        return NGX_HTTP_MCP_TASKS_OK;
+    }
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_ANNOUNCE) {
+        /* the task is the same as before: not a new version */
+        task->flags |= NGX_HTTP_MCP_TASKS_ANNOUNCED;
         return NGX_HTTP_MCP_TASKS_OK;
     }
 
@@ -310,7 +316,7 @@ ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
      * that the task has ended, and not that somebody else runs it
      */
 
-    task->flags = ev->flags;
+    task->flags |= ev->flags;
     task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
     task->phase_end = NGX_HTTP_MCP_TASKS_NEVER;
 

@@ -70,6 +70,8 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT,
     NGX_HTTP_MCP_TASKS_EV_EXPIRE,
 
+    NGX_HTTP_MCP_TASKS_EV_ANNOUNCE,     /* the owner knows of it now */
+
     NGX_HTTP_MCP_TASKS_EVENTS
 } ngx_http_mcp_tasks_event_e;
 
@@ -89,12 +91,15 @@ typedef enum {
 } ngx_http_mcp_tasks_cause_e;
 
 
-/* flags of a finished task */
+/* flags */
 
 /* the payload is a JSON-RPC error object, not a result */
 #define NGX_HTTP_MCP_TASKS_RPC_ERROR   0x01
 /* a result whose isError is true: each era calls that another status */
 #define NGX_HTTP_MCP_TASKS_TOOL_ERROR  0x02
+
+/* of any task: the answer to the call that created it has been sent */
+#define NGX_HTTP_MCP_TASKS_ANNOUNCED   0x04
 
 
 /* set when the task is created, never changed afterwards */

@@ -1,27 +1,40 @@
 
 /*
- * Requests that wait.  A parked request looks now and then whether it is
- * over.  Meanwhile, where the protocol allows it, it is a stream of events
- * that keeps the connection alive and carries what is worth telling.
+ * Requests that wait.  A parked request looks when it is told that something
+ * has changed, when its time is up, and when the process is to exit.  Where
+ * the protocol allows it, it is a stream of events meanwhile, which keeps the
+ * connection alive and carries what is worth telling.
  */
 
 
 #include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_signal.h"
 
 
-#define NGX_HTTP_MCP_TASKS_WAIT_MIN   10
-#define NGX_HTTP_MCP_TASKS_WAIT_MAX   200
+/* an event's data is taken for a connection where its fd is logged */
+
+typedef char  ngx_http_mcp_tasks_ident_fits[
+    offsetof(ngx_http_mcp_tasks_wait_t, ident.fd)
+    - offsetof(ngx_http_mcp_tasks_wait_t, ident)
+    == offsetof(ngx_connection_t, fd) ? 1 : -1
+];
 
 
-static void ngx_http_mcp_tasks_wait_timer(ngx_event_t *ev);
+static void ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_wait_event(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_wait_cleanup(void *data);
+static void ngx_http_mcp_tasks_wait_free(void *data);
 static ngx_int_t ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w);
 static ngx_chain_t *ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w,
     size_t size);
+static ngx_int_t ngx_http_mcp_tasks_wait_comment(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_wait_retry(ngx_http_mcp_tasks_wait_t *w,
+    ngx_uint_t retry, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w,
-    ngx_str_t *text, ngx_uint_t last);
+    ngx_chain_t *out, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w);
 
 
@@ -32,23 +45,24 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_int_t            rc;
     ngx_event_t         *rev;
-    ngx_http_cleanup_t  *cln;
     ngx_http_request_t  *r;
+    ngx_http_cleanup_t  *cln;
+    ngx_pool_cleanup_t  *last;
 
     r = w->r;
     w->ctx->wait = w;
     w->alive = ngx_current_msec;
-    w->delay = NGX_HTTP_MCP_TASKS_WAIT_MIN;
 
-    w->dummy.fd = (ngx_socket_t) -1;
-    w->dummy.data = w;
-    w->timer.data = &w->dummy;
-    w->timer.handler = ngx_http_mcp_tasks_wait_timer;
-    w->timer.log = r->connection->log;
+    w->ident.fd = (ngx_socket_t) -1;
+    w->ident.data = w;
+    w->event.data = &w->ident;
+    w->event.handler = ngx_http_mcp_tasks_wait_event;
+    w->event.log = r->connection->log;
 
     cln = ngx_http_cleanup_add(r, 0);
+    last = ngx_pool_cleanup_add(r->pool, 0);
 
-    if (cln == NULL) {
+    if (cln == NULL || last == NULL) {
         if (w->gone) {
             w->gone(w);
         }
@@ -58,8 +72,14 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
 
     cln->handler = ngx_http_mcp_tasks_wait_cleanup;
     cln->data = w;
+    last->handler = ngx_http_mcp_tasks_wait_free;
+    last->data = w;
 
-    rc = w->look(w);
+    rc = ngx_http_mcp_tasks_wait_enter(w);
+
+    if (rc == NGX_DECLINED) {
+        rc = w->look(w);
+    }
 
     if (rc != NGX_DECLINED) {
         w->over = 1;
@@ -79,14 +99,122 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     r->write_event_handler = ngx_http_mcp_tasks_wait_write;
     r->main->count++;
 
-    ngx_add_timer(&w->timer, w->delay);
+    ngx_http_mcp_tasks_wait_watch(w);
+    ngx_http_mcp_tasks_wait_timer(w);
 
     return NGX_DONE;
 }
 
 
+/*
+ * It is one of those who wait from now on, if there is room for it.
+ * NGX_DECLINED: go on; else it is what to finalize with.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_http_mcp_tasks_op_wait_t    op;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    if (!w->limited) {
+        return NGX_DECLINED;
+    }
+
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
+    op.id = w->task ? &w->id : NULL;
+    op.owner = &w->ctx->owner;
+    op.result = w->result;
+
+    /* who is counted anew was admitted before */
+
+    if (!w->counted) {
+        op.max_task = lcf->max_waiters;
+        op.max_zone = lcf->max_zone_waiters;
+    }
+
+    if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_refused(w->r, w->ctx, op.op.reason);
+    }
+
+    w->counted = 1;
+    w->epoch = op.epoch;
+
+    return NGX_DECLINED;
+}
+
+
+/* a process has died, and nobody knows how many waited there */
+
+void
+ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_queue_t                   *q;
+    ngx_http_mcp_tasks_wait_t     *w;
+    ngx_http_mcp_tasks_op_wait_t   op;
+
+    zcf->local.epoch = zcf->zone.table.sh->epoch;
+
+    for (q = ngx_queue_head(&zcf->local.waits);
+         q != ngx_queue_sentinel(&zcf->local.waits);
+         q = ngx_queue_next(q))
+    {
+        w = ngx_queue_data(q, ngx_http_mcp_tasks_wait_t, queue);
+
+        if (!w->counted || w->epoch == zcf->local.epoch) {
+            continue;
+        }
+
+        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
+        op.id = w->task ? &w->id : NULL;
+        op.owner = &w->ctx->owner;
+        op.result = w->result;
+
+        if (ngx_http_mcp_tasks_submit(&zcf->zone, &op.op) == NGX_OK
+            && op.op.reason == NGX_HTTP_MCP_TASKS_OK)
+        {
+            w->epoch = op.epoch;
+        }
+    }
+}
+
+
 static void
-ngx_http_mcp_tasks_wait_timer(ngx_event_t *ev)
+ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_local_t     *local;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+    local = &lcf->zone->local;
+
+    ngx_queue_insert_tail(&local->waits, &w->queue);
+    w->parked = 1;
+
+    if (w->task) {
+        w->watches = &w->watch;
+        w->nwatches = 1;
+        w->watch.key = ngx_http_mcp_tasks_signal_id(&w->id);
+    }
+
+    for (i = 0; i < w->nwatches; i++) {
+        ngx_http_mcp_tasks_watch(local, &w->watches[i], w->watches[i].key,
+                                 &w->event);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
 {
     ngx_int_t                   rc;
     ngx_connection_t           *c;
@@ -116,10 +244,7 @@ static ngx_int_t
 ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_int_t                       rc;
-    ngx_str_t                       comment;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
-
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
     if (w->busy) {
 
@@ -129,28 +254,60 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
             return NGX_ERROR;
         }
 
+        w->missed = 1;
+
     } else {
+        w->missed = 0;
         rc = w->look(w);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
 
-        if (w->streams && w->busy == NULL
-            && ngx_current_msec - w->alive >= lcf->keepalive)
-        {
-            ngx_str_set(&comment, ":\n\n");
+        lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-            if (ngx_http_mcp_tasks_wait_output(w, &comment, 0) == NGX_ERROR) {
-                return NGX_ERROR;
-            }
+        if (w->streams && w->busy == NULL
+            && ngx_current_msec - w->alive >= lcf->keepalive
+            && ngx_http_mcp_tasks_wait_comment(w) == NGX_ERROR)
+        {
+            return NGX_ERROR;
         }
     }
 
-    w->delay = ngx_min(w->delay * 2, NGX_HTTP_MCP_TASKS_WAIT_MAX);
-    ngx_add_timer(&w->timer, w->delay);
+    ngx_http_mcp_tasks_wait_timer(w);
 
     return NGX_DECLINED;
+}
+
+
+/* when to look without being told */
+
+static void
+ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
+{
+    uint64_t                        next;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+    next = w->until;
+
+    if (w->streams) {
+        next = ngx_min(next, w->alive + lcf->keepalive);
+    }
+
+    if (next == NGX_HTTP_MCP_TASKS_NEVER) {
+        return;
+    }
+
+    next = (next > ngx_current_msec) ? next - ngx_current_msec : 1;
+
+    /* an unsent event is not followed by a comment */
+
+    if (w->busy) {
+        next = ngx_max(next, 1000);
+    }
+
+    ngx_add_timer(&w->event, (ngx_msec_t) next);
 }
 
 
@@ -184,6 +341,11 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
 
     if (ngx_http_mcp_tasks_wait_sending(w) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_ERROR);
+        return;
+    }
+
+    if (w->busy == NULL && w->missed) {
+        ngx_post_event(&w->event, &ngx_posted_events);
     }
 }
 
@@ -193,8 +355,41 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
 {
     ngx_http_mcp_tasks_wait_t *w = data;
 
-    if (w->timer.timer_set) {
-        ngx_del_timer(&w->timer);
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_op_wait_t    op;
+
+    if (w->event.timer_set) {
+        ngx_del_timer(&w->event);
+    }
+
+    if (w->event.posted) {
+        ngx_delete_posted_event(&w->event);
+    }
+
+    if (w->parked) {
+        ngx_queue_remove(&w->queue);
+
+        for (i = 0; i < w->nwatches; i++) {
+            ngx_http_mcp_tasks_unwatch(&w->watches[i]);
+        }
+    }
+
+    if (w->counted || w->stream_id) {
+        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+        op.id = w->task ? &w->id : NULL;
+        op.owner = &w->ctx->owner;
+        op.result = w->result;
+        op.carrier = w->stream_id;
+
+        if (w->session) {
+            op.session = w->ctx->session;
+        }
+
+        op.counted = w->counted;
+        op.epoch = w->epoch;
+
+        (void) ngx_http_mcp_tasks_now(w->r, &op.op);
     }
 
     if (!w->over && w->gone) {
@@ -203,21 +398,14 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
 }
 
 
-/* one JSON-RPC message as an event of the stream */
+/* filters may refer to it as long as the pool lives */
 
-ngx_int_t
-ngx_http_mcp_tasks_wait_send(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *message)
+static void
+ngx_http_mcp_tasks_wait_free(void *data)
 {
-    return ngx_http_mcp_tasks_wait_output(w, message, 0);
-}
+    ngx_http_mcp_tasks_wait_t *w = data;
 
-
-/* the last message of a stream */
-
-ngx_int_t
-ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *message)
-{
-    return ngx_http_mcp_tasks_wait_output(w, message, 1);
+    ngx_http_mcp_tasks_unshare(w->shared);
 }
 
 
@@ -236,9 +424,7 @@ ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w)
     r->headers_out.content_type_lowcase = NULL;
     ngx_http_clear_content_length(r);
 
-    ngx_str_set(&value, "no-store");
-
-    if (ngx_http_mcp_tasks_add_header(r, "Cache-Control", &value) != NGX_OK) {
+    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -284,6 +470,8 @@ ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w, size_t size)
 
     b = cl->buf;
 
+    /* one that shared its bytes still has its own */
+
     if ((size_t) (b->end - b->start) < size) {
         b->start = ngx_palloc(pool, size + size / 2);
         if (b->start == NULL) {
@@ -303,56 +491,144 @@ ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w, size_t size)
 }
 
 
-/* a comment goes as it is; a message gets its lines marked as data */
+/* an event of the stream; it may have an id by which to resume */
 
-static ngx_int_t
-ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *text,
-    ngx_uint_t last)
+ngx_int_t
+ngx_http_mcp_tasks_wait_message(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *id,
+    ngx_str_t *message)
 {
-    u_char       *p, *end;
-    size_t        len;
-    ngx_int_t     rc;
+    ngx_chain_t  *out;
+
+    out = ngx_http_mcp_tasks_wait_buf(w,
+                                ngx_http_mcp_tasks_sse_size(id, message));
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->buf->last = ngx_http_mcp_tasks_sse_event(out->buf->last, id, message);
+
+    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+}
+
+
+/* the last one */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *message)
+{
+    ngx_chain_t  *out;
+
+    out = ngx_http_mcp_tasks_wait_buf(w,
+                                ngx_http_mcp_tasks_sse_size(NULL, message));
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->buf->last = ngx_http_mcp_tasks_sse_event(out->buf->last, NULL,
+                                                  message);
+
+    return ngx_http_mcp_tasks_wait_output(w, out, 1);
+}
+
+
+/* an event that other streams send as well: its bytes are not copied */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_share(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_shared_t *shared)
+{
     ngx_buf_t    *b;
     ngx_chain_t  *out;
+
+    out = ngx_http_mcp_tasks_wait_buf(w, 0);
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_mcp_tasks_unshare(w->shared);
+    w->shared = shared;
+    shared->refs++;
+
+    b = out->buf;
+    b->pos = shared->data;
+    b->last = shared->data + shared->len;
+    b->temporary = 0;
+    b->memory = 1;
+
+    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_wait_comment(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_chain_t  *out;
+
+    out = ngx_http_mcp_tasks_wait_buf(w, 3);
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->buf->last = ngx_cpymem(out->buf->last, ":\n\n", 3);
+
+    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+}
+
+
+/* a stream begins: when to come back after it was cut */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_begin(ngx_http_mcp_tasks_wait_t *w)
+{
+    return ngx_http_mcp_tasks_wait_retry(w, NGX_HTTP_MCP_TASKS_RETRY, 0);
+}
+
+
+/*
+ * It ends.  If that is because the process exits, another one is there to go
+ * on, but not everybody needs to come back in the same moment.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_close(ngx_http_mcp_tasks_wait_t *w)
+{
+    if (ngx_exiting) {
+        return ngx_http_mcp_tasks_wait_retry(w, 50 + ngx_random() % 450, 1);
+    }
+
+    return ngx_http_send_special(w->r, NGX_HTTP_LAST);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_wait_retry(ngx_http_mcp_tasks_wait_t *w, ngx_uint_t retry,
+    ngx_uint_t last)
+{
+    ngx_chain_t  *out;
+
+    out = ngx_http_mcp_tasks_wait_buf(w, NGX_HTTP_MCP_TASKS_RETRY_LEN);
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->buf->last = ngx_sprintf(out->buf->last, "retry: %ui\n\n", retry);
+
+    return ngx_http_mcp_tasks_wait_output(w, out, last);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_chain_t *out,
+    ngx_uint_t last)
+{
+    ngx_int_t   rc;
+    ngx_buf_t  *b;
 
     if (!w->stream && ngx_http_mcp_tasks_wait_open(w) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    end = text->data + text->len;
-    len = text->len + sizeof("event: message\ndata: \n\n");
-
-    for (p = text->data; p < end; p++) {
-        if (*p == '\n' || *p == '\r') {
-            len += sizeof("data: ");
-        }
-    }
-
-    out = ngx_http_mcp_tasks_wait_buf(w, len);
-    if (out == NULL) {
-        return NGX_ERROR;
-    }
-
     b = out->buf;
-
-    if (text->data[0] == ':') {
-        b->last = ngx_cpymem(b->last, text->data, text->len);
-
-    } else {
-        b->last = ngx_cpymem(b->last, "event: message\ndata: ", 21);
-
-        for (p = text->data; p < end; p++) {
-            if (*p == '\n' || *p == '\r') {
-                b->last = ngx_cpymem(b->last, "\ndata: ", 7);
-
-            } else {
-                *b->last++ = *p;
-            }
-        }
-
-        b->last = ngx_cpymem(b->last, "\n\n", 2);
-    }
-
     b->flush = 1;
     b->last_buf = (last && w->r == w->r->main);
     b->last_in_chain = last;
@@ -389,6 +665,8 @@ ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w)
                             (ngx_buf_tag_t) &ngx_http_mcp_tasks_module);
 
     if (w->busy == NULL) {
+        ngx_http_mcp_tasks_unshare(w->shared);
+        w->shared = NULL;
 
         /* limit_rate uses the same timer for its own pauses */
 

@@ -7,7 +7,10 @@
 
 
 #include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_hash.h"
 #include "ngx_http_mcp_tasks_input.h"
+#include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_signal.h"
 
 
 #define NGX_HTTP_MCP_TASKS_CLAIM_MAX   32
@@ -27,7 +30,20 @@ typedef struct {
     ngx_uint_t                       ntools;
     ngx_uint_t                       max;
     uint32_t                         lease;
+    uint64_t                         sum;     /* of the tools */
 } ngx_http_mcp_tasks_claiming_t;
+
+
+/*
+ * Who waits for the same tools is woken together; if one of them finds
+ * nothing, neither do the others, until this process is woken again.
+ */
+
+typedef struct {
+    uint64_t                         sum;
+    ngx_uint_t                       wakeups;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+} ngx_http_mcp_tasks_idle_t;
 
 
 typedef struct {
@@ -56,6 +72,8 @@ static ngx_int_t ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 static const char *ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
     ngx_http_mcp_tasks_json_t *tools, ngx_http_mcp_tasks_claiming_t *c);
+static ngx_int_t ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_claiming_t *c);
 static ngx_int_t ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_claim_render(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v);
@@ -230,6 +248,10 @@ ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
+    if (ngx_http_mcp_tasks_claim_watch(r, c) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     c->wait.r = r;
     c->wait.ctx = ctx;
     c->wait.look = ngx_http_mcp_tasks_claim_look;
@@ -275,16 +297,57 @@ ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
 
 
 static ngx_int_t
+ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_claiming_t *c)
+{
+    uint32_t                        hash;
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    c->wait.nwatches = c->ntools;
+    c->wait.watches = ngx_palloc(r->pool, c->ntools
+                                        * sizeof(ngx_http_mcp_tasks_watch_t));
+    if (c->wait.watches == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < c->ntools; i++) {
+        hash = ngx_http_mcp_tasks_name_hash(&lcf->zone->zone.table,
+                                     NGX_HTTP_MCP_TASKS_TOOL, &c->tools[i]);
+
+        c->sum = ngx_http_mcp_tasks_mix(c->sum + hash + 1);
+        c->wait.watches[i].key = ngx_http_mcp_tasks_signal_name(hash);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
-    ngx_pool_t                      *pool;
-    ngx_uint_t                       n;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_claiming_t   *c;
-    ngx_http_mcp_tasks_op_claim_t    op;
+    ngx_pool_t                       *pool;
+    ngx_uint_t                        n;
+    ngx_http_mcp_tasks_out_t          out;
+    ngx_http_mcp_tasks_claiming_t    *c;
+    ngx_http_mcp_tasks_op_claim_t     op;
+    ngx_http_mcp_tasks_loc_conf_t    *lcf;
+    static ngx_http_mcp_tasks_idle_t  idle;
 
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
     c = (ngx_http_mcp_tasks_claiming_t *) w;
     ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
+
+    if (w->parked
+        && idle.zcf == lcf->zone
+        && idle.sum == c->sum
+        && idle.wakeups == ngx_http_mcp_tasks_wakeups
+        && ngx_current_msec < w->until && !ngx_exiting)
+    {
+        return NGX_DECLINED;
+    }
 
     /* of its own, since many looks find nothing */
 
@@ -302,6 +365,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         op.ntools = c->ntools;
         op.lease_time = c->lease;
         op.want = NGX_HTTP_MCP_TASKS_WANT_WORK;
+        op.watch = (n == 0);
 
         if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK || !op.found) {
             break;
@@ -324,6 +388,10 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     if (n == 0) {
 
         if (ngx_current_msec < w->until && !ngx_exiting) {
+            idle.zcf = lcf->zone;
+            idle.sum = c->sum;
+            idle.wakeups = ngx_http_mcp_tasks_wakeups;
+
             return NGX_DECLINED;
         }
 
@@ -622,6 +690,7 @@ ngx_http_mcp_tasks_worker_answers(ngx_http_request_t *r,
     a->wait.r = r;
     a->wait.ctx = ctx;
     a->wait.id = h->op.id;
+    a->wait.task = 1;
     a->wait.look = ngx_http_mcp_tasks_answers_look;
     a->wait.until = ngx_current_msec
                     + ngx_min(n, NGX_HTTP_MCP_TASKS_WORKER_WAIT);
@@ -644,6 +713,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
     op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
     op.op.pool = w->r->pool;
     op.id = w->id;
+    op.watch = 1;
 
     /* bytes only when there is something to tell */
 

@@ -79,11 +79,11 @@ BREAK(claimable, "in a queue and not claimable", 1, queued(t)->queued = 0);
 BREAK(deadline, "with a deadline is not in the wheel", 1, TASK->bucket = 0);
 BREAK(name_empty, "has no task", 1, OWNER->tasks = 0);
 BREAK(name_count, "list", 1, OWNER->tasks++);
-BREAK(name_bytes, "list is not complete", 1, OWNER->bytes++);
+BREAK(name_bytes, "bytes are miscounted", 1, OWNER->bytes++);
 BREAK(names, "names miscount", 1, t->sh->names[0]++);
-BREAK(order, "list", 1, OWNER->u.newest[0] = TASK->order_next[0]);
+BREAK(order, "list", 1, OWNER->u.owned.by_seq[0] = TASK->by_seq[0].next);
 BREAK(order_back, "out of order", 1,
-      t->slots[OWNER->u.newest[0]].order_prev[0] = 1);
+      t->slots[OWNER->u.owned.by_seq[0]].by_seq[0].prev = 1);
 BREAK(queue_back, "stranger or is out of order", 1,
       t->slots[queued(t)->queue_next].queue_prev = 0);
 BREAK(queue_tail, "wrong end", 1,

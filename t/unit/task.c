@@ -16,28 +16,29 @@
 static const char  *events[] = {
     "heartbeat", "progress", "ask", "complete", "fail", "retry", "release",
     "claim", "answer", "answer_all", "cancel", "annotate", "report",
-    "ready", "lease_lost", "queue_timeout", "run_timeout", "expire"
+    "ready", "lease_lost", "queue_timeout", "run_timeout", "expire",
+    "announce"
 };
 
 /*
  * For each state the outcome of each event, in that order.  A letter is the
  * state afterwards: q r i c f x (cancelled) - (gone); capital where it is the
- * same state and must be a change within it; ! state_invalid, T terminal,
- * L lease_lost, 0 not found.  The lease is right where there is one, the TTL
- * has not run out.
+ * same state and must be a change within it, A for all terminal ones;
+ * ! state_invalid, T terminal, L lease_lost, 0 not found.  The lease is right
+ * where there is one, the TTL has not run out.
  */
 
 static struct {
     ngx_uint_t   state;
     const char  *outcome;
 } rules[] = {
-    { NGX_HTTP_MCP_TASKS_FREE,           "000000000000000000" },
-    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ!" "Q!f!!" },
-    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xRR" "!q!f!" },
-    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!" },
-    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!" },
-    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!" },
-    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!" }
+    { NGX_HTTP_MCP_TASKS_FREE,           "0000000000000000000" },
+    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ!" "Q!f!!Q" },
+    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xRR" "!q!f!R" },
+    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!I" },
+    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!A" },
+    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!A" },
+    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" }
 };
 
 
@@ -98,7 +99,7 @@ test_rules(void)
     ngx_http_mcp_tasks_task_t   task, before;
     ngx_http_mcp_tasks_event_t  ev;
     static const char           after[] = "-qricfx";
-    static const char           stay[] = "-QRI";
+    static const char           stay[] = "-QRIAAA";
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
         for (e = 0; e < NGX_HTTP_MCP_TASKS_EVENTS; e++) {
@@ -146,6 +147,7 @@ test_rules(void)
                    "  refused: nothing has changed");
 
             } else if (e == NGX_HTTP_MCP_TASKS_EV_HEARTBEAT
+                       || e == NGX_HTTP_MCP_TASKS_EV_ANNOUNCE
                        || e == NGX_HTTP_MCP_TASKS_EV_READY)
             {
                 is(task.version, before.version, "  not a new version");

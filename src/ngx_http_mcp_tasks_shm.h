@@ -1,0 +1,47 @@
+
+/* What the operations of the store in shared memory have in common. */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_SHM_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_SHM_H_INCLUDED_
+
+
+#include "ngx_http_mcp_tasks_op.h"
+
+
+/* holds most tasks' bytes, so that the lock is taken once */
+#define NGX_HTTP_MCP_TASKS_VIEW_BYTES   512
+
+
+/* what is copied out under the lock was allocated before */
+
+typedef struct {
+    u_char      *data;
+    size_t       size;
+    ngx_pool_t  *pool;
+} ngx_http_mcp_tasks_room_t;
+
+
+ngx_int_t ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room,
+    size_t size);
+size_t ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want);
+u_char *ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
+    ngx_http_mcp_tasks_view_t *view, u_char *p);
+ngx_uint_t ngx_http_mcp_tasks_carry_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, uint64_t stream, ngx_uint_t yields);
+
+/* ngx_http_mcp_tasks_shm_wait.c */
+
+ngx_int_t ngx_http_mcp_tasks_shm_wait(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+ngx_int_t ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+ngx_int_t ngx_http_mcp_tasks_shm_news(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+ngx_int_t ngx_http_mcp_tasks_shm_session(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_SHM_H_INCLUDED_ */

@@ -1,0 +1,432 @@
+
+/* The operations of those who wait, in shared memory. */
+
+
+#include "ngx_http_mcp_tasks_shm.h"
+#include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_news.h"
+#include "ngx_http_mcp_tasks_order.h"
+#include "ngx_http_mcp_tasks_signal.h"
+
+
+typedef struct {
+    uint32_t     slots[NGX_HTTP_MCP_TASKS_LIST_MAX];
+    ngx_uint_t   n;
+    size_t       size;
+} ngx_http_mcp_tasks_found_t;
+
+
+static void ngx_http_mcp_tasks_count_wait_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_http_mcp_tasks_op_wait_t *op);
+static void ngx_http_mcp_tasks_leave_session_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_wait_t *op);
+static void ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_news_t *op, ngx_http_mcp_tasks_found_t *found);
+static void ngx_http_mcp_tasks_session_find_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_session_t *op,
+    ngx_http_mcp_tasks_found_t *found);
+
+
+ngx_int_t
+ngx_http_mcp_tasks_shm_wait(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_wait_t *op = (ngx_http_mcp_tasks_op_wait_t *) o;
+
+    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_http_mcp_tasks_table_t   *t;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    t = &zone->table;
+    sh = t->sh;
+    s = NULL;
+
+    ngx_http_mcp_tasks_lock_read(t);
+
+    if (op->id) {
+        s = ngx_http_mcp_tasks_find_locked(t, op->id, op->owner,
+                                           ngx_current_msec);
+        if (s == NULL) {
+            op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+        }
+    }
+
+    if (op->op.reason == NGX_HTTP_MCP_TASKS_OK
+        && ((op->max_zone && sh->waiting >= op->max_zone)
+            || (s && op->max_task && s->epoch == sh->epoch
+                && s->waiting >= op->max_task)))
+    {
+        op->op.reason = NGX_HTTP_MCP_TASKS_LIMIT_WAITERS;
+        sh->count.refused[NGX_HTTP_MCP_TASKS_LIMIT_WAITERS]++;
+    }
+
+    if (op->op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        ngx_http_mcp_tasks_count_wait_locked(t, s, op);
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_count_wait_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_wait_t *op)
+{
+    op->epoch = t->sh->epoch;
+    t->sh->waiting++;
+
+    if (s == NULL) {
+        return;
+    }
+
+    if (s->epoch != op->epoch) {
+        s->epoch = op->epoch;
+        s->waiting = 0;
+        s->results = 0;
+    }
+
+    s->waiting = (uint16_t) ngx_min(s->waiting + 1, 0xffff);
+
+    if (op->result) {
+        s->results = (uint16_t) ngx_min(s->results + 1, 0xffff);
+    }
+}
+
+
+/*
+ * What it has asked and nobody answered is to be asked by another stream.
+ * That the task is touched for this brings it to the session's.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_wait_t *op = (ngx_http_mcp_tasks_op_wait_t *) o;
+
+    ngx_uint_t                    counted;
+    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_http_mcp_tasks_table_t   *t;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    t = &zone->table;
+    sh = t->sh;
+    s = NULL;
+
+    ngx_http_mcp_tasks_lock(t);
+
+    counted = (op->counted && op->epoch == sh->epoch);
+
+    if (counted && sh->waiting) {
+        sh->waiting--;
+    }
+
+    if (op->id) {
+        s = ngx_http_mcp_tasks_find_locked(t, op->id, op->owner,
+                                           ngx_current_msec);
+    }
+
+    if (s && counted && s->epoch == sh->epoch) {
+        s->waiting -= (s->waiting != 0);
+        s->results -= (op->result && s->results);
+    }
+
+    if (s && op->carrier && s->carrier == op->carrier) {
+        s->carrier = 0;
+
+        if (s->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+            ngx_http_mcp_tasks_touch_locked(t, s);
+        }
+    }
+
+    if (op->session.len) {
+        ngx_http_mcp_tasks_leave_session_locked(t, op);
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_wait_t *op)
+{
+    uint32_t                    n, hash;
+    ngx_http_mcp_tasks_told_t  *told;
+
+    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_SESSION,
+                                        &op->session);
+    n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_SESSION,
+                                            &op->session, hash);
+    told = n ? &ngx_http_mcp_tasks_name(t, n)->u.told : NULL;
+
+    if (told && told->stream == op->carrier) {
+        told->stream = 0;
+        op->ended = 1;
+    }
+
+    /* another stream may take its place; or has to end, too */
+
+    if (op->ended) {
+        ngx_http_mcp_tasks_signal_name_locked(t, hash);
+    }
+}
+
+
+/*
+ * Whether the stream is to ask the questions of this task, and has not done
+ * so yet; without a stream, whether one could.  The session's stream yields
+ * to tasks/result.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_carry_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, uint64_t stream, ngx_uint_t yields)
+{
+    if (s->body.task.state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+        || ngx_http_mcp_tasks_stream_alive(t, s->carrier)
+        || (yields && s->epoch == t->sh->epoch && s->results))
+    {
+        return 0;
+    }
+
+    if (stream) {
+        s->carrier = stream;
+    }
+
+    return 1;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_shm_news(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_news_t *op = (ngx_http_mcp_tasks_op_news_t *) o;
+
+    u_char                      *p;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_room_t    room;
+    ngx_http_mcp_tasks_found_t   found;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    op->limit = ngx_max(1, ngx_min(op->limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+
+    op->views = ngx_palloc(op->op.pool,
+                           op->limit * sizeof(ngx_http_mcp_tasks_view_t));
+    if (op->views == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    room.pool = op->op.pool;
+    found.size = NGX_HTTP_MCP_TASKS_VIEW_BYTES;
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&room, found.size) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_mcp_tasks_lock_read(t);
+
+        ngx_http_mcp_tasks_news_find_locked(t, op, &found);
+
+        if (found.size <= room.size) {
+            break;
+        }
+
+        ngx_http_mcp_tasks_unlock(t);
+    }
+
+    for (p = room.data, i = 0; i < found.n; i++) {
+        p = ngx_http_mcp_tasks_view_locked(t,
+                                 ngx_http_mcp_tasks_slot(t, found.slots[i]),
+                                 op->want, &op->views[i], p);
+        op->after = op->views[i].changed;
+        op->hint = found.slots[i];
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    op->n = found.n;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_news_t *op, ngx_http_mcp_tasks_found_t *found)
+{
+    uint32_t                    n, hash, owner;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    found->n = 0;
+    found->size = 0;
+
+    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                        &op->owner);
+    if (op->watch) {
+        ngx_http_mcp_tasks_await_name_locked(t, hash);
+    }
+
+    owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
+                                                &op->owner, hash);
+    if (owner == 0) {
+        return;
+    }
+
+    n = ngx_http_mcp_tasks_order_since_locked(t, owner, op->after, op->hint);
+
+    while (n && found->n < op->limit) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (ngx_current_msec < s->body.task.expires) {
+            found->slots[found->n++] = n;
+            found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+        }
+
+        n = s->by_change[0].prev;
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_shm_session(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_session_t *op = (ngx_http_mcp_tasks_op_session_t *) o;
+
+    u_char                      *p;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_room_t    room;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_view_t   *view;
+    ngx_http_mcp_tasks_found_t   found;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    op->limit = ngx_max(1, ngx_min(op->limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+
+    op->views = ngx_palloc(op->op.pool,
+                           op->limit * sizeof(ngx_http_mcp_tasks_view_t));
+    if (op->views == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    room.pool = op->op.pool;
+    found.size = NGX_HTTP_MCP_TASKS_VIEW_BYTES;
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&room, found.size) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_mcp_tasks_lock(t);
+
+        ngx_http_mcp_tasks_session_find_locked(t, op, &found);
+
+        if (found.size <= room.size) {
+            break;
+        }
+
+        ngx_http_mcp_tasks_unlock(t);
+    }
+
+    op->n = 0;
+
+    for (p = room.data, i = 0; i < found.n; i++) {
+        s = ngx_http_mcp_tasks_slot(t, found.slots[i]);
+        ngx_http_mcp_tasks_news_told_locked(t, s);
+
+        if (ngx_current_msec >= s->body.task.expires) {
+            continue;
+        }
+
+        view = &op->views[op->n++];
+        p = ngx_http_mcp_tasks_view_locked(t, s, op->want, view, p);
+        view->asks = ngx_http_mcp_tasks_carry_locked(t, s, op->stream, 1);
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+/*
+ * The stream that came last speaks for the session: the client may know that
+ * an earlier one is dead long before we do.
+ */
+
+static void
+ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_session_t *op, ngx_http_mcp_tasks_found_t *found)
+{
+    uint32_t                    n, hash, session;
+    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_http_mcp_tasks_told_t  *told;
+
+    found->n = 0;
+    found->size = 0;
+    op->silent = 0;
+    op->told = 0;
+
+    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_SESSION,
+                                        &op->session);
+    session = ngx_http_mcp_tasks_name_find_locked(t,
+                            NGX_HTTP_MCP_TASKS_SESSION, &op->session, hash);
+
+    if (session) {
+        told = &ngx_http_mcp_tasks_name(t, session)->u.told;
+
+        if (told->stream != op->stream
+            && !op->opening
+            && ngx_http_mcp_tasks_stream_alive(t, told->stream))
+        {
+            op->silent = 1;
+
+        } else if (told->stream != op->stream) {
+
+            /* the one before has to learn that it is silent from now on */
+
+            ngx_http_mcp_tasks_signal_name_locked(t, hash);
+            told->stream = op->stream;
+        }
+
+        if (op->opening && op->after) {
+            ngx_http_mcp_tasks_news_rewind_locked(t, session, op->after);
+        }
+
+        op->opening = 0;
+        op->told = told->told;
+    }
+
+    if (op->watch) {
+        ngx_http_mcp_tasks_await_name_locked(t, hash);
+    }
+
+    if (session == 0 || op->silent) {
+        return;
+    }
+
+    n = ngx_http_mcp_tasks_news_first_locked(t, session);
+
+    while (n && found->n < op->limit) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        found->slots[found->n++] = n;
+        found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+
+        n = s->news.prev;
+    }
+}

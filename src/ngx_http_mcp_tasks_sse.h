@@ -1,0 +1,38 @@
+
+/*
+ * Server-sent events: framing, and text that many streams send at once.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_SSE_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_SSE_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+/* when to come back after a cut, in milliseconds */
+#define NGX_HTTP_MCP_TASKS_RETRY      1000
+#define NGX_HTTP_MCP_TASKS_RETRY_LEN  (sizeof("retry: \n\n") + NGX_INT_T_LEN)
+
+
+/* one event; freed when the last stream that refers to it has sent it */
+
+typedef struct {
+    ngx_uint_t   refs;
+    size_t       len;
+    u_char      *data;
+} ngx_http_mcp_tasks_shared_t;
+
+
+size_t ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text);
+u_char *ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id,
+    ngx_str_t *text);
+
+ngx_http_mcp_tasks_shared_t *ngx_http_mcp_tasks_share(ngx_str_t *id,
+    ngx_str_t *text, ngx_log_t *log);
+void ngx_http_mcp_tasks_unshare(ngx_http_mcp_tasks_shared_t *shared);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_SSE_H_INCLUDED_ */
