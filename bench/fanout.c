@@ -3,14 +3,17 @@
  * Many readers of event streams, and changes that all of them are to hear of:
  *
  *     fanout ours|nchan|held -p PORT [-n readers] [-k tasks] [-P pid,pid]
- *            [-m changes] [-i interval] [-f changes] [-b bytes]
+ *            [-u changes] [-m changes] [-i interval] [-f changes] [-b bytes]
  *
- * Reader i reads the stream of task i % k.  When all readers have their
- * first event, -m changes are made, one each -i microseconds, and then -f
- * changes as fast as they are taken.  A task is changed again only after all
- * of its readers have got its last change: a server may leave out states that
- * a reader was too slow for, so this makes one change one event everywhere,
- * for every server alike.  What has not come in STALLED ns counts as lost.
+ * First come -u changes that nobody reads, to know what it costs to publish
+ * them.  Then come the readers: i reads the stream of task i % k.  When all
+ * have their first event, -m changes are made, one each -i microseconds as
+ * before, and then -f changes as fast as they are taken.
+ *
+ * A task is changed again only after all of its readers have got its last
+ * change: a server may leave out states that a reader was too slow for, so
+ * this makes one change one event everywhere, for every server alike.  What
+ * has not come in STALLED ns counts as lost.
  *
  * The text of a change carries the time when the change was due, so whatever
  * it had to wait for is part of its latency, and its number, so a reader
@@ -899,7 +902,6 @@ prepare(void)
 
     for (i = 0; i < nreaders; i++) {
         readers[i].task = &tasks[i % ntasks];
-        tasks[i % ntasks].readers++;
     }
 
     if (server == HELD) {
@@ -951,6 +953,7 @@ connect_readers(void)
 
     while (nready < nreaders) {
         while (opened < nreaders && opened - nready < CONNECTING) {
+            readers[opened].task->readers++;
             open_connection(&readers[opened++]);
         }
 
@@ -986,10 +989,10 @@ make_changes(phase_t *ph, unsigned changes, int64_t interval)
     conn_t    *c;
     task_t    *t;
     int64_t    start, due, stalled;
-    uint64_t   delivered, most;
+    uint64_t   seen, most;
     unsigned   next;
 
-    most = (uint64_t) changes * ((nreaders + ntasks - 1) / ntasks);
+    most = nready ? (uint64_t) changes * ((nreaders + ntasks - 1) / ntasks) : 0;
     memset(ph, 0, sizeof(phase_t));
     ph->latency = allocate(most + 1, sizeof(uint32_t));
     phase = ph;
@@ -997,7 +1000,7 @@ make_changes(phase_t *ph, unsigned changes, int64_t interval)
     ph->cpu = cpu_ns();
     start = now_ns();
     stalled = start + STALLED;
-    delivered = 0;
+    seen = 0;
     next = 0;
 
     while (next < changes || ph->delivered < ph->expected || nbusy) {
@@ -1027,8 +1030,8 @@ make_changes(phase_t *ph, unsigned changes, int64_t interval)
 
         pump(due);
 
-        if (ph->delivered > delivered) {
-            delivered = ph->delivered;
+        if (ph->delivered + nanswered > seen) {
+            seen = ph->delivered + nanswered;
             stalled = now_ns() + STALLED;
 
         } else if (now_ns() > stalled) {
@@ -1075,8 +1078,9 @@ percentile(phase_t *ph, double p)
 
 /*
  * The line of a run has mem, bytes of the server for each idle reader, and
- * mem_after, the same after all changes; and of each phase, with fast_ in
- * front of those of the second one:
+ * mem_after, the same after all changes; publish, us of the server for a
+ * change that nobody reads; and of each phase, with fast_ in front of those of
+ * the second one:
  *
  * events, lost, twice: how many came, did not come, or came again;
  * p50, p99, max: latency in us;
@@ -1112,10 +1116,11 @@ main(int argc, char **argv)
     int            option;
     char          *p;
     int64_t        before;
-    unsigned       changes, interval, fast;
-    phase_t        paced, rest;
+    unsigned       unread, changes, interval, fast;
+    phase_t        nobody, paced, rest;
     struct rlimit  limit;
 
+    unread = 0;
     changes = 0;
     interval = 1000;
     fast = 0;
@@ -1137,7 +1142,7 @@ main(int argc, char **argv)
         die("unknown server \"%s\"", argv[1]);
     }
 
-    while ((option = getopt(argc - 1, argv + 1, "p:n:k:P:m:i:f:b:")) != -1) {
+    while ((option = getopt(argc - 1, argv + 1, "p:n:k:P:u:m:i:f:b:")) != -1) {
         switch (option) {
 
         case 'p':
@@ -1161,6 +1166,10 @@ main(int argc, char **argv)
                 pids[npids++] = atoi(p);
             }
 
+            break;
+
+        case 'u':
+            unread = atoi(optarg);
             break;
 
         case 'm':
@@ -1205,11 +1214,20 @@ main(int argc, char **argv)
     ep = epoll_create1(0);
 
     prepare();
+
+    if (unread && server != HELD) {
+        make_changes(&nobody, unread, interval * 1000LL);
+    }
+
     before = memory();
     connect_readers();
 
     printf("readers=%u tasks=%u mem=%lld", nreaders, ntasks,
            (long long) ((memory() - before) / nreaders));
+
+    if (unread && server != HELD) {
+        printf(" publish=%.2f", nobody.cpu / 1e3 / unread);
+    }
 
     if (changes && server != HELD) {
         make_changes(&paced, changes, interval * 1000LL);
