@@ -308,7 +308,6 @@ struct ngx_http_mcp_tasks_wait_s {
 };
 
 ngx_int_t ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w);
-ngx_int_t ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w);
 ngx_int_t ngx_http_mcp_tasks_wait_begin(ngx_http_mcp_tasks_wait_t *w);
 ngx_int_t ngx_http_mcp_tasks_wait_message(ngx_http_mcp_tasks_wait_t *w,
     ngx_str_t *id, ngx_str_t *message);

@@ -52,7 +52,10 @@ ngx_http_mcp_tasks_shm_wait(ngx_http_mcp_tasks_zone_t *zone,
         }
     }
 
+    /* who asks for a task that has ended will not wait */
+
     if (op->op.reason == NGX_HTTP_MCP_TASKS_OK
+        && !(s && ngx_http_mcp_tasks_terminal(s->body.task.state))
         && ((op->max_zone && sh->waiting >= op->max_zone)
             || (s && op->max_task && s->epoch == sh->epoch
                 && s->waiting >= op->max_task)))

@@ -34,7 +34,8 @@ static ngx_int_t ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
 static ngx_int_t ngx_http_mcp_tasks_stream_asking(
     ngx_http_mcp_tasks_stream_t *s, ngx_http_mcp_tasks_view_t *v);
 static ngx_int_t ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v);
+    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v,
+    ngx_uint_t last);
 
 
 ngx_int_t
@@ -171,11 +172,19 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
 }
 
 
+/*
+ * An id is of one message only, and says that the client has all up to it: it
+ * goes with the last one.
+ */
+
 static ngx_int_t
 ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
     ngx_http_mcp_tasks_op_session_t *op, ngx_http_mcp_tasks_view_t *v)
 {
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_uint_t                 moved;
+    ngx_http_mcp_tasks_out_t   out;
+
+    moved = (v->moved > op->told && v->token.len && v->task.progress >= 0);
 
     if (v->turned > op->told) {
         ngx_http_mcp_tasks_out_init(&out, op->op.pool, 512);
@@ -185,16 +194,18 @@ ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
         ngx_http_mcp_tasks_render_task(&out, NGX_HTTP_MCP_TASKS_LEGACY, v);
         ngx_http_mcp_tasks_out_lit(&out, "}}");
 
-        if (ngx_http_mcp_tasks_stream_send(s, &out, v) != NGX_OK) {
+        if (ngx_http_mcp_tasks_stream_send(s, &out, v, !moved && !v->asks)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
     }
 
-    if (v->moved > op->told && v->token.len && v->task.progress >= 0) {
+    if (moved) {
         ngx_http_mcp_tasks_out_init(&out, op->op.pool, 512);
         ngx_http_mcp_tasks_render_progress(&out, v, &v->token, 1);
 
-        if (ngx_http_mcp_tasks_stream_send(s, &out, v) != NGX_OK) {
+        if (ngx_http_mcp_tasks_stream_send(s, &out, v, !v->asks) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -213,7 +224,8 @@ ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
 
 static ngx_int_t
 ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v)
+    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v,
+    ngx_uint_t last)
 {
     u_char                          buf[NGX_HTTP_MCP_TASKS_CHANGE_LEN];
     ngx_str_t                       id, message;
@@ -227,7 +239,8 @@ ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
              - buf;
 
     if (ngx_http_mcp_tasks_out_end(out, &message) != NGX_OK
-        || ngx_http_mcp_tasks_wait_message(&s->wait, &id, &message)
+        || ngx_http_mcp_tasks_wait_message(&s->wait, last ? &id : NULL,
+                                           &message)
            == NGX_ERROR)
     {
         return NGX_ERROR;

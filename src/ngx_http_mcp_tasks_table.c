@@ -96,7 +96,10 @@ ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
     l->block = ngx_align(offset, NGX_HTTP_MCP_TASKS_BLOCK_SIZE);
     l->size = l->block + (size_t) l->blocks * NGX_HTTP_MCP_TASKS_BLOCK_SIZE;
 
-    return (l->size <= size) ? NGX_OK : NGX_DECLINED;
+    /* some of them are not for new tasks */
+
+    return (l->size <= size && l->blocks - l->blocks / 16 >= tasks + 8)
+           ? NGX_OK : NGX_DECLINED;
 }
 
 
@@ -532,7 +535,8 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
              + ngx_http_mcp_tasks_blocks_for(nt->message.len)
              + (owner ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->owner))
              + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool))
-             + (session ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->session))
+             + (session || nt->session.len == 0
+                ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->session))
              + (nt->token.len ? 1 : 0);
 
     /* what new tasks must leave, so that the others can be finished */

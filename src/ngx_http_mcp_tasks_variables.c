@@ -153,7 +153,7 @@ ngx_http_mcp_tasks_variable_era(ngx_http_request_t *r,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
-    ngx_http_mcp_tasks_variable_set(v, ctx == NULL ? NULL
+    ngx_http_mcp_tasks_variable_set(v, (ctx == NULL || ctx->rest) ? NULL
                            : (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) ? &modern
                                                                      : &legacy);
 

@@ -20,7 +20,11 @@ typedef char  ngx_http_mcp_tasks_ident_fits[
 ];
 
 
+static ngx_int_t ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type);
 static void ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_event(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w);
@@ -111,7 +115,7 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
  * NGX_DECLINED: go on; else it is what to finalize with.
  */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_http_mcp_tasks_op_wait_t    op;
@@ -123,18 +127,9 @@ ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
 
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
-    op.id = w->task ? &w->id : NULL;
-    op.owner = &w->ctx->owner;
-    op.result = w->result;
-
-    /* who is counted anew was admitted before */
-
-    if (!w->counted) {
-        op.max_task = lcf->max_waiters;
-        op.max_zone = lcf->max_zone_waiters;
-    }
+    ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_WAIT);
+    op.max_task = lcf->max_waiters;
+    op.max_zone = lcf->max_zone_waiters;
 
     if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -148,6 +143,18 @@ ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
     w->epoch = op.epoch;
 
     return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type)
+{
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+    op->op.type = type;
+    op->id = w->task ? &w->id : NULL;
+    op->owner = &w->ctx->owner;
+    op->result = w->result;
 }
 
 
@@ -172,11 +179,9 @@ ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
             continue;
         }
 
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
-        op.id = w->task ? &w->id : NULL;
-        op.owner = &w->ctx->owner;
-        op.result = w->result;
+        /* without limits: it was admitted before */
+
+        ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_WAIT);
 
         if (ngx_http_mcp_tasks_submit(&zcf->zone, &op.op) == NGX_OK
             && op.op.reason == NGX_HTTP_MCP_TASKS_OK)
@@ -213,6 +218,32 @@ ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
 }
 
 
+/* it is over, though what was answered may take its time to be sent */
+
+static void
+ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_uint_t  i;
+
+    if (w->event.timer_set) {
+        ngx_del_timer(&w->event);
+    }
+
+    if (w->event.posted) {
+        ngx_delete_posted_event(&w->event);
+    }
+
+    if (w->parked) {
+        w->parked = 0;
+        ngx_queue_remove(&w->queue);
+
+        for (i = 0; i < w->nwatches; i++) {
+            ngx_http_mcp_tasks_unwatch(&w->watches[i]);
+        }
+    }
+}
+
+
 static void
 ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
 {
@@ -231,6 +262,8 @@ ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
     rc = ngx_http_mcp_tasks_wait_tick(w);
 
     if (rc != NGX_DECLINED) {
+        ngx_http_mcp_tasks_wait_unpark(w);
+
         /* who cannot be sent to has gone */
         w->over = (rc != NGX_ERROR);
         ngx_http_finalize_request(r, rc);
@@ -355,31 +388,12 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
 {
     ngx_http_mcp_tasks_wait_t *w = data;
 
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_op_wait_t    op;
+    ngx_http_mcp_tasks_op_wait_t  op;
 
-    if (w->event.timer_set) {
-        ngx_del_timer(&w->event);
-    }
-
-    if (w->event.posted) {
-        ngx_delete_posted_event(&w->event);
-    }
-
-    if (w->parked) {
-        ngx_queue_remove(&w->queue);
-
-        for (i = 0; i < w->nwatches; i++) {
-            ngx_http_mcp_tasks_unwatch(&w->watches[i]);
-        }
-    }
+    ngx_http_mcp_tasks_wait_unpark(w);
 
     if (w->counted || w->stream_id) {
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
-        op.id = w->task ? &w->id : NULL;
-        op.owner = &w->ctx->owner;
-        op.result = w->result;
+        ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_LEAVE);
         op.carrier = w->stream_id;
 
         if (w->session) {

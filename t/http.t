@@ -98,12 +98,31 @@ sub is_answer_and_next {
 
 # --- methods
 
-for my $method (qw/ GET PUT HEAD OPTIONS PATCH PROPFIND /) {
+for my $method (qw/ PUT HEAD PATCH PROPFIND /) {
     my $body = $method =~ /PUT|PATCH/ ? $ping : undef;
     my $res = is_answer_and_next(
         MCPTasks::message($method, '/mcp', headers(), $body), $method, 405,
         $method eq 'HEAD' ? '' : refusal('use POST'), $method);
-    is($res->{header}{allow}, 'POST, DELETE', "$method: Allow");
+    is($res->{header}{allow}, 'GET, POST, DELETE, OPTIONS', "$method: Allow");
+}
+
+# the modern era has no stream that a GET would open; in the legacy one it is
+# the session's
+
+{
+    my $res = is_answer_and_next(
+        MCPTasks::message('GET', '/mcp',
+                          headers('MCP-Protocol-Version' => '2026-07-28')),
+        'GET', 405, refusal('use POST'), 'GET, modern');
+    is($res->{header}{allow}, 'GET, POST, DELETE, OPTIONS', 'GET: Allow');
+
+    is_answer_and_next(MCPTasks::message('GET', '/mcp', headers()), 'GET', 400,
+                       refusal('Mcp-Session-Id is missing'),
+                       'GET without a session');
+    is_answer_and_next(
+        MCPTasks::message('GET', '/mcp', { Accept => 'application/json' }),
+        'GET', 406, refusal('Accept must allow text/event-stream'),
+        'GET that wants no stream');
 }
 
 # --- types

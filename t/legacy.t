@@ -358,7 +358,7 @@ for my $token ('"t\u00f6"', '7') {
     is($got->{data}, '{"jsonrpc":"2.0","method":"notifications/progress",'
                      . "\"params\":{\"progressToken\":$token,"
                      . '"progress":0.25}}', "progress for the token $token");
-    is($got->{event}, 'message', 'as a message');
+    is($got->{event}, undef, 'as a message');
     like($stream->head(), qr{^content-type: text/event-stream}mi, 'a stream');
     like($stream->head(), qr{^x-accel-buffering: no}mi, 'not to be buffered');
     like($stream->head(), qr{^cache-control: no-store}mi, 'not to be stored');

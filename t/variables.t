@@ -168,7 +168,7 @@ $c->post({ jsonrpc => '2.0', method => 'notifications/x' });
 logged({ method => 'notifications/x', era => 'legacy' }, 'a notification');
 
 $t->request('GET', '/mcp');
-logged({}, 'GET');
+logged({ era => 'legacy', error => '-32600' }, 'GET');
 
 ok($t->stop(), 'nginx stops');
 is($t->faults(), '', 'nothing bad in the log');

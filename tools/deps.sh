@@ -27,9 +27,9 @@ for purpose in "$@"; do
         ;;
 
     test)
-        # prove comes with perl, and Test::Nginx runs ps; the rest is for the
-        # examples, and need not come from Debian
-        packages+=(curl jq perl procps)
+        # prove comes with perl, Test::Nginx runs ps, event streams are tried in
+        # a browser; the rest is for the examples, and need not come from Debian
+        packages+=(chromium curl jq perl procps)
         command -v node > /dev/null || packages+=(nodejs)
         command -v python3 > /dev/null || packages+=(python3)
         ;;
