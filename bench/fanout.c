@@ -744,14 +744,21 @@ publish(conn_t *c, task_t *t, int64_t due)
 }
 
 
+/* in turns, since they may belong to different processes of the server */
+
 static conn_t *
 idle_publisher(void)
 {
-    unsigned  i;
+    conn_t           *c;
+    unsigned          i;
+    static unsigned   last;
 
     for (i = 0; i < PUBLISHERS; i++) {
-        if (publishers[i].connected && !publishers[i].busy) {
-            return &publishers[i];
+        c = &publishers[(last + 1 + i) % PUBLISHERS];
+
+        if (c->connected && !c->busy) {
+            last = c - publishers;
+            return c;
         }
     }
 
@@ -1011,15 +1018,21 @@ make_changes(phase_t *ph, unsigned changes, int64_t interval)
             /* not in the order in which they were made */
 
             t = &tasks[(uint64_t) next * STRIDE % ntasks];
-            c = idle_publisher();
 
-            if (t->waiting || c == NULL) {
+            if (t->waiting) {
                 break;
             }
 
             due = interval ? start + next * interval : now_ns();
 
             if (now_ns() < due) {
+                break;
+            }
+
+            c = idle_publisher();
+
+            if (c == NULL) {
+                due = stalled;
                 break;
             }
 
