@@ -116,7 +116,7 @@ distclean:  ## remove build/
 .PHONY: help
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile \
-	    | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+	    | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 
 # Unit tests: t/unit/NAME.c becomes a program of that name; t/unit/lib*.c are
