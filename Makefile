@@ -34,11 +34,13 @@ export TESTS PROVE_FLAGS
 all: module  ## build the module (the default)
 
 
+# not over the old file: an nginx that runs with it would crash
 .PHONY: module test-module
 module:
 	@tools/build-module.sh $(if $(NGINX_SRC),-s '$(NGINX_SRC)') $(BUILD)/prod
 	@cmp -s $(BUILD)/prod/$(MODULE).so $(BUILD)/$(MODULE).so \
-	    || cp $(BUILD)/prod/$(MODULE).so $(BUILD)/$(MODULE).so
+	    || cp --remove-destination $(BUILD)/prod/$(MODULE).so \
+	        $(BUILD)/$(MODULE).so
 
 test-module:
 	@tools/build-module.sh -t $(BUILD)/test

@@ -27,6 +27,8 @@ typedef struct {
 
 static const char *ngx_http_mcp_tasks_listen_tasks(
     ngx_http_mcp_tasks_listen_t *l, ngx_http_mcp_tasks_json_t *ids);
+static ngx_uint_t ngx_http_mcp_tasks_listen_has(
+    ngx_http_mcp_tasks_listen_t *l, ngx_http_mcp_tasks_id_t *id);
 static ngx_int_t ngx_http_mcp_tasks_listen_get(ngx_http_mcp_tasks_listen_t *l,
     ngx_http_mcp_tasks_heard_t *task, ngx_http_mcp_tasks_op_get_t *op);
 static ngx_int_t ngx_http_mcp_tasks_listen_look(ngx_http_mcp_tasks_wait_t *w);
@@ -143,6 +145,7 @@ ngx_http_mcp_tasks_listen_tasks(ngx_http_mcp_tasks_listen_t *l,
 
         if (ngx_http_mcp_tasks_json_string(pool, &value, &text) == NGX_OK
             && ngx_http_mcp_tasks_id_parse(&task->id, &text) == NGX_OK
+            && !ngx_http_mcp_tasks_listen_has(l, &task->id)
             && ngx_http_mcp_tasks_listen_get(l, task, &op) == NGX_OK)
         {
             l->wait.watches[l->wait.nwatches].key
@@ -153,6 +156,26 @@ ngx_http_mcp_tasks_listen_tasks(ngx_http_mcp_tasks_listen_t *l,
     }
 
     return NULL;
+}
+
+
+/* one that is named twice is told once */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_listen_has(ngx_http_mcp_tasks_listen_t *l,
+    ngx_http_mcp_tasks_id_t *id)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < l->wait.nwatches; i++) {
+        if (ngx_memcmp(&l->tasks[i].id, id, sizeof(ngx_http_mcp_tasks_id_t))
+            == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

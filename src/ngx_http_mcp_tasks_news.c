@@ -180,6 +180,10 @@ ngx_http_mcp_tasks_news_rewind_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t  *s;
     ngx_http_mcp_tasks_told_t  *told;
 
+    /* a client may say anything, but nobody knows what is yet to come */
+
+    from = ngx_min(from, t->sh->seq);
+
     told = &ngx_http_mcp_tasks_name(t, session)->u.told;
     told->behind = 0;
     told->told = from;

@@ -252,8 +252,8 @@ typedef struct {
     ngx_http_mcp_tasks_op_t       op;
     ngx_str_t                     session;
     uint64_t                      stream;     /* that will tell it */
-    ngx_uint_t                    opening;    /* takes the session over */
-    uint64_t                      after;      /* if opening; 0: goes on */
+    uint32_t                      opened;     /* when; 0: now */
+    uint64_t                      after;      /* if opened now; 0: goes on */
     ngx_uint_t                    limit;
     ngx_uint_t                    want;
     ngx_uint_t                    watch;

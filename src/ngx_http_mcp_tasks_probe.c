@@ -34,9 +34,11 @@ static void ngx_http_mcp_tasks_probe_list(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p);
 static ngx_int_t ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op);
@@ -50,9 +52,11 @@ static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
     { ngx_string("claim"), ngx_http_mcp_tasks_probe_claim },
     { ngx_string("event"), ngx_http_mcp_tasks_probe_event },
     { ngx_string("delete"), ngx_http_mcp_tasks_probe_delete },
+    { ngx_string("leave"), ngx_http_mcp_tasks_probe_leave },
     { ngx_string("stats"), ngx_http_mcp_tasks_probe_stats },
     { ngx_string("check"), ngx_http_mcp_tasks_probe_check },
     { ngx_string("die"), ngx_http_mcp_tasks_probe_die },
+    { ngx_string("waits"), ngx_http_mcp_tasks_probe_waits },
     { ngx_string("late"), ngx_http_mcp_tasks_probe_late },
     { ngx_null_string, NULL }
 };
@@ -242,6 +246,7 @@ ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p)
     id = ngx_http_mcp_tasks_probe_arg(p, "id");
     owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
     op.owner = &owner;
+    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
     (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
 
     ngx_http_mcp_tasks_probe_submit(p, &op.op);
@@ -354,6 +359,26 @@ ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p)
 }
 
 
+/* the stream that asked a task's questions */
+
+static void
+ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                     text;
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_http_mcp_tasks_op_wait_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.id = &id;
+    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
+    text = ngx_http_mcp_tasks_probe_arg(p, "id");
+    (void) ngx_http_mcp_tasks_id_parse(&id, &text);
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+}
+
+
 static void
 ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p)
 {
@@ -374,11 +399,11 @@ ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p)
                           ",\"slots\":%uD,\"used\":%uD,\"blocks\":%uD,"
                           "\"created\":%uL,\"expired\":%uL,\"sweeps\":%uL,"
                           "\"swept\":%uL,\"leases_lost\":%uL,"
-                          "\"recoveries\":%uL",
+                          "\"recoveries\":%uL,\"news_dropped\":%uL",
                           op.slots, op.slots_used, op.blocks,
                           op.count.created, op.count.expired, op.count.sweeps,
                           op.count.swept, op.count.leases_lost,
-                          op.count.recoveries);
+                          op.count.recoveries, op.count.news_dropped);
 }
 
 
@@ -409,6 +434,45 @@ ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p)
                        ngx_min(label.len + 1, sizeof(buf)));
 
     ngx_http_mcp_tasks_failpoint_arm(buf, 1);
+}
+
+
+/*
+ * How many wait in the zone, and of them for a task; and how often this
+ * process was told that something may have changed for those who wait here.
+ */
+
+static void
+ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                    text, owner;
+    ngx_uint_t                   zone, task;
+    ngx_http_mcp_tasks_id_t      id;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &p->zone->table;
+    text = ngx_http_mcp_tasks_probe_arg(p, "id");
+    owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
+    task = 0;
+
+    ngx_http_mcp_tasks_lock_read(t);
+
+    zone = t->sh->waiting;
+
+    if (ngx_http_mcp_tasks_id_parse(&id, &text) == NGX_OK) {
+        s = ngx_http_mcp_tasks_find_locked(t, &id, &owner, ngx_current_msec);
+
+        if (s && s->epoch == t->sh->epoch) {
+            task = s->waiting;
+        }
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    p->pos = ngx_slprintf(p->pos, p->end,
+                          ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui",
+                          zone, task, ngx_http_mcp_tasks_wakeups);
 }
 
 

@@ -200,7 +200,20 @@ ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    ctx->session = value;
+    /* it finds the tasks by its text: there is one way to write it */
+
+    if (ctx->session.len) {
+        return NGX_OK;
+    }
+
+    ctx->session.len = value.len;
+    ctx->session.data = ngx_pnalloc(r->pool, value.len);
+    if (ctx->session.data == NULL) {
+        ctx->session.len = 0;
+        return NGX_DECLINED;
+    }
+
+    ngx_strlow(ctx->session.data, value.data, value.len);
 
     return NGX_OK;
 }

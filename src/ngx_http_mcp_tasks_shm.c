@@ -357,6 +357,14 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
                 ngx_http_mcp_tasks_await_name_locked(t, hashes[i]);
             }
 
+            if (op->watch && op->ntools
+                && ngx_http_mcp_tasks_queue_first_locked(t, op->tools, hashes,
+                                                         op->ntools))
+            {
+                /* it skipped as many as it may: to look again at once */
+                ngx_http_mcp_tasks_signal_name_locked(t, hashes[0]);
+            }
+
             break;
         }
 

@@ -9,6 +9,10 @@
 #include "ngx_http_mcp_tasks_signal.h"
 
 
+/* a session's tasks that may have something to ask, the last changed ones */
+#define NGX_HTTP_MCP_TASKS_SESSION_ASKING  1024
+
+
 typedef struct {
     uint32_t     slots[NGX_HTTP_MCP_TASKS_LIST_MAX];
     ngx_uint_t   n;
@@ -21,6 +25,8 @@ static void ngx_http_mcp_tasks_count_wait_locked(
     ngx_http_mcp_tasks_op_wait_t *op);
 static void ngx_http_mcp_tasks_leave_session_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_wait_t *op);
+static void ngx_http_mcp_tasks_regain_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_told_t *told);
 static void ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_op_news_t *op, ngx_http_mcp_tasks_found_t *found);
 static void ngx_http_mcp_tasks_session_find_locked(
@@ -100,8 +106,9 @@ ngx_http_mcp_tasks_count_wait_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 /*
- * What it has asked and nobody answered is to be asked by another stream.
- * That the task is touched for this brings it to the session's.
+ * What it has asked and nobody answered is to be asked by another stream; so
+ * is what the session's stream left to tasks/result, which did not come to
+ * it.  That the task is touched for this brings it to the session's.
  */
 
 ngx_int_t
@@ -110,7 +117,7 @@ ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
 {
     ngx_http_mcp_tasks_op_wait_t *op = (ngx_http_mcp_tasks_op_wait_t *) o;
 
-    ngx_uint_t                    counted;
+    ngx_uint_t                    asked, counted;
     ngx_http_mcp_tasks_slot_t    *s;
     ngx_http_mcp_tasks_table_t   *t;
     ngx_http_mcp_tasks_header_t  *sh;
@@ -137,12 +144,16 @@ ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
         s->results -= (op->result && s->results);
     }
 
-    if (s && op->carrier && s->carrier == op->carrier) {
-        s->carrier = 0;
+    asked = (s && op->carrier && s->carrier == op->carrier);
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
-            ngx_http_mcp_tasks_touch_locked(t, s);
-        }
+    if (asked) {
+        s->carrier = 0;
+    }
+
+    if (s && (asked || op->result)
+        && ngx_http_mcp_tasks_carry_locked(t, s, 0, 0))
+    {
+        ngx_http_mcp_tasks_touch_locked(t, s);
     }
 
     if (op->session.len) {
@@ -168,7 +179,8 @@ ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
                                             &op->session, hash);
     told = n ? &ngx_http_mcp_tasks_name(t, n)->u.told : NULL;
 
-    if (told && told->stream == op->carrier) {
+    if (told && told->stream && told->stream == op->carrier) {
+        ngx_http_mcp_tasks_regain_locked(t, told);
         told->stream = 0;
         op->ended = 1;
     }
@@ -178,6 +190,43 @@ ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
     if (op->ended) {
         ngx_http_mcp_tasks_signal_name_locked(t, hash);
     }
+}
+
+
+/*
+ * Somebody else speaks for the session, or a process has died: what was asked
+ * by the stream before, or by one that is dead, is to be asked again.
+ */
+
+static void
+ngx_http_mcp_tasks_regain_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_told_t *told)
+{
+    uint32_t                    n, next;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    n = told->news;
+
+    for (i = 0; n && i < NGX_HTTP_MCP_TASKS_SESSION_ASKING; i++) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+        next = s->news.next;
+
+        if (s->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+            && (s->carrier == told->stream
+                || !ngx_http_mcp_tasks_stream_alive(t, s->carrier)))
+        {
+            s->carrier = 0;
+
+            if (s->body.changed <= told->told) {
+                ngx_http_mcp_tasks_touch_locked(t, s);
+            }
+        }
+
+        n = next;
+    }
+
+    told->epoch = t->sh->epoch;
 }
 
 
@@ -389,28 +438,38 @@ ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
     session = ngx_http_mcp_tasks_name_find_locked(t,
                             NGX_HTTP_MCP_TASKS_SESSION, &op->session, hash);
 
+    if (op->opened == 0) {
+        op->opened = (uint32_t) ++t->sh->seq;
+        op->opened += (op->opened == 0);
+    }
+
     if (session) {
         told = &ngx_http_mcp_tasks_name(t, session)->u.told;
 
         if (told->stream != op->stream
-            && !op->opening
-            && ngx_http_mcp_tasks_stream_alive(t, told->stream))
+            && ngx_http_mcp_tasks_stream_alive(t, told->stream)
+            && (int32_t) (op->opened - told->opened) < 0)
         {
             op->silent = 1;
 
         } else if (told->stream != op->stream) {
+            ngx_http_mcp_tasks_regain_locked(t, told);
 
             /* the one before has to learn that it is silent from now on */
 
             ngx_http_mcp_tasks_signal_name_locked(t, hash);
             told->stream = op->stream;
+            told->opened = op->opened;
+
+            if (op->after) {
+                ngx_http_mcp_tasks_news_rewind_locked(t, session, op->after);
+            }
+
+        } else if (told->epoch != t->sh->epoch) {
+            ngx_http_mcp_tasks_regain_locked(t, told);
         }
 
-        if (op->opening && op->after) {
-            ngx_http_mcp_tasks_news_rewind_locked(t, session, op->after);
-        }
-
-        op->opening = 0;
+        op->after = 0;
         op->told = told->told;
     }
 

@@ -57,6 +57,10 @@ ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
     sh = t->sh;
     sig = &t->log[sh->logged & sh->log_mask];
 
+    /* who reads what is written over now has to see how far we are */
+
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+
     sig->processes = *processes;
     sig->key = key;
 
@@ -100,9 +104,7 @@ ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
 
     if (end - *cursor <= sh->log_mask) {
 
-        n = ngx_min(n, end - *cursor);
-
-        for (i = 0; i < n; i++) {
+        for (i = 0; i < n && i < end - *cursor; i++) {
             signals[i] = t->log[(*cursor + i) & sh->log_mask];
         }
 
@@ -110,8 +112,8 @@ ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
         end = __atomic_load_n(&sh->logged, __ATOMIC_RELAXED);
 
         if (end - *cursor <= sh->log_mask) {
-            *cursor += n;
-            return n;
+            *cursor += i;
+            return i;
         }
     }
 

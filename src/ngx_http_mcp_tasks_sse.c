@@ -45,6 +45,12 @@ ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
     end = text->data + text->len;
 
     for (s = text->data; s < end; s++) {
+
+        if (*s == '\r' && s + 1 < end && s[1] == '\n') {
+            /* both together end one line */
+            continue;
+        }
+
         if (*s == '\n' || *s == '\r') {
             p = ngx_cpymem(p, "\ndata: ", 7);
 

@@ -14,25 +14,17 @@
 /* tasks told of at once */
 #define NGX_HTTP_MCP_TASKS_STREAM_BATCH  16
 
-/* tasks whose questions are given back when the stream is cut */
-#define NGX_HTTP_MCP_TASKS_STREAM_ASKED  64
-
-
 typedef struct {
     ngx_http_mcp_tasks_wait_t   wait;         /* must be the first */
     uint64_t                    after;        /* where the client was */
-    ngx_http_mcp_tasks_id_t    *asked;        /* a ring */
-    ngx_uint_t                  nasked;
-    unsigned                    opening:1;
+    uint32_t                    opened;
 } ngx_http_mcp_tasks_stream_t;
 
 
 static ngx_int_t ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_stream_gone(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_stream_leave(ngx_http_mcp_tasks_wait_t *w);
 static ngx_int_t ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
     ngx_http_mcp_tasks_op_session_t *op, ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_stream_asking(
-    ngx_http_mcp_tasks_stream_t *s, ngx_http_mcp_tasks_view_t *v);
 static ngx_int_t ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
     ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v,
     ngx_uint_t last);
@@ -83,7 +75,6 @@ ngx_http_mcp_tasks_stream_open(ngx_http_request_t *r)
                                         "Session not found", NULL);
     }
 
-    s->opening = 1;
     s->after = ngx_http_mcp_tasks_last_change(r, t);
 
     s->wait.r = r;
@@ -98,7 +89,6 @@ ngx_http_mcp_tasks_stream_open(ngx_http_request_t *r)
     s->wait.limited = 1;
     s->wait.streams = 1;
     s->wait.look = ngx_http_mcp_tasks_stream_look;
-    s->wait.gone = ngx_http_mcp_tasks_stream_gone;
     s->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
 
     return ngx_http_mcp_tasks_wait(&s->wait);
@@ -123,7 +113,7 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
     if (ngx_exiting
         || ngx_http_mcp_tasks_session_check(w->r, w->ctx) != NGX_OK)
     {
-        ngx_http_mcp_tasks_stream_gone(w);
+        ngx_http_mcp_tasks_stream_leave(w);
         return ngx_http_mcp_tasks_wait_close(w);
     }
 
@@ -138,7 +128,7 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
         op.op.pool = pool;
         op.session = w->ctx->session;
         op.stream = w->stream_id;
-        op.opening = s->opening;
+        op.opened = s->opened;
         op.after = s->after;
         op.limit = NGX_HTTP_MCP_TASKS_STREAM_BATCH;
         op.want = NGX_HTTP_MCP_TASKS_WANT_TASK | NGX_HTTP_MCP_TASKS_WANT_TOKEN
@@ -157,12 +147,8 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
             return NGX_ERROR;
         }
 
-        s->opening = op.opening;
-
-        if (op.silent) {
-            /* what this one asked is for the other to ask */
-            ngx_http_mcp_tasks_stream_gone(w);
-        }
+        s->opened = op.opened;
+        s->after = op.after;
 
     } while (op.n && w->busy == NULL);
 
@@ -211,10 +197,6 @@ ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
     }
 
     if (v->asks) {
-        if (ngx_http_mcp_tasks_stream_asking(s, v) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
         return ngx_http_mcp_tasks_wait_ask(&s->wait, v, op->op.pool);
     }
 
@@ -250,44 +232,17 @@ ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
 }
 
 
-static ngx_int_t
-ngx_http_mcp_tasks_stream_asking(ngx_http_mcp_tasks_stream_t *s,
-    ngx_http_mcp_tasks_view_t *v)
-{
-    if (s->asked == NULL) {
-        s->asked = ngx_palloc(s->wait.r->pool, NGX_HTTP_MCP_TASKS_STREAM_ASKED
-                                           * sizeof(ngx_http_mcp_tasks_id_t));
-        if (s->asked == NULL) {
-            return NGX_ERROR;
-        }
-    }
-
-    s->asked[s->nasked++ % NGX_HTTP_MCP_TASKS_STREAM_ASKED] = v->id;
-
-    return NGX_OK;
-}
-
-
 /* who did not answer here will be asked elsewhere */
 
 static void
-ngx_http_mcp_tasks_stream_gone(ngx_http_mcp_tasks_wait_t *w)
+ngx_http_mcp_tasks_stream_leave(ngx_http_mcp_tasks_wait_t *w)
 {
-    ngx_uint_t                     i, n;
-    ngx_http_mcp_tasks_stream_t   *s;
-    ngx_http_mcp_tasks_op_wait_t   op;
+    ngx_http_mcp_tasks_op_wait_t  op;
 
-    s = (ngx_http_mcp_tasks_stream_t *) w;
-    n = ngx_min(s->nasked, NGX_HTTP_MCP_TASKS_STREAM_ASKED);
-    s->nasked = 0;
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.carrier = w->stream_id;
+    op.session = w->ctx->session;
 
-    for (i = 0; i < n; i++) {
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
-        op.id = &s->asked[i];
-        op.owner = &w->ctx->owner;
-        op.carrier = w->stream_id;
-
-        (void) ngx_http_mcp_tasks_now(w->r, &op.op);
-    }
+    (void) ngx_http_mcp_tasks_now(w->r, &op.op);
 }

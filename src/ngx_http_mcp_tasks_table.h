@@ -200,6 +200,8 @@ typedef struct {
     uint64_t                     stream;            /* that tells them */
     uint32_t                     news;
     uint32_t                     behind;            /* tasks changed since */
+    uint32_t                     opened;            /* when the stream was */
+    uint32_t                     epoch;             /* deaths known of */
 } ngx_http_mcp_tasks_told_t;
 
 

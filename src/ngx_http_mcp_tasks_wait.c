@@ -86,7 +86,8 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     }
 
     if (rc != NGX_DECLINED) {
-        w->over = 1;
+        /* who cannot be sent to has gone */
+        w->over = (rc != NGX_ERROR);
         return rc;
     }
 

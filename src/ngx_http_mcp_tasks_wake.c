@@ -27,6 +27,8 @@ typedef struct {
 
     /* of this process */
     ngx_int_t                        place;  /* -1: none was free */
+    ngx_uint_t                       ndead;
+    u_char                           dead[NGX_HTTP_MCP_TASKS_PROCESSES];
     ngx_http_mcp_tasks_main_conf_t  *mcf;
     ngx_event_t                      drain;
     ngx_event_t                      look;
@@ -35,12 +37,11 @@ typedef struct {
 } ngx_http_mcp_tasks_wake_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle,
-    ngx_uint_t *dead);
+static ngx_int_t ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle,
     ngx_fd_t fd);
 static ngx_int_t ngx_http_mcp_tasks_wake_zone(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_uint_t dead);
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
 static void ngx_http_mcp_tasks_wake(ngx_http_mcp_tasks_table_t *t,
     uint64_t processes);
 static void ngx_http_mcp_tasks_wake_read(ngx_event_t *ev);
@@ -124,7 +125,7 @@ ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
 ngx_int_t
 ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                        i, dead;
+    ngx_uint_t                        i;
     ngx_http_mcp_tasks_wake_t        *ctx;
     ngx_http_mcp_tasks_zone_conf_t  **zones;
 
@@ -145,7 +146,7 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
     ctx->look.log = cycle->log;
     ctx->look.cancelable = 1;
 
-    ctx->place = ngx_http_mcp_tasks_wake_place(cycle, &dead);
+    ctx->place = ngx_http_mcp_tasks_wake_place(cycle);
 
     if (ctx->place != -1
         && ngx_http_mcp_tasks_wake_listen(cycle, ctx->fds[ctx->place])
@@ -157,8 +158,16 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
     zones = ctx->mcf->zones.elts;
 
     for (i = 0; i < ctx->mcf->zones.nelts; i++) {
-        if (ngx_http_mcp_tasks_wake_zone(cycle, zones[i], dead) != NGX_OK) {
+        if (ngx_http_mcp_tasks_wake_zone(cycle, zones[i]) != NGX_OK) {
             return NGX_ERROR;
+        }
+    }
+
+    /* only now: who takes such a place begins another life there */
+
+    for (i = 0; i < ctx->ndead; i++) {
+        if (ctx->dead[i] != ctx->place) {
+            ctx->places[ctx->dead[i]] = 0;
         }
     }
 
@@ -168,10 +177,10 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
 }
 
 
-/* a free place; those of the dead become free, and are counted */
+/* a free place, or one of the dead, which are held until that is known */
 
 static ngx_int_t
-ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle, ngx_uint_t *dead)
+ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle)
 {
     ngx_int_t                   place;
     ngx_uint_t                  i;
@@ -180,7 +189,7 @@ ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle, ngx_uint_t *dead)
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
     place = -1;
-    *dead = 0;
+    ctx->ndead = 0;
 
     for (i = 0; i < ctx->n; i++) {
         pid = ctx->places[i];
@@ -188,14 +197,18 @@ ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle, ngx_uint_t *dead)
         if (pid != 0
             && kill((ngx_pid_t) pid, 0) == -1
             && ngx_errno == NGX_ESRCH
-            && ngx_atomic_cmp_set(&ctx->places[i], pid, 0))
-        {
-            (*dead)++;
-        }
-
-        if (place == -1
-            && ngx_atomic_cmp_set(&ctx->places[i], 0,
+            && ngx_atomic_cmp_set(&ctx->places[i], pid,
                                   (ngx_atomic_uint_t) ngx_pid))
+        {
+            ctx->dead[ctx->ndead++] = (u_char) i;
+
+            if (place == -1) {
+                place = i;
+            }
+
+        } else if (place == -1
+                   && ngx_atomic_cmp_set(&ctx->places[i], 0,
+                                         (ngx_atomic_uint_t) ngx_pid))
         {
             place = i;
         }
@@ -248,7 +261,7 @@ ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
 
 static ngx_int_t
 ngx_http_mcp_tasks_wake_zone(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_uint_t dead)
+    ngx_http_mcp_tasks_zone_conf_t *zcf)
 {
     ngx_uint_t                    i;
     ngx_http_mcp_tasks_wake_t    *ctx;
@@ -283,9 +296,19 @@ ngx_http_mcp_tasks_wake_zone(ngx_cycle_t *cycle,
         t->sh->lives[ctx->place]++;
     }
 
-    if (dead) {
+    if (ctx->ndead) {
 
-        /* what the dead waited for, they do no more; all others count anew */
+        /*
+         * what the dead waited for, they do no more, and their streams are
+         * over, whether somebody has their place or not; all others count
+         * anew
+         */
+
+        for (i = 0; i < ctx->ndead; i++) {
+            if (ctx->dead[i] != ctx->place) {
+                t->sh->lives[ctx->dead[i]]++;
+            }
+        }
 
         t->sh->epoch++;
         t->sh->waiting = 0;
@@ -307,6 +330,15 @@ ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
     ngx_http_mcp_tasks_wake_t  *ctx;
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
+
+    /*
+     * Who has to terminate leaves requests that wait as if it were killed: so
+     * it looks to who comes next.
+     */
+
+    if (ngx_terminate) {
+        return;
+    }
 
     if (ctx->mcf && ctx->mcf->zones.nelts && ctx->place != -1 && ctx->n) {
         (void) ngx_atomic_cmp_set(&ctx->places[ctx->place],
@@ -338,9 +370,10 @@ void
 ngx_http_mcp_tasks_watch(ngx_http_mcp_tasks_local_t *local,
     ngx_http_mcp_tasks_watch_t *watch, uint64_t key, ngx_event_t *event)
 {
+    /* who has something to look at already keeps that */
+
     watch->key = key;
     watch->event = event;
-    watch->fired = 0;
 
     ngx_queue_insert_tail(ngx_http_mcp_tasks_watch_list(local, key),
                           &watch->queue);
@@ -468,7 +501,6 @@ ngx_http_mcp_tasks_wake_drain(ngx_event_t *ev)
             ngx_http_mcp_tasks_wake_all(zcf);
 
         } else if (zcf->local.cursor != zcf->zone.table.sh->logged) {
-            ngx_http_mcp_tasks_wakeups++;
             ngx_http_mcp_tasks_wake_signals(zcf);
         }
     }
@@ -478,17 +510,19 @@ ngx_http_mcp_tasks_wake_drain(ngx_event_t *ev)
 static void
 ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
 {
-    ngx_uint_t                    i, n;
+    ngx_uint_t                    i, n, woken;
     ngx_http_mcp_tasks_table_t   *t;
     ngx_http_mcp_tasks_signal_t   signals[NGX_HTTP_MCP_TASKS_WAKE_BATCH];
 
     t = &zcf->zone.table;
+    woken = 0;
 
     do {
         n = ngx_http_mcp_tasks_signal_read(t, &zcf->local.cursor, signals,
                                            NGX_HTTP_MCP_TASKS_WAKE_BATCH);
 
         if (n > NGX_HTTP_MCP_TASKS_WAKE_BATCH) {
+            ngx_http_mcp_tasks_wakeups++;
             ngx_http_mcp_tasks_wake_all(zcf);
             return;
         }
@@ -496,6 +530,7 @@ ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
         for (i = 0; i < n; i++) {
 
             if (signals[i].processes & t->self) {
+                woken = 1;
                 ngx_http_mcp_tasks_wake_list(
                     ngx_http_mcp_tasks_watch_list(&zcf->local, signals[i].key),
                     signals[i].key);
@@ -503,6 +538,8 @@ ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
         }
 
     } while (n == NGX_HTTP_MCP_TASKS_WAKE_BATCH);
+
+    ngx_http_mcp_tasks_wakeups += woken;
 }
 
 

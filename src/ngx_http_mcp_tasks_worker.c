@@ -307,7 +307,7 @@ ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     c->wait.nwatches = c->ntools;
-    c->wait.watches = ngx_palloc(r->pool, c->ntools
+    c->wait.watches = ngx_pcalloc(r->pool, c->ntools
                                         * sizeof(ngx_http_mcp_tasks_watch_t));
     if (c->wait.watches == NULL) {
         return NGX_ERROR;

@@ -18,7 +18,7 @@ my $t = MCPTasks->new(
     http => 'mcp_tasks_zone zone=z:16m;',
     server => 'location /probe { mcp_tasks_probe zone=z; }');
 
-use constant { HEARTBEAT => 0, COMPLETE => 3, RELEASE => 6 };
+use constant { HEARTBEAT => 0, ASK => 2, COMPLETE => 3, RELEASE => 6 };
 
 # what is known of each task: the answers that are allowed, without the pid
 my %tasks;
@@ -113,6 +113,18 @@ my %kinds = (
         return ("op=delete&id=$id", $id,
                 qr/"state":"queued"|task_not_found/);
     },
+
+    # the stream that asked the questions: another one has to
+    leave => sub {
+        my $tool = 'leave' . ++$serial;
+        my $id = create($tool);
+        my $claim = claim($tool);
+        probe("op=event&id=$id&lease=$claim->{lease}&event=" . ASK);
+        probe("op=get&owner=ann&id=$id&carrier=7");
+        $tasks{$id} = view($id);
+        return ("op=leave&id=$id&carrier=7", $id,
+                qr/"state":"input_required"/);
+    },
 );
 
 my @change = qw/ change_ready change_decided change_half change_copied
@@ -130,13 +142,17 @@ my %labels = (
     delete => [qw/ lock remove remove_gone order_remove wheel_remove
                    queue_remove chain_free name_gone remove_slot unlock
                    unlocked /],
+    leave => [qw/ lock order_remove touch order_insert unlock unlocked /],
 );
 
 # those that recovery passes; they get a test of their own
 my @recover = qw/ recover_journal recover_slots /;
 
+# those that need a client who is asked something: t/questions.t
+my @asked = qw/ touch /;
+
 {
-    my %tested = map { $_ => 1 } @recover, map { @$_ } values %labels;
+    my %tested = map { $_ => 1 } @recover, @asked, map { @$_ } values %labels;
     my %there;
 
     for my $path (glob "$FindBin::Bin/../src/*.c") {
@@ -196,7 +212,8 @@ for my $kind (sort keys %kinds) {
             like($now, $allowed, "$name: as before, or as after");
             is($now, $tasks{$id}, "$name: as before") if $label eq 'lock';
             isnt($now, $tasks{$id}, "$name: as after")
-                if $label =~ /unlock|change_(decided|half|copied|done)/;
+                if $kind ne 'leave'
+                   && $label =~ /unlock|change_(decided|half|copied|done)/;
 
             if ($now eq $gone) {
                 delete $tasks{$id};

@@ -106,9 +106,10 @@ sub modern_bytes {
 }
 
 
+# over a connection of its own, unless "via" names one that is kept
 sub say_bytes {
     my ($self, $bytes) = @_;
-    my $s = $self->{t}->connect() or die "no connection\n";
+    my $s = $self->{via} || $self->{t}->connect() or die "no connection\n";
 
     MCPTasks::send_raw($s, $bytes) or die "nothing was taken\n";
     my $res = MCPTasks::read_response($s)
@@ -175,12 +176,81 @@ sub complete {
 }
 
 
-# A stream of events: the head is read, the events come one by one.
+# The REST view: what lies below the endpoint, and a task's part of it.
+sub rest_bytes {
+    my ($self, $path, %opt) = @_;
+    return MCPTasks::message($opt{method} || 'GET', "$self->{uri}/$path",
+                             { %{ $self->{headers} },
+                               %{ $opt{headers} || {} } }, $opt{body});
+}
+
+
+sub rest {
+    my ($self, $path, %opt) = @_;
+    return $self->say_bytes($self->rest_bytes($path, %opt));
+}
+
+
+# with the id of the last event that was seen, if there is one
+sub follow {
+    my ($self, $path, $last, %opt) = @_;
+    return $self->stream($self->rest_bytes($path, headers =>
+        { Accept => 'text/event-stream', 'Last-Event-ID' => $last, %opt }));
+}
+
+
+# a task of the legacy era
+sub create {
+    my ($self, $tool, %params) = @_;
+    my $res = $self->legacy('tools/call', { name => $tool, task => {},
+                                            %params });
+    my $id = $res->{json}{result}{task}{taskId} or die "$res->{body}\n";
+    return $id;
+}
+
+
+# the same client in a session of its own
+sub in_session {
+    my ($self) = @_;
+    my $res = $self->legacy('initialize',
+                            { protocolVersion => '2025-11-25',
+                              capabilities => {},
+                              clientInfo => { name => 'x', version => '1' } });
+    my $session = $res->{header}{'mcp-session-id'} or die "no session\n";
+
+    return $self->as(session => $session,
+                     headers => { %{ $self->{headers} },
+                                  'Mcp-Session-Id' => $session });
+}
+
+
+# GET on the endpoint or on what lies below it, as bytes
+sub get_bytes {
+    my ($self, $path, %headers) = @_;
+    return MCPTasks::message('GET', $self->{uri} . (defined $path ? $path : ''),
+                             { 'Accept' => 'text/event-stream',
+                               %{ $self->{headers} }, %headers });
+}
+
+
+# A stream of events, over a connection of its own unless one is given: the
+# head is read, the events come one by one.
 sub stream {
-    my ($self, $bytes) = @_;
-    my $s = $self->{t}->connect() or die "no connection\n";
+    my ($self, $bytes, $s) = @_;
+    $s = $self->{t}->connect() unless $s;
+    die "no connection\n" unless $s;
     MCPTasks::send_raw($s, $bytes) or die "nothing was taken\n";
     return MCPClient::Stream->new($s);
+}
+
+
+# the stream of the session; it is open when its first event has come
+sub get_stream {
+    my ($self, $s, %headers) = @_;
+    my $stream = $self->stream($self->get_bytes('', %headers), $s);
+    my $first = $stream->event() || {};
+    die "no stream: $stream->{head}\n" unless $first->{retry};
+    return $stream;
 }
 
 
@@ -198,6 +268,8 @@ sub new {
 sub more {
     my ($self, $seconds) = @_;
     return 0 if $self->{over};
+
+    $seconds = 0 if $seconds < 0;
     return 0 unless IO::Select->new($self->{s})->can_read($seconds);
 
     if (!sysread($self->{s}, $self->{raw}, 65536, length $self->{raw})) {
@@ -212,7 +284,7 @@ sub more {
 
 sub head {
     my ($self, $seconds) = @_;
-    my $end = time() + ($seconds || 30);
+    my $end = time() + (defined $seconds ? $seconds : 30);
 
     while (!defined $self->{head}) {
         if ($self->{raw} =~ s/\A(.*?)\r\n\r\n//s) {
@@ -220,7 +292,7 @@ sub head {
             last;
         }
 
-        return '' if time() > $end || !$self->more($end - time());
+        return '' unless $self->more($end - time());
     }
 
     return $self->{head};
@@ -261,7 +333,7 @@ sub event {
             return \%event;
         }
 
-        return if $self->{whole} || time() > $end;
+        return if $self->{whole};
         $self->more($end - time()) or return;
     }
 }
@@ -279,9 +351,31 @@ sub message {
 }
 
 
+# The next message on any of several streams: the stream and the event.
+sub any {
+    my ($streams, $seconds) = @_;
+    my $end = time() + $seconds;
+
+    for (;;) {
+        for my $stream (@$streams) {
+            while (my $event = $stream->event(0)) {
+                return ($stream, $event) if defined $event->{data};
+            }
+        }
+
+        my @open = map { $_->{s} } grep { !$_->{over} && !$_->{whole} }
+                   @$streams;
+        my $left = $end - time();
+        return if $left < 0 || !@open;
+        IO::Select->new(@open)->can_read($left);
+    }
+}
+
+
 sub close {
     my ($self) = @_;
     close($self->{s});
+    $self->{over} = 1;
 }
 
 

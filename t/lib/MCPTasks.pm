@@ -106,7 +106,7 @@ sub new {
     my $name = basename($0, '.t');
 
     my $self = bless {
-        workers => 1, listen => '', http => '', server => '',
+        workers => 1, connections => 256, listen => '', http => '', server => '',
         module => '', files => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
@@ -154,7 +154,7 @@ pid        $self->{dir}/nginx.pid;
 error_log  $self->{log}  info;
 
 events {
-    worker_connections  256;
+    worker_connections  $self->{connections};
 }
 
 http {
@@ -494,6 +494,24 @@ sub probe {
                              $s);
     return unless $res && $res->{status} == 200;
     return JSON::PP->new->decode($res->{body});
+}
+
+
+# a connection to the worker with that pid, or to any other than that one
+sub connect_to {
+    my ($self, $pid, $not) = @_;
+    my @more;
+
+    return wait_for {
+        for (1 .. 50) {
+            my $s = $self->connect() or next;
+            my $got = $self->probe('op=pid', $s) or next;
+            return $s if ($got->{pid} == $pid) != ($not || 0);
+            push @more, $s;
+        }
+
+        return;
+    };
 }
 
 

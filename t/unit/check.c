@@ -10,11 +10,13 @@
 #include "libcrash.h"
 #include "ngx_http_mcp_tasks_arena.h"
 #include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_news.h"
 #include "ngx_http_mcp_tasks_recover.h"
 
 
 #define TASK   (&t->slots[2])
 #define OWNER  ngx_http_mcp_tasks_name(t, TASK->owner)
+#define TOLD   ngx_http_mcp_tasks_name(t, told(t)->session)->u.told
 
 #define BREAK(label, message, mend, ...)                                      \
     static void label(ngx_http_mcp_tasks_table_t *t) { __VA_ARGS__; }         \
@@ -38,6 +40,26 @@ queued(ngx_http_mcp_tasks_table_t *t)
 
     for (n = 1; n < t->sh->slot.fresh; n++) {
         if (t->slots[n].queued && t->slots[n].queue_next) {
+            return &t->slots[n];
+        }
+    }
+
+    exit(2);
+}
+
+
+/* the task of a session that changed first of those that its client knows */
+
+static ngx_http_mcp_tasks_slot_t *
+told(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  n;
+
+    for (n = 1; n < t->sh->slot.fresh; n++) {
+        if (t->slots[n].body.task.state != NGX_HTTP_MCP_TASKS_FREE
+            && ngx_http_mcp_tasks_news_has(&t->slots[n])
+            && t->slots[n].news.next == 0)
+        {
             return &t->slots[n];
         }
     }
@@ -84,6 +106,21 @@ BREAK(names, "names miscount", 1, t->sh->names[0]++);
 BREAK(order, "list", 1, OWNER->u.owned.by_seq[0] = TASK->by_seq[0].next);
 BREAK(order_back, "out of order", 1,
       t->slots[OWNER->u.owned.by_seq[0]].by_seq[0].prev = 1);
+BREAK(change, "list", 1,
+      OWNER->u.owned.by_change[0] = TASK->by_change[0].next);
+BREAK(change_back, "out of order", 1,
+      t->slots[OWNER->u.owned.by_change[0]].by_change[0].prev = 1);
+BREAK(change_future, "from the future", 1, TASK->body.changed = t->sh->seq + 1);
+BREAK(session_count, "names miscount", 1,
+      ngx_http_mcp_tasks_name(t, told(t)->session)->tasks++);
+BREAK(news_stranger, "session's list has a stranger", 1, TOLD.news = 2);
+BREAK(news_loop, "session's list has a stranger or a loop", 1,
+      told(t)->news.next = TOLD.news);
+BREAK(news_back, "out of order", 1, t->slots[TOLD.news].news.prev = 1);
+BREAK(news_short, "not in the list of its session", 1,
+      t->slots[told(t)->news.prev].news.next = 0);
+BREAK(news_behind, "session's news are miscounted", 1, TOLD.behind++);
+BREAK(news_told, "session's news are miscounted", 1, TOLD.told = 0);
 BREAK(queue_back, "stranger or is out of order", 1,
       t->slots[queued(t)->queue_next].queue_prev = 0);
 BREAK(queue_tail, "wrong end", 1,
@@ -104,6 +141,9 @@ static const case_t  *cases[] = {
     &chain_out_case, &chain_twice_case, &chain_long_case, &method_case,
     &claimable_case, &deadline_case, &name_empty_case, &name_count_case,
     &name_bytes_case, &names_case, &order_case, &order_back_case,
+    &change_case, &change_back_case, &change_future_case,
+    &session_count_case, &news_stranger_case, &news_loop_case,
+    &news_back_case, &news_short_case, &news_behind_case, &news_told_case,
     &queue_back_case, &queue_tail_case, &wheel_map_case, &wheel_lost_case,
     &slots_case, &slot_live_case, &blocks_case, &block_used_case,
     &states_case, &bytes_case, NULL

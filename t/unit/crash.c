@@ -119,6 +119,7 @@ test_case(crash_case_t *c)
     for (hit = 1; err == NULL; hit++) {
 
         ngx_memcpy(sp, copy, CRASH_ZONE);
+        crash_mark(zone);
         ngx_current_msec = time;
         killed = run_child(c, zone, hit, &pid);
         ngx_current_msec = 100000;
@@ -135,6 +136,10 @@ test_case(crash_case_t *c)
         }
 
         err = test_check(zone);
+
+        if (err == NULL) {
+            err = crash_signalled(zone);
+        }
 
         if (err == NULL) {
             crash_dump(zone, &now);

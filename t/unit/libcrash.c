@@ -2,8 +2,14 @@
 #include <stdio.h>
 
 #include "libcrash.h"
+#include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_http_mcp_tasks_signal.h"
 
+
+#define SESSION  "a session"
+#define STREAM   ngx_http_mcp_tasks_stream(1, 0, 7)
+#define OTHER    ngx_http_mcp_tasks_stream(1, 0, 8)
 
 #define NAME_60  "a name of sixty characters, which is just below the limit..."
 
@@ -11,6 +17,80 @@ static ngx_http_mcp_tasks_view_t   held;       /* a running task */
 static ngx_http_mcp_tasks_view_t   asking;     /* one that waits for input */
 static ngx_http_mcp_tasks_id_t     waiting;    /* one that is queued */
 static char                        big[1500];
+
+/* tasks of a session: its client knows of all but one */
+static ngx_http_mcp_tasks_view_t   walking;    /* runs; it knows the latest */
+static ngx_http_mcp_tasks_view_t   moving;     /* runs, and changed since */
+static ngx_http_mcp_tasks_view_t   puzzled;    /* waits for input */
+static ngx_http_mcp_tasks_view_t   secret;
+
+static uint64_t                    rewound;    /* the least that was told */
+static uint64_t                    cursor;     /* of a process that waits */
+static uint64_t                    woken;
+static ngx_uint_t                  recovered, recoveries;
+
+
+static void
+wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
+{
+    woken |= processes;
+}
+
+
+/*
+ * Its client was told of everything but the last change; one of the tasks is
+ * not announced, though it is not what it was any more.
+ */
+
+static void
+add_session(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_view_t       *v[4] = { &walking, &moving, &puzzled,
+                                              &secret };
+    ngx_http_mcp_tasks_op_session_t  op;
+
+    for (i = 0; i < 4; i++) {
+        test_session = SESSION;
+        (void) test_create(zone, i % 2 ? "alice" : "dora", "walk", "{}", NULL);
+        test_session = NULL;
+
+        (void) test_claim(zone, "walk", v[i]);
+
+        if (v[i] != &secret) {
+            (void) test_event(zone, &v[i]->id, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE,
+                              0, 0, NULL);
+        }
+
+        (void) test_move(zone, &v[i]->id, v[i]->task.lease, i, "going");
+    }
+
+    (void) test_event(zone, &puzzled.id, NGX_HTTP_MCP_TASKS_EV_ASK,
+                      puzzled.task.lease, NGX_HTTP_MCP_TASKS_REQUESTS,
+                      "{\"where\": {}}");
+
+    ngx_memzero(&op, sizeof(op));
+    (void) test_read_session(zone, &op, SESSION, STREAM);
+
+    (void) test_move(zone, &moving.id, moving.task.lease, 5, "faster");
+}
+
+
+/* somebody waits for everything there is, so that all changes are signalled */
+
+static void
+await_all(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  n;
+
+    for (n = 1; n < t->sh->slot.fresh; n++) {
+        ngx_http_mcp_tasks_await_task_locked(t, ngx_http_mcp_tasks_slot(t, n));
+    }
+
+    for (n = 0; n < NGX_HTTP_MCP_TASKS_AWAITED; n++) {
+        ngx_http_mcp_tasks_await_name_locked(t, n);
+    }
+}
 
 
 ngx_http_mcp_tasks_zone_t *
@@ -45,10 +125,20 @@ crash_zone(void)
     (void) test_claim(zone, "dig", &held);
     (void) test_event(zone, &held.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
                       held.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "half");
+
+    add_session(zone);
+
     (void) test_claim(zone, "x", &v);
     (void) test_delete(zone, &v.id);
 
     waiting = id;
+    rewound = (uint64_t) -1;
+
+    zone->table.self = 4;
+    zone->table.woken = wake;
+    await_all(&zone->table);
+
+    ngx_reset_pool(test_pool);
 
     return zone;
 }
@@ -182,6 +272,141 @@ run_delete_last(ngx_http_mcp_tasks_zone_t *zone)
     (void) test_delete(zone, &waiting);
 }
 
+static void
+create_for(ngx_http_mcp_tasks_zone_t *zone, const char *session)
+{
+    test_session = session;
+    (void) test_create(zone, "alice", "walk", "{}", &waiting);
+    test_session = NULL;
+}
+
+static void
+run_create_session(ngx_http_mcp_tasks_zone_t *zone)
+{
+    create_for(zone, "another session");
+}
+
+static void
+prepare_last_of_session(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_op_session_t  op;
+
+    create_for(zone, "another session");
+    (void) test_event(zone, &waiting, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0,
+                      NULL);
+    ngx_memzero(&op, sizeof(op));
+    (void) test_read_session(zone, &op, "another session", OTHER);
+    await_all(&zone->table);
+}
+
+static void
+run_create_for_session(ngx_http_mcp_tasks_zone_t *zone)
+{
+    create_for(zone, SESSION);
+}
+
+static void
+run_announce(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_event(zone, &secret.id, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0,
+                      NULL);
+}
+
+static void
+run_session_progress(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_move(zone, &walking.id, walking.task.lease, 7, "run");
+}
+
+static void
+run_session_complete(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_event(zone, &moving.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
+                      moving.task.lease, NGX_HTTP_MCP_TASKS_RESULT, big);
+}
+
+/* two more are behind */
+
+static void
+prepare_behind(ngx_http_mcp_tasks_zone_t *zone)
+{
+    run_announce(zone);
+    run_session_progress(zone);
+    await_all(&zone->table);
+}
+
+static void
+run_session_read(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_op_session_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.watch = 1;
+    (void) test_read_session(zone, &op, SESSION, STREAM);
+}
+
+/* another stream takes over, and its client says that it knows nothing */
+
+static void
+prepare_rewind(ngx_http_mcp_tasks_zone_t *zone)
+{
+    rewound = 1;
+}
+
+static void
+run_session_rewind(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_op_session_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.after = 1;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    (void) test_read_session(zone, &op, SESSION, OTHER);
+}
+
+/* one stream has asked the questions of a task, which nobody answered */
+
+static void
+prepare_carrier(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_find_locked(&zone->table, &puzzled.id, NULL, 0)->carrier
+        = OTHER;
+}
+
+static void
+run_leave(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_op_wait_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.id = &puzzled.id;
+    op.carrier = OTHER;
+
+    (void) test_submit(zone, &op.op);
+}
+
+/* the stream that speaks for the session */
+
+static void
+run_leave_session(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_op_wait_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.carrier = STREAM;
+    op.session = str(SESSION);
+
+    (void) test_submit(zone, &op.op);
+}
+
+static void
+run_session_delete(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_delete(zone, &moving.id);
+}
+
 /* leases lost, backoffs over, timeouts, tasks moving down the wheel */
 
 static void
@@ -251,6 +476,18 @@ crash_case_t  crash_cases[] = {
     { "cancel", NULL, run_cancel },
     { "delete", NULL, run_delete },
     { "delete the last of a name", prepare_last_of_name, run_delete_last },
+    { "create with a new session", NULL, run_create_session },
+    { "create with a session", NULL, run_create_for_session },
+    { "announce", NULL, run_announce },
+    { "progress of a session's task", NULL, run_session_progress },
+    { "completion of a session's task", NULL, run_session_complete },
+    { "delete a session's task", NULL, run_session_delete },
+    { "delete the last of a session", prepare_last_of_session,
+      run_delete_last },
+    { "a session is told", prepare_behind, run_session_read },
+    { "a session is told again", prepare_rewind, run_session_rewind },
+    { "a stream with a question leaves", prepare_carrier, run_leave },
+    { "a session's stream leaves", NULL, run_leave_session },
     { "sweep", prepare_due, run_sweep },
     { "expiry", prepare_expired, run_sweep },
     { "recovery", prepare_dirty, run_recover },
@@ -265,6 +502,31 @@ older(const void *a, const void *b)
     const crash_record_t  *x = a, *y = b;
 
     return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+
+static void
+dump_sessions(ngx_http_mcp_tasks_table_t *t, crash_dump_t *dump)
+{
+    uint32_t                    i, n;
+    crash_session_t            *session;
+    ngx_http_mcp_tasks_name_t  *name;
+
+    dump->nsessions = 0;
+
+    for (i = 0; i <= t->sh->name_mask; i++) {
+        for (n = t->names[i]; n; n = name->next) {
+            name = ngx_http_mcp_tasks_name(t, n);
+
+            if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
+                session = &dump->sessions[dump->nsessions++];
+                session->len = name->len;
+                session->told = name->u.told.told;
+                (void) ngx_http_mcp_tasks_name_read_locked(t, n,
+                                                           session->name);
+            }
+        }
+    }
 }
 
 
@@ -319,7 +581,20 @@ crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump)
             add(&v.payload[i].len, sizeof(size_t));
             add(v.payload[i].data, v.payload[i].len);
         }
+
+        add(&s->body.changed, sizeof(uint64_t));
+        add(&s->body.turned, sizeof(uint64_t));
+        add(&s->body.moved, sizeof(uint64_t));
+        add(&s->body.peak, sizeof(double));
+
+        if (s->session) {
+            r->len = ngx_http_mcp_tasks_name_read_locked(t, s->session,
+                                                         r->data + r->len)
+                     - r->data;
+        }
     }
+
+    dump_sessions(t, dump);
 
     qsort(dump->records, dump->n, sizeof(crash_record_t), older);
     ngx_reset_pool(test_pool);
@@ -352,6 +627,64 @@ same(crash_record_t *a, crash_record_t *b)
 }
 
 
+static crash_session_t *
+session_in(crash_dump_t *dump, crash_session_t *like)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < dump->nsessions; i++) {
+        if (dump->sessions[i].len == like->len
+            && ngx_memcmp(dump->sessions[i].name, like->name, like->len) == 0)
+        {
+            return &dump->sessions[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* a session is not told everything once more, nor is news withheld from it */
+
+static const char *
+judge_sessions(crash_dump_t *before, crash_dump_t *after, crash_dump_t *now)
+{
+    uint64_t          from, to;
+    ngx_uint_t        i;
+    crash_session_t  *b, *a, *s;
+
+    for (i = 0; i < before->nsessions; i++) {
+        s = &before->sessions[i];
+
+        if (session_in(after, s) && session_in(now, s) == NULL) {
+            return "a session is lost";
+        }
+    }
+
+    for (i = 0; i < now->nsessions; i++) {
+        s = &now->sessions[i];
+        b = session_in(before, s);
+        a = session_in(after, s);
+
+        if (b == NULL && a == NULL) {
+            return "a session comes from nowhere";
+        }
+
+        b = b ? b : a;
+        a = a ? a : b;
+
+        from = ngx_min(b->told, rewound);
+        to = ngx_max(a->told, b->told);
+
+        if (s->told < from || s->told > to) {
+            return "a session was told something else";
+        }
+    }
+
+    return NULL;
+}
+
+
 /* every task is as before or as after: none is lost, none in between */
 
 const char *
@@ -377,6 +710,42 @@ crash_judge(crash_dump_t *before, crash_dump_t *after, crash_dump_t *now)
         }
     }
 
+    return judge_sessions(before, after, now);
+}
+
+
+/* from here on somebody waits: what will be recovered is to be told */
+
+void
+crash_mark(ngx_http_mcp_tasks_zone_t *zone)
+{
+    cursor = zone->table.sh->logged;
+    recoveries = zone->table.sh->count.recoveries;
+    recovered = zone->table.recovered;
+    woken = 0;
+}
+
+
+/* whoever died had something to tell, and nobody knows what */
+
+const char *
+crash_signalled(ngx_http_mcp_tasks_zone_t *zone)
+{
+    uint64_t                     from;
+    ngx_http_mcp_tasks_signal_t  signals[8];
+
+    from = cursor;
+
+    if (zone->table.sh->count.recoveries != recoveries
+        && ngx_http_mcp_tasks_signal_read(&zone->table, &from, signals, 8) <= 8)
+    {
+        return "processes do not learn of a recovery";
+    }
+
+    if (zone->table.recovered != recovered && woken != (uint64_t) -1) {
+        return "processes are not woken after a recovery";
+    }
+
     return NULL;
 }
 
@@ -386,18 +755,30 @@ crash_judge(crash_dump_t *before, crash_dump_t *after, crash_dump_t *now)
 const char *
 crash_usable(ngx_http_mcp_tasks_zone_t *zone)
 {
-    ngx_http_mcp_tasks_id_t    id;
-    ngx_http_mcp_tasks_view_t  v;
+    ngx_http_mcp_tasks_id_t          id;
+    ngx_http_mcp_tasks_view_t        v;
+    ngx_http_mcp_tasks_op_session_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    test_session = "a new session";
 
     if (test_create(zone, "carol", "after", big, &id) != NGX_HTTP_MCP_TASKS_OK
         || !test_claim(zone, "after", &v)
         || ngx_memcmp(&v.id, &id, sizeof(id)) != 0
         || test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
                       NGX_HTTP_MCP_TASKS_RESULT, big) != NGX_HTTP_MCP_TASKS_OK
+        || test_read_session(zone, &op, "a new session", OTHER) != 0
+        || test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0, NULL)
+           != NGX_HTTP_MCP_TASKS_OK
+        || test_read_session(zone, &op, "a new session", OTHER) != 1
+        || test_read_session(zone, &op, "a new session", OTHER) != 0
         || test_delete(zone, &id) != NGX_HTTP_MCP_TASKS_OK)
     {
+        test_session = NULL;
         return "the table cannot be used";
     }
+
+    test_session = NULL;
 
     return test_check(zone);
 }

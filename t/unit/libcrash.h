@@ -31,8 +31,16 @@ typedef struct {
 } crash_record_t;
 
 typedef struct {
+    size_t                      len;
+    u_char                      name[NGX_HTTP_MCP_TASKS_NAME_INLINE];
+    uint64_t                    told;
+} crash_session_t;
+
+typedef struct {
     ngx_uint_t                  n;
     crash_record_t              records[64];
+    ngx_uint_t                  nsessions;
+    crash_session_t             sessions[8];
 } crash_dump_t;
 
 
@@ -42,6 +50,8 @@ ngx_http_mcp_tasks_zone_t *crash_zone(void);
 void crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump);
 const char *crash_judge(crash_dump_t *before, crash_dump_t *after,
     crash_dump_t *now);
+void crash_mark(ngx_http_mcp_tasks_zone_t *zone);
+const char *crash_signalled(ngx_http_mcp_tasks_zone_t *zone);
 const char *crash_usable(ngx_http_mcp_tasks_zone_t *zone);
 
 

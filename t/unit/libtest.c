@@ -9,6 +9,7 @@
 
 ngx_pool_t  *test_pool;
 const char  *test_token;
+const char  *test_session;
 
 static ngx_pool_t  *zones;
 static int          tests;
@@ -183,7 +184,7 @@ test_check(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 
-static ngx_uint_t
+ngx_uint_t
 test_submit(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op)
 {
     op->pool = test_pool;
@@ -211,6 +212,7 @@ test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
     op.task.method = str("tools/call");
     op.task.params = str(params);
     op.task.token = str(test_token);
+    op.task.session = str(test_session);
     op.task.ttl = 86400000;
     test_policy(&op.task.policy);
 
@@ -295,6 +297,28 @@ test_event(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
 
 
 ngx_uint_t
+test_move(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
+    uint64_t lease, double progress, const char *message)
+{
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.id = *id;
+    op.event.type = NGX_HTTP_MCP_TASKS_EV_PROGRESS;
+    op.event.lease = lease;
+    op.event.progress = progress;
+    op.event.total = -1;
+
+    if (message) {
+        op.change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = str(message);
+    }
+
+    return test_submit(zone, &op.op);
+}
+
+
+ngx_uint_t
 test_delete(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
 {
     ngx_http_mcp_tasks_op_delete_t  op;
@@ -321,4 +345,45 @@ test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit)
     (void) test_submit(zone, &op.op);
 
     return op.done;
+}
+
+
+/* how many tasks changed; the cursor in the operation goes on */
+
+ngx_uint_t
+test_read_news(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_news_t *op, const char *owner)
+{
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
+    op->op.reason = NGX_HTTP_MCP_TASKS_OK;
+    op->owner = str(owner);
+
+    if (op->limit == 0) {
+        op->limit = NGX_HTTP_MCP_TASKS_LIST_MAX;
+    }
+
+    (void) test_submit(zone, &op->op);
+
+    return op->n;
+}
+
+
+/* how many tasks the session is told of, by the stream */
+
+ngx_uint_t
+test_read_session(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_session_t *op, const char *session, uint64_t stream)
+{
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_SESSION;
+    op->op.reason = NGX_HTTP_MCP_TASKS_OK;
+    op->session = str(session);
+    op->stream = stream;
+
+    if (op->limit == 0) {
+        op->limit = NGX_HTTP_MCP_TASKS_LIST_MAX;
+    }
+
+    (void) test_submit(zone, &op->op);
+
+    return op->n;
 }

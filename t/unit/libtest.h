@@ -32,6 +32,8 @@ ngx_http_mcp_tasks_zone_t *test_zone(size_t size, uint64_t max_tasks);
 void test_policy(ngx_http_mcp_tasks_policy_t *policy);
 const char *test_check(ngx_http_mcp_tasks_zone_t *zone);
 
+ngx_uint_t test_submit(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op);
 ngx_uint_t test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
     const char *tool, const char *params, ngx_http_mcp_tasks_id_t *id);
 ngx_uint_t test_get(ngx_http_mcp_tasks_zone_t *zone,
@@ -41,14 +43,24 @@ ngx_uint_t test_claim(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
 ngx_uint_t test_event(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_id_t *id, ngx_uint_t type, uint64_t lease,
     ngx_uint_t payload, const char *bytes);
+ngx_uint_t test_move(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id, uint64_t lease, double progress,
+    const char *message);
 ngx_uint_t test_delete(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_id_t *id);
 ngx_uint_t test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit);
 
+ngx_uint_t test_read_news(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_news_t *op, const char *owner);
+ngx_uint_t test_read_session(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_session_t *op, const char *session,
+    uint64_t stream);
+
 extern ngx_pool_t  *test_pool;
 
-/* a progress token for the tasks to come */
+/* a progress token and a session for the tasks to come */
 extern const char  *test_token;
+extern const char  *test_session;
 
 
 #endif /* _LIBTEST_H_INCLUDED_ */

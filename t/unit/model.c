@@ -14,12 +14,19 @@
 #include "ngx_http_mcp_tasks_arena.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_http_mcp_tasks_signal.h"
 
 
 #define MAX      300
 #define OWNERS   5
 #define TOOLS    4
 #define BYTES    6000
+#define SESSIONS 3
+#define READERS  8
+#define PLACES   3
+#define STREAMS  7
+#define WAITERS  40
+#define BEHIND   NGX_HTTP_MCP_TASKS_SESSION_NEWS
 
 #define NEVER    NGX_HTTP_MCP_TASKS_NEVER
 
@@ -41,12 +48,62 @@ typedef struct {
     uint64_t                   phase;
     double                     progress;
     uint64_t                   batch;        /* when it became claimable */
+    int                        session;      /* -1: none */
+    int                        announced;
+    uint64_t                   changed;
+    uint64_t                   turned;
+    uint64_t                   moved;
+    double                     peak;
+    uint64_t                   carrier;
+    ngx_uint_t                 waiting;
+    ngx_uint_t                 results;
     uint64_t                   seed[NGX_HTTP_MCP_TASKS_PAYLOADS];
     size_t                     len[NGX_HTTP_MCP_TASKS_PAYLOADS];
 } model_t;
 
 
+/* a session's client: what it was told, and by which stream */
+
+typedef struct {
+    uint64_t                   told;
+    uint64_t                   stream;
+    uint32_t                   opened;
+    uint32_t                   epoch;
+} model_session_t;
+
+
+/* somebody who is told of an owner's tasks */
+
+typedef struct {
+    int                        owner;
+    uint64_t                   after;
+    uint64_t                   hint;
+} model_reader_t;
+
+
+/* a request that waits */
+
+typedef struct {
+    int                        used;
+    int                        task;         /* for none, if it is not */
+    ngx_http_mcp_tasks_id_t    id;
+    int                        result;
+    uint64_t                   stream;
+    uint32_t                   epoch;
+} model_waiter_t;
+
+
 static model_t                     tasks[MAX];
+static model_session_t             sessions[SESSIONS];
+static model_reader_t              readers[READERS];
+static model_waiter_t              waiters[WAITERS];
+static uint64_t                    streams[STREAMS];
+static uint32_t                    lives[PLACES];
+static uint32_t                    stream_number;
+static uint32_t                    epoch;
+static ngx_uint_t                  waiting;
+static uint64_t                    dropped_news;
+static ngx_uint_t                  told_news, asked, touched, limited;
 static uint64_t                    rnd_state;
 static uint64_t                    batch;
 static ngx_uint_t                  errors;
@@ -62,6 +119,11 @@ static const char  *owners[OWNERS] = {
 };
 static const char  *tools[TOOLS] = {
     "dig", "x", "render_a_film", "t/\xc3\xa4"
+};
+
+static const char  *session_names[SESSIONS] = {
+    "s", "another session",
+    "a session with the longest name of all, which is 64 characters.."
 };
 
 static const uint32_t  lease_ms = 300, queue_ms = 2000, run_ms = 1500;
@@ -132,9 +194,11 @@ static size_t
 used_blocks(void)
 {
     int        i, k, owner_seen[OWNERS], tool_seen[TOOLS];
+    int        session_seen[SESSIONS];
     size_t     n;
     ngx_str_t  s;
 
+    memset(session_seen, 0, sizeof(session_seen));
     memset(owner_seen, 0, sizeof(owner_seen));
     memset(tool_seen, 0, sizeof(tool_seen));
 
@@ -155,6 +219,11 @@ used_blocks(void)
 
         if (!tool_seen[tasks[i].tool]++) {
             s = str(tools[tasks[i].tool]);
+            n += ngx_http_mcp_tasks_name_blocks(&s);
+        }
+
+        if (tasks[i].session != -1 && !session_seen[tasks[i].session]++) {
+            s = str(session_names[tasks[i].session]);
             n += ngx_http_mcp_tasks_name_blocks(&s);
         }
     }
@@ -193,6 +262,27 @@ pick(void)
 }
 
 
+/* one with questions, if there is any */
+
+static model_t *
+pick_asking(void)
+{
+    int  i, k;
+
+    k = rnd(MAX);
+
+    for (i = 0; i < MAX; i++) {
+        if (tasks[(i + k) % MAX].live
+            && tasks[(i + k) % MAX].state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED)
+        {
+            return &tasks[(i + k) % MAX];
+        }
+    }
+
+    return pick();
+}
+
+
 static void
 end(model_t *m, int state, uint64_t now)
 {
@@ -224,10 +314,142 @@ backoff(model_t *m)
 }
 
 
+static const char *
+status(int state)
+{
+    return (char *) ngx_http_mcp_tasks_status_name(state)->data;
+}
+
+
+/*
+ * A change, if it is one to those who are told of changes.  Its number is the
+ * table's to choose, but it has to be greater than any before.
+ */
+
+static void
+made(model_t *m, model_t *old, int noted, uint64_t before, uint64_t changed)
+{
+    int  announced, moved;
+
+    announced = (m->announced != old->announced);
+
+    if (m->version == old->version && !announced) {
+        return;
+    }
+
+    if (changed <= before) {
+        fail("a change without a number of its own");
+    }
+
+    moved = (m->progress > m->peak);
+    m->changed = changed;
+    m->peak = ngx_max(m->peak, m->progress);
+
+    if ((announced && m->turned) || noted
+        || strcmp(status(m->state), status(old->state)) != 0)
+    {
+        m->turned = changed;
+    }
+
+    if ((announced && m->moved) || moved) {
+        m->moved = changed;
+    }
+}
+
+
+static int
+alive(uint64_t stream)
+{
+    return stream && lives[stream >> 56] == (stream >> 32 & 0xffffff);
+}
+
+
+/* one of those that there are; a new one, if its process has died */
+
+static uint64_t
+any_stream(void)
+{
+    int  i;
+
+    i = rnd(STREAMS);
+
+    if (!alive(streams[i])) {
+        streams[i] = ngx_http_mcp_tasks_stream(i % PLACES, lives[i % PLACES],
+                                               ++stream_number);
+    }
+
+    return streams[i];
+}
+
+
+static ngx_uint_t
+model_carry(model_t *m, uint64_t stream, int yields)
+{
+    if (m->state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+        || alive(m->carrier)
+        || (yields && m->results))
+    {
+        return 0;
+    }
+
+    if (stream) {
+        m->carrier = stream;
+        asked++;
+    }
+
+    return 1;
+}
+
+
+static model_t *
+find(ngx_http_mcp_tasks_id_t *id)
+{
+    int  i;
+
+    for (i = 0; i < MAX; i++) {
+        if (tasks[i].live && memcmp(&tasks[i].id, id, sizeof(*id)) == 0) {
+            return &tasks[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* a session lives as long as one of its tasks */
+
+static int
+session_lives(int session)
+{
+    int  i;
+
+    for (i = 0; i < MAX; i++) {
+        if (tasks[i].live && tasks[i].session == session) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+end_sessions(void)
+{
+    int  i;
+
+    for (i = 0; i < SESSIONS; i++) {
+        if (!session_lives(i)) {
+            ngx_memzero(&sessions[i], sizeof(model_session_t));
+        }
+    }
+}
+
+
 static void
 do_create(void)
 {
-    int                              i, k;
+    int                              i, k, session;
     u_char                           buf[3][BYTES];
     size_t                           need, before;
     model_t                         *m;
@@ -246,6 +468,8 @@ do_create(void)
     op.task.owner = str(owners[i]);
     op.task.tool = str(tools[k]);
     op.task.method = str("tools/call");
+    session = (int) rnd(SESSIONS + 1) - 1;
+    op.task.session = str(session == -1 ? NULL : session_names[session]);
     op.task.ttl = rnd(4) ? 1000 + rnd(20000)
                          : rnd(4) ? 1 + rnd(100) : NEVER;
     op.task.policy.priority = rnd(NGX_HTTP_MCP_TASKS_PRIORITIES);
@@ -292,6 +516,7 @@ do_create(void)
     m->live = 1;
     m->owner = i;
     m->tool = k;
+    m->session = session;
     ngx_memzero(m->len, sizeof(m->len));
     m->len[NGX_HTTP_MCP_TASKS_PARAMS] = op.task.params.len;
     m->len[NGX_HTTP_MCP_TASKS_METADATA] = op.task.metadata.len;
@@ -327,6 +552,14 @@ do_create(void)
     m->phase = ngx_current_msec + queue_ms;
     m->progress = -1;
     m->batch = ++batch;
+    m->announced = (session == -1);
+    m->changed = op.view.seq;
+    m->turned = 0;
+    m->moved = 0;
+    m->peak = -1;
+    m->carrier = 0;
+    m->waiting = 0;
+    m->results = 0;
 
     for (i = 0; i < 3; i++) {
         m->seed[i] = ops + i;
@@ -348,6 +581,11 @@ compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
     expect(v->task.step_end, m->step, "step");
     expect(v->task.phase_end, m->phase, "phase");
     expect(v->seq, m->seq, "seq");
+    expect(v->changed, m->changed, "changed");
+    expect(v->turned, m->turned, "turned");
+    expect(v->moved, m->moved, "moved");
+    expect((v->task.flags & NGX_HTTP_MCP_TASKS_ANNOUNCED) != 0, m->announced,
+           "announced");
 
     if (v->task.progress != m->progress) {
         fail("progress");
@@ -381,12 +619,14 @@ do_get(void)
     ngx_uint_t                    expected;
     ngx_http_mcp_tasks_op_get_t   op;
 
-    m = pick();
+    m = rnd(10) ? pick() : pick_asking();
 
     ngx_memzero(&op, sizeof(op));
     op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
     op.op.pool = test_pool;
     op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.watch = rnd(2);
+    op.carrier = rnd(2) ? any_stream() : 0;
     expected = NGX_HTTP_MCP_TASKS_OK;
 
     if (m == NULL || rnd(20) == 0) {
@@ -415,6 +655,7 @@ do_get(void)
 
     if (op.op.reason == NGX_HTTP_MCP_TASKS_OK && m) {
         compare(m, &op.view);
+        expect(op.view.asks, model_carry(m, op.carrier, 0), "asks");
     }
 }
 
@@ -423,7 +664,8 @@ static void
 do_claim(void)
 {
     int                             i, tool;
-    model_t                        *m, *best;
+    model_t                        *m, *best, old;
+    uint64_t                        before;
     ngx_str_t                       name;
     ngx_http_mcp_tasks_op_claim_t   op;
 
@@ -449,6 +691,8 @@ do_claim(void)
     op.tools = &name;
     op.ntools = 1;
     op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.watch = rnd(2);
+    before = zone->table.sh->seq;
 
     (void) ngx_http_mcp_tasks_submit(zone, &op.op);
     expect(op.found, best != NULL, "claim");
@@ -459,25 +703,23 @@ do_claim(void)
 
     /* those that became claimable in one sweep are equals */
 
-    for (m = tasks; m < tasks + MAX; m++) {
-        if (m->live && memcmp(&m->id, &op.view.id, 16) == 0) {
-            break;
-        }
-    }
+    m = find(&op.view.id);
 
-    if (m == tasks + MAX || m->tool != tool || m->priority != best->priority
+    if (m == NULL || m->tool != tool || m->priority != best->priority
         || m->batch != best->batch)
     {
         fail("claimed another task than the first");
         return;
     }
 
+    old = *m;
     m->state = NGX_HTTP_MCP_TASKS_RUNNING;
     m->version++;
     m->lease = op.view.task.lease;
     m->attempt++;
     m->step = ngx_current_msec + lease_ms;
     m->phase = ngx_current_msec + run_ms;
+    made(m, &old, 0, before, op.view.changed);
 
     compare(m, &op.view);
 }
@@ -499,6 +741,11 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         if (ev->lease == 0 || ev->lease != m->lease) {
             return NGX_HTTP_MCP_TASKS_LEASE_LOST;
         }
+    }
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_ANNOUNCE) {
+        m->announced = 1;
+        return NGX_HTTP_MCP_TASKS_OK;
     }
 
     if (m->state >= NGX_HTTP_MCP_TASKS_COMPLETED) {
@@ -538,6 +785,7 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         }
 
         m->state = NGX_HTTP_MCP_TASKS_INPUT_REQUIRED;
+        m->carrier = 0;
         m->step = NEVER;
         m->phase = (m->phase > now) ? m->phase - now : 0;
         break;
@@ -597,10 +845,11 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
 static void
 do_event(void)
 {
-    int                              k, dropped;
+    int                              k, dropped, noted;
     u_char                           buf[BYTES];
     size_t                           need, room;
     model_t                         *m, next;
+    uint64_t                         before;
     ngx_uint_t                       expected;
     ngx_http_mcp_tasks_op_update_t   op;
 
@@ -619,6 +868,13 @@ do_event(void)
     do {
         op.event.type = rnd(NGX_HTTP_MCP_TASKS_EV_REPORT + 1);
     } while (op.event.type == NGX_HTTP_MCP_TASKS_EV_CLAIM);
+
+    if (rnd(m->announced ? 30 : 3) == 0) {
+        op.event.type = NGX_HTTP_MCP_TASKS_EV_ANNOUNCE;
+
+    } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && rnd(3) == 0) {
+        op.event.type = NGX_HTTP_MCP_TASKS_EV_ASK;
+    }
 
     op.event.lease = rnd(10) ? m->lease : rnd(2) ? rnd(1000) : 0;
     op.event.progress = rnd(100) / 100.0;
@@ -665,6 +921,11 @@ do_event(void)
         expected = NGX_HTTP_MCP_TASKS_NOT_FOUND;
     }
 
+    before = zone->table.sh->seq;
+    noted = (k == NGX_HTTP_MCP_TASKS_MESSAGE && !dropped
+             && op.change.payload[k].data
+             && (m->len[k] || op.change.payload[k].len));
+
     (void) ngx_http_mcp_tasks_submit(zone, &op.op);
     expect(op.op.reason, expected, "event");
 
@@ -672,6 +933,7 @@ do_event(void)
         return;
     }
 
+    made(&next, m, noted, before, op.view.changed);
     *m = next;
 
     if (op.change.payload[k].data && !dropped) {
@@ -696,6 +958,7 @@ do_delete(void)
                                              : NGX_HTTP_MCP_TASKS_NOT_FOUND,
                "delete");
         m->live = (ngx_current_msec >= m->expires);
+        end_sessions();
     }
 }
 
@@ -740,9 +1003,13 @@ model_time(model_t *m, uint64_t now)
 static void
 do_time(void)
 {
-    int         i;
-    ngx_uint_t  limit;
+    int                         i;
+    model_t                     old;
+    uint64_t                    before;
+    ngx_uint_t                  limit;
+    ngx_http_mcp_tasks_slot_t  *s;
 
+    before = zone->table.sh->seq;
     ngx_current_msec += rnd(20) ? rnd(20) : rnd(30000);
     limit = 1 + rnd(50);
 
@@ -756,10 +1023,29 @@ do_time(void)
     batch++;
 
     for (i = 0; i < MAX; i++) {
-        if (tasks[i].live) {
-            model_time(&tasks[i], ngx_current_msec);
+        if (!tasks[i].live) {
+            continue;
+        }
+
+        old = tasks[i];
+        model_time(&tasks[i], ngx_current_msec);
+
+        if (!tasks[i].live) {
+            continue;
+        }
+
+        s = ngx_http_mcp_tasks_find_locked(&zone->table, &tasks[i].id, NULL,
+                                           0);
+
+        if (s == NULL) {
+            fail("a task is lost");
+
+        } else {
+            made(&tasks[i], &old, 0, before, s->body.changed);
         }
     }
+
+    end_sessions();
 
     expect(zone->table.sh->slot.used, live(), "tasks after a sweep");
 }
@@ -822,7 +1108,402 @@ do_list(void)
 }
 
 
+static int
+earlier(const void *a, const void *b)
+{
+    const model_t  *x = *(model_t **) a, *y = *(model_t **) b;
+
+    return (x->changed > y->changed) - (x->changed < y->changed);
+}
+
+
+/* those of an owner or of a session that changed, in this order */
+
+static int
+changed_since(model_t **sorted, int owner, int session, uint64_t after)
+{
+    int       i, n;
+    model_t  *m;
+
+    for (n = 0, i = 0; i < MAX; i++) {
+        m = &tasks[i];
+
+        if (m->live && m->changed > after
+            && (owner == -1 || m->owner == owner)
+            && (session == -1 || (m->session == session && m->announced)))
+        {
+            sorted[n++] = m;
+        }
+    }
+
+    qsort(sorted, n, sizeof(model_t *), earlier);
+
+    return n;
+}
+
+
+/* an owner's tasks that changed since somebody looked last */
+
+static void
+do_news(void)
+{
+    int                            i, n, k;
+    model_t                       *sorted[MAX];
+    model_reader_t                *reader;
+    ngx_http_mcp_tasks_op_news_t   op;
+
+    reader = &readers[rnd(READERS)];
+
+    if (rnd(50) == 0) {
+        reader->owner = rnd(OWNERS);
+        reader->after = 0;
+    }
+
+    if (rnd(5) == 0) {
+        reader->hint = rnd(MAX + 10);
+    }
+
+    n = changed_since(sorted, reader->owner, -1, reader->after);
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
+    op.op.pool = test_pool;
+    op.owner = str(owners[reader->owner]);
+    op.after = reader->after;
+    op.hint = reader->hint;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.watch = rnd(2);
+
+    k = 0;
+
+    do {
+        op.limit = 1 + rnd(40);
+        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        expect(op.n, ngx_min((int) op.limit, n - k), "news");
+
+        for (i = 0; i < (int) op.n && k < n; i++, k++) {
+            compare(sorted[k], &op.views[i]);
+        }
+
+        expect(op.after, k ? sorted[k - 1]->changed : reader->after, "cursor");
+
+    } while (op.n && errors == 0 && rnd(10));
+
+    reader->after = op.after;
+    reader->hint = op.hint;
+}
+
+
+/* what the stream before asked, or one that is dead, is to be asked again */
+
+static void
+model_regain(int k, uint64_t seq)
+{
+    int               i, n;
+    model_t          *sorted[MAX];
+    model_session_t  *session;
+
+    session = &sessions[k];
+    n = changed_since(sorted, -1, k, 0);
+
+    for (i = n - 1; i >= 0; i--) {
+
+        if (sorted[i]->state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+            || (sorted[i]->carrier != session->stream
+                && alive(sorted[i]->carrier)))
+        {
+            continue;
+        }
+
+        sorted[i]->carrier = 0;
+
+        if (sorted[i]->changed <= session->told) {
+            sorted[i]->changed = ++seq;
+            touched++;
+        }
+    }
+
+    session->epoch = epoch;
+}
+
+
+static void
+do_session(void)
+{
+    int                               i, n, k, from, newer;
+    model_t                          *sorted[MAX];
+    uint64_t                          after, seq;
+    model_session_t                  *session;
+    ngx_http_mcp_tasks_op_session_t   op;
+
+    k = rnd(SESSIONS);
+    session = &sessions[k];
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_SESSION;
+    op.op.pool = test_pool;
+    op.session = str(session_names[k]);
+    op.stream = (alive(session->stream) && rnd(4)) ? session->stream
+                                                   : any_stream();
+    op.opened = rnd(5) ? session->opened + 1 - rnd(3) : 0;
+    op.after = rnd(2) ? 0 : rnd(zone->table.sh->seq + 100);
+    op.limit = 1 + rnd(60);
+    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.watch = rnd(2);
+
+    from = n = 0;
+    seq = zone->table.sh->seq + (op.opened == 0);
+    newer = (op.opened == 0 || (int32_t) (op.opened - session->opened) >= 0);
+
+    if (session_lives(k)
+        && (newer || op.stream == session->stream || !alive(session->stream)))
+    {
+        if (op.stream != session->stream) {
+            model_regain(k, seq);
+            session->stream = op.stream;
+            session->opened = op.opened ? op.opened : (uint32_t) seq;
+            after = op.after;
+
+        } else {
+            if (session->epoch != epoch) {
+                model_regain(k, seq);
+            }
+
+            after = 0;
+        }
+
+        if (after) {
+            for (i = 0; i < MAX; i++) {
+                seq = tasks[i].live ? ngx_max(seq, tasks[i].changed) : seq;
+            }
+
+            after = ngx_min(after, seq);
+            n = changed_since(sorted, -1, k, after);
+            session->told = (n > BEHIND) ? sorted[n - BEHIND - 1]->changed
+                                         : after;
+        }
+
+        n = changed_since(sorted, -1, k, session->told);
+
+        if (n > BEHIND) {
+            from = n - BEHIND;
+            dropped_news += from;
+            session->told = sorted[from - 1]->changed;
+        }
+    }
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+
+    expect(op.silent, session_lives(k) && op.stream != session->stream,
+           "silent");
+    expect(op.n, ngx_min((int) op.limit, n - from), "a session's news");
+    expect(zone->table.sh->count.news_dropped, dropped_news, "dropped");
+
+    for (i = 0; i < (int) op.n && from < n; i++, from++) {
+        compare(sorted[from], &op.views[i]);
+        expect(op.views[i].asks, model_carry(sorted[from], op.stream, 1),
+               "a session asks");
+        session->told = sorted[from]->changed;
+        told_news++;
+    }
+}
+
+
+/* a request begins to wait */
+
+static void
+do_wait(void)
+{
+    int                            i;
+    model_t                       *m;
+    ngx_uint_t                     expected;
+    model_waiter_t                *w;
+    ngx_http_mcp_tasks_op_wait_t   op;
+
+    for (i = 0; i < WAITERS && waiters[i].used; i++) { /* void */ }
+
+    if (i == WAITERS) {
+        return;
+    }
+
+    w = &waiters[i];
+    m = rnd(4) ? rnd(2) ? pick() : pick_asking() : NULL;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
+    op.op.pool = test_pool;
+    op.id = m ? &m->id : NULL;
+    op.max_task = 1 + rnd(3);
+    op.max_zone = 5 + rnd(20);
+    op.result = rnd(2);
+
+    expected = NGX_HTTP_MCP_TASKS_OK;
+
+    if ((waiting >= op.max_zone || (m && m->waiting >= op.max_task))
+        && (m == NULL || m->state < NGX_HTTP_MCP_TASKS_COMPLETED))
+    {
+        expected = NGX_HTTP_MCP_TASKS_LIMIT_WAITERS;
+    }
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    expect(op.op.reason, expected, "wait");
+
+    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+        limited++;
+        return;
+    }
+
+    expect(op.epoch, epoch, "epoch");
+
+    w->used = 1;
+    w->task = (m != NULL);
+    w->result = op.result;
+    w->stream = any_stream();
+    w->epoch = op.epoch;
+    waiting++;
+
+    if (m) {
+        w->id = m->id;
+        m->waiting++;
+        m->results += op.result;
+    }
+
+    expect(zone->table.sh->waiting, waiting, "waiting");
+}
+
+
+/* another ceases to; at times it spoke for a session */
+
+static void
+do_leave(void)
+{
+    int                            k, ended, mine;
+    model_t                       *m;
+    uint64_t                       seq;
+    model_waiter_t                *w;
+    ngx_http_mcp_tasks_op_wait_t   op;
+    ngx_http_mcp_tasks_slot_t     *s;
+
+    w = &waiters[rnd(WAITERS)];
+
+    if (!w->used) {
+        return;
+    }
+
+    k = rnd(SESSIONS);
+    w->used = 0;
+    m = w->task ? find(&w->id) : NULL;
+
+    if (m && rnd(2)) {
+        /* as it happens to those that ask */
+        w->stream = m->carrier ? m->carrier : w->stream;
+    }
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.op.pool = test_pool;
+    op.id = w->task ? &w->id : NULL;
+    op.result = w->result;
+    op.counted = 1;
+    op.epoch = w->epoch;
+    op.carrier = w->stream;
+
+    if (rnd(4) == 0) {
+        op.session = str(session_names[k]);
+        op.carrier = rnd(2) ? op.carrier : any_stream();
+    }
+
+    seq = zone->table.sh->seq;
+    ended = (op.session.len && session_lives(k)
+             && sessions[k].stream && sessions[k].stream == op.carrier);
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    expect(op.ended, ended, "ended");
+
+    if (w->epoch == epoch) {
+        waiting--;
+
+        if (m) {
+            m->waiting--;
+            m->results -= w->result;
+        }
+    }
+
+    expect(zone->table.sh->waiting, waiting, "waiting");
+
+    mine = (m && m->carrier == op.carrier);
+
+    if (mine) {
+        m->carrier = 0;
+    }
+
+    if (m && (mine || w->result) && model_carry(m, 0, 0)) {
+        s = ngx_http_mcp_tasks_find_locked(&zone->table, &m->id, NULL, 0);
+        touched++;
+
+        if (s->body.changed <= seq) {
+            fail("left without a question being asked again");
+        }
+
+        m->changed = ++seq;
+    }
+
+    if (ended) {
+        model_regain(k, seq);
+        sessions[k].stream = 0;
+    }
+}
+
+
+/* a process dies, and another has its place; those who wait count anew */
+
+static void
+do_death(void)
+{
+    int                           i;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = zone->table.sh;
+    i = rnd(PLACES);
+
+    sh->lives[i] = ++lives[i];
+    sh->epoch = ++epoch;
+    sh->waiting = 0;
+    waiting = 0;
+
+    for (i = 0; i < MAX; i++) {
+        tasks[i].waiting = 0;
+        tasks[i].results = 0;
+    }
+
+    for (i = 0; i < WAITERS; i++) {
+        if (waiters[i].used && !alive(waiters[i].stream)) {
+            waiters[i].used = 0;
+        }
+    }
+}
+
+
 /* what a process that dies may leave behind, and worse */
+
+static void
+wreck_names(ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s)
+{
+    ngx_http_mcp_tasks_name_t  *name;
+
+    name = ngx_http_mcp_tasks_name(t, s->owner);
+    ngx_memset(&name->u, 0xaa, sizeof(name->u));
+
+    if (s->session) {
+        name = ngx_http_mcp_tasks_name(t, s->session);
+        name->tasks = 12345;
+        name->u.told.news = 12345678;
+        name->u.told.behind = 4711;
+    }
+}
+
+
+/* but not the number of the last change, which all that is told relies on */
 
 static void
 do_wreck(void)
@@ -842,6 +1523,11 @@ do_wreck(void)
     ngx_memset(t->sh->states, 0xcc, sizeof(t->sh->states));
 
     for (i = 1; i < t->sh->slot.fresh; i++) {
+
+        if (t->slots[i].body.task.state != NGX_HTTP_MCP_TASKS_FREE) {
+            wreck_names(t, &t->slots[i]);
+        }
+
         ngx_memset(&t->slots[i].hash_next, 0xbb,
                    offsetof(ngx_http_mcp_tasks_slot_t, method_len)
                    - offsetof(ngx_http_mcp_tasks_slot_t, hash_next));
@@ -851,7 +1537,6 @@ do_wreck(void)
     t->sh->block.used = 1;
     t->sh->slot.free = 87654321;
     t->sh->slot.used = 9;
-    t->sh->seq = 0;
     t->sh->bytes = 5;
     t->sh->dirty = 1;
 }
@@ -886,20 +1571,35 @@ main(void)
         } else if (i < 45) {
             do_get();
 
-        } else if (i < 60) {
+        } else if (i < 58) {
             do_claim();
 
-        } else if (i < 90) {
+        } else if (i < 84) {
             do_event();
 
-        } else if (i < 93) {
+        } else if (i < 86) {
             do_delete();
 
-        } else if (i < 99) {
+        } else if (i < 91) {
             do_time();
 
-        } else {
+        } else if (i < 92) {
             do_list();
+
+        } else if (i < 94) {
+            do_news();
+
+        } else if (i < 96) {
+            do_session();
+
+        } else if (i < 98) {
+            do_wait();
+
+        } else if (i < 99 || rnd(10)) {
+            do_leave();
+
+        } else {
+            do_death();
         }
 
         most = ngx_max(most, zone->table.sh->slot.used);
@@ -933,6 +1633,13 @@ main(void)
     is(most, MAX, "the zone was full at times");
     ok(zone->table.sh->count.refused[NGX_HTTP_MCP_TASKS_ZONE_FULL] > 100,
        "blocks ran out at times");
+
+    ok(told_news > n / 1000 && asked > n / 1000 && touched > n / 10000
+       && limited > n / 10000,
+       "sessions were told %lu times, %lu times somebody asked, %lu times "
+       "again, %lu could not wait", (unsigned long) told_news,
+       (unsigned long) asked, (unsigned long) touched,
+       (unsigned long) limited);
 
     return done_testing();
 }

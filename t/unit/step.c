@@ -139,7 +139,12 @@ test_case(crash_case_t *c)
         }
 
         copy_zone(zone);
+        crash_mark(&replica);
         err = test_check(&replica);
+
+        if (err == NULL) {
+            err = crash_signalled(&replica);
+        }
 
         if (err == NULL) {
             crash_dump(&replica, &now);

@@ -1,0 +1,775 @@
+
+/*
+ * Signals: two ways into one zone, as two processes have, and who is told of
+ * what the other does.
+ */
+
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include "libtest.h"
+#include "ngx_http_mcp_tasks_hash.h"
+#include "ngx_http_mcp_tasks_names.h"
+#include "ngx_http_mcp_tasks_signal.h"
+
+
+#define ONE   1
+#define TWO   ((uint64_t) 1 << 63)
+
+#define OK    NGX_HTTP_MCP_TASKS_OK
+
+
+static ngx_http_mcp_tasks_zone_t  *one, *two;
+static uint64_t                    woken_by[2];
+static uint64_t                    cursor;
+
+
+static void
+wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
+{
+    woken_by[t == &two->table] |= processes;
+}
+
+
+static void
+begin(size_t size, uint64_t max_tasks)
+{
+    static ngx_http_mcp_tasks_zone_t  other;
+
+    ngx_current_msec = 1000000;
+
+    one = test_zone(size, max_tasks);
+    one->table.self = ONE;
+    one->table.woken = wake;
+
+    two = &other;
+    ngx_memzero(two, sizeof(other));
+    two->store = one->store;
+    ngx_http_mcp_tasks_table_attach(&two->table, one->table.shpool);
+    two->table.self = TWO;
+    two->table.woken = wake;
+
+    cursor = 0;
+    ngx_memzero(woken_by, sizeof(woken_by));
+}
+
+
+/*
+ * Which processes are told of the key by what happened since the last call;
+ * of any key, if it is 0.  Who writes a signal has to wake whom it is for,
+ * and nobody else.
+ */
+
+static uint64_t
+told(uint64_t key)
+{
+    uint64_t                     all, processes;
+    ngx_uint_t                   i, n;
+    ngx_http_mcp_tasks_signal_t  signals[16];
+
+    all = processes = 0;
+
+    do {
+        n = ngx_http_mcp_tasks_signal_read(&one->table, &cursor, signals, 16);
+
+        if (n > 16) {
+            return (uint64_t) -1;
+        }
+
+        for (i = 0; i < n; i++) {
+            all |= signals[i].processes;
+
+            if (signals[i].key == key || key == 0) {
+                processes |= signals[i].processes;
+            }
+        }
+
+    } while (n);
+
+    if (all != (woken_by[0] | woken_by[1])) {
+        diag("signals for %llx, but woken were %llx", (unsigned long long) all,
+             (unsigned long long) (woken_by[0] | woken_by[1]));
+        processes = (uint64_t) -1;
+    }
+
+    ngx_memzero(woken_by, sizeof(woken_by));
+
+    return processes;
+}
+
+
+static uint64_t
+name_key(ngx_uint_t kind, const char *name)
+{
+    ngx_str_t  text;
+
+    text = str(name);
+
+    return ngx_http_mcp_tasks_signal_name(
+               ngx_http_mcp_tasks_name_hash(&one->table, kind, &text));
+}
+
+
+#define OWNER(name)    name_key(NGX_HTTP_MCP_TASKS_OWNER, name)
+#define TOOL(name)     name_key(NGX_HTTP_MCP_TASKS_TOOL, name)
+#define SESSION(name)  name_key(NGX_HTTP_MCP_TASKS_SESSION, name)
+#define TASK(id)       ngx_http_mcp_tasks_signal_id(id)
+
+
+static void
+watch(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
+{
+    ngx_http_mcp_tasks_op_get_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.id = *id;
+    op.watch = 1;
+
+    (void) test_submit(zone, &op.op);
+}
+
+
+static void
+watch_owner(ngx_http_mcp_tasks_zone_t *zone, const char *owner)
+{
+    ngx_http_mcp_tasks_op_news_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.watch = 1;
+
+    (void) test_read_news(zone, &op, owner);
+}
+
+
+static ngx_uint_t
+watch_session(ngx_http_mcp_tasks_zone_t *zone, const char *session,
+    uint64_t stream, ngx_uint_t opening)
+{
+    ngx_http_mcp_tasks_op_session_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.watch = 1;
+    op.opened = opening ? 0 : 1;
+
+    (void) test_read_session(zone, &op, session, stream);
+
+    return op.silent;
+}
+
+
+/* whether a task was claimed instead */
+
+static ngx_uint_t
+watch_tools(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
+    const char *other, ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_str_t                      tools[2];
+    ngx_http_mcp_tasks_op_claim_t  op;
+
+    tools[0] = str(tool);
+    tools[1] = str(other);
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.tools = tools;
+    op.ntools = other ? 2 : 1;
+    op.watch = 1;
+
+    (void) test_submit(zone, &op.op);
+
+    if (op.found && v) {
+        *v = op.view;
+    }
+
+    return op.found;
+}
+
+
+static ngx_uint_t
+event(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_view_t *v,
+    ngx_uint_t type)
+{
+    return test_event(zone, &v->id, type, v->task.lease, 0, NULL);
+}
+
+
+static void
+test_tasks(void)
+{
+    ngx_http_mcp_tasks_id_t    id, other;
+    ngx_http_mcp_tasks_view_t  v;
+
+    begin(1 << 20, 0);
+
+    (void) test_create(one, "alice", "dig", "{}", &id);
+    (void) test_create(one, "alice", "else", "{}", &other);
+    (void) test_claim(two, "dig", &v);
+    is(one->table.sh->logged, 0, "nothing is signalled if nobody waits");
+    is(told(0), 0, "nobody is woken then");
+
+    watch(one, &id);
+    is(told(0), 0, "waiting is not worth a signal");
+
+    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT), OK, "heartbeat");
+    is(told(0), 0, "tells nobody");
+
+    is(test_event(two, &other, NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 0,
+                  NGX_HTTP_MCP_TASKS_METADATA, "{}"), OK, "another task");
+    is(told(0), 0, "tells nobody");
+
+    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(woken_by[0], 0, "who did nothing wakes nobody");
+    is(woken_by[1], ONE, "who made the change wakes the one that waits");
+    is(told(TASK(&id)), ONE, "a change tells the one that waits");
+
+    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(told(0), 0, "told once, it has to look before it is told again");
+
+    watch(one, &id);
+    watch(two, &id);
+    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(one->table.sh->logged, 2, "one signal");
+    is(told(TASK(&id)), ONE | TWO, "for two that wait");
+
+    watch(two, &id);
+    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(told(TASK(&id)), TWO, "also for the one that makes the change");
+
+    watch(one, &id);
+    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_ANSWER),
+       NGX_HTTP_MCP_TASKS_STATE_INVALID, "what is refused");
+    is(told(0), 0, "tells nobody");
+    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_COMPLETE), OK, "complete");
+    is(told(TASK(&id)), ONE, "is told");
+
+    watch(one, &id);
+    is(test_delete(two, &id), OK, "delete");
+    is(told(TASK(&id)), ONE, "is told");
+
+    watch(one, &other);
+    watch(two, &other);
+    ngx_current_msec += 2 * 86400000;
+    ok(test_sweep(two, 100) > 0, "expiry, by a sweep");
+    is(told(TASK(&other)), ONE | TWO, "is told");
+    is(test_get(one, &other, NULL), NGX_HTTP_MCP_TASKS_NOT_FOUND, "is gone");
+
+    /* whoever gets this slot next has nothing to do with it */
+
+    (void) test_create(one, "alice", "dig", "{}", &id);
+    (void) test_create(one, "alice", "dig", "{}", &other);
+    (void) test_claim(two, "dig", &v);
+    is(told(0), 0, "new tasks come with nobody who waits for them");
+
+    one->table.self = 0;
+    watch(one, &id);
+    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    is(told(0), 0, "a process without a bit is not told");
+
+    is(one->table.sh->count.signals, one->table.sh->logged,
+       "signals are counted");
+    ok(test_check(one) == NULL, "table is consistent");
+}
+
+
+/* what time does to a task is told as well */
+
+static void
+test_time(void)
+{
+    ngx_http_mcp_tasks_id_t    id;
+    ngx_http_mcp_tasks_view_t  v;
+
+    begin(1 << 20, 0);
+
+    (void) test_create(one, "alice", "dig", "{}", &id);
+    watch(one, &id);
+    ngx_current_msec += 700000;
+    (void) test_sweep(two, 100);
+    is(told(TASK(&id)), ONE, "a queue timeout is told");
+
+    (void) test_create(one, "alice", "dig", "{}", &id);
+    watch(one, &id);
+    ngx_current_msec += 700000;
+    ok(!test_claim(two, "dig", NULL), "a claim finds it first");
+    is(told(TASK(&id)), ONE, "and it is told, too");
+
+    (void) test_create(one, "alice", "dig", "{}", &id);
+    (void) test_claim(two, "dig", &v);
+    watch(one, &id);
+    ngx_current_msec += 40000;
+    (void) test_sweep(two, 100);
+    is(told(TASK(&id)), ONE, "a lost lease is told");
+}
+
+
+static void
+test_names(void)
+{
+    ngx_uint_t                    silent;
+    uint64_t                      first, second;
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_http_mcp_tasks_view_t     v;
+    ngx_http_mcp_tasks_op_wait_t  leave;
+
+    begin(1 << 20, 0);
+
+    watch_owner(one, "alice");
+    watch_owner(two, "bob");
+    (void) test_create(two, "alice", "dig", "{}", &id);
+    is(told(OWNER("alice")), ONE, "who waits for an owner hears of a new task");
+    (void) test_claim(two, "dig", &v);
+    is(told(0), 0, "once");
+
+    watch_owner(one, "alice");
+    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT);
+    is(told(0), 0, "not of a heartbeat");
+    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    is(told(OWNER("alice")), ONE, "of a change");
+
+    watch_owner(one, "alice");
+    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_RETRY);
+    (void) told(0);
+    watch_owner(one, "alice");
+    ngx_current_msec += 5000;
+    (void) test_sweep(two, 100);
+    is(told(0), 0, "not that a backoff is over");
+    (void) test_event(two, &id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    is(told(OWNER("alice")), ONE, "of the end");
+
+    /* a session */
+
+    first = ngx_http_mcp_tasks_stream(1, 0, 1);
+    second = ngx_http_mcp_tasks_stream(2, 0, 1);
+
+    silent = watch_session(one, "s", first, 1);
+    is(silent, 0, "a stream speaks for a session that has no task yet");
+    test_session = "s";
+    (void) test_create(two, "carol", "walk", "{}", &id);
+    test_session = NULL;
+    (void) test_claim(two, "walk", &v);
+    is(told(0), 0, "what its client does not know of is not told");
+    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
+    is(told(SESSION("s")), ONE, "it is when it was announced");
+    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    is(told(0), 0, "once");
+    silent = watch_session(one, "s", first, 0);
+    is(silent, 0, "the stream goes on");
+    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    is(told(SESSION("s")), ONE, "a change is told");
+    silent = watch_session(one, "s", first, 1);
+
+    silent = watch_session(two, "s", second, 1);
+    is(silent, 0, "another stream takes over");
+    is(told(SESSION("s")), ONE, "the one before learns of it");
+    is(watch_session(one, "s", first, 0), 1, "and is silent");
+    (void) told(0);
+    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    is(told(SESSION("s")), ONE | TWO, "both look when something changes");
+
+    (void) watch_session(one, "s", first, 0);
+    ngx_memzero(&leave, sizeof(leave));
+    leave.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    leave.carrier = second;
+    leave.session = str("s");
+    (void) test_submit(two, &leave.op);
+    is(leave.ended, 1, "the one that speaks leaves");
+    is(told(SESSION("s")), ONE, "the one that is silent learns of it");
+    is(watch_session(one, "s", first, 0), 0, "and speaks");
+
+    leave.ended = 0;
+    (void) test_submit(two, &leave.op);
+    is(leave.ended, 0, "one that is silent leaves");
+    is(told(0), 0, "which nobody has to know");
+}
+
+
+static void
+test_claims(void)
+{
+    ngx_uint_t                 found;
+    ngx_http_mcp_tasks_view_t  v;
+
+    begin(1 << 20, 0);
+
+    ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
+    (void) test_create(two, "alice", "other", "{}", NULL);
+    is(told(0), 0, "a task for another tool");
+    (void) test_create(two, "alice", "dig", "{}", NULL);
+    is(told(TOOL("dig")), ONE, "a new task wakes who waits for the tool");
+    (void) test_create(two, "alice", "dig", "{}", NULL);
+    is(told(0), 0, "once");
+
+    ok(watch_tools(one, "dig", NULL, &v), "it is claimed");
+    (void) test_create(two, "alice", "dig", "{}", NULL);
+    is(told(0), 0, "who got a task does not wait for more");
+    ok(test_claim(two, "dig", NULL) && test_claim(two, "dig", NULL),
+       "the others are claimed");
+
+    ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
+    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_RELEASE);
+    is(told(TOOL("dig")), ONE, "a release wakes");
+
+    (void) test_claim(two, "dig", &v);
+    ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
+    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_RETRY);
+    is(told(0), 0, "a retry with a backoff does not wake yet");
+    ngx_current_msec += 500;
+    (void) test_sweep(two, 100);
+    is(told(0), 0, "nor while it lasts");
+    ngx_current_msec += 501;
+    (void) test_sweep(two, 100);
+    is(told(TOOL("dig")), ONE, "the end of the backoff wakes");
+    ok(test_claim(two, "dig", &v), "it may be claimed");
+
+    /* all that run lose their lease */
+
+    ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
+    ngx_current_msec += 40000;
+    (void) test_sweep(two, 100);
+    is(told(0), 0, "a lost lease does not wake, there is a backoff");
+    ngx_current_msec += 10000;
+    (void) test_sweep(two, 100);
+    is(told(TOOL("dig")), ONE, "its end does");
+
+    for (found = 0; test_claim(two, "dig", NULL); found++) { /* void */ }
+
+    ok(found > 1, "and there is more than one");
+
+    /* several tools at once */
+
+    ok(test_claim(two, "other", &v), "a task of another tool");
+    ok(!watch_tools(one, "dig", "other", NULL), "nothing for either");
+    ok(!watch_tools(two, "other", NULL, NULL), "nothing for the other");
+    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_RELEASE);
+    is(told(TOOL("other")), ONE | TWO, "both wait for the second");
+    ok(test_check(one) == NULL, "table is consistent");
+}
+
+
+/* one claim skips only so many tasks whose time is over */
+
+static void
+test_skipped(void)
+{
+    int                        i;
+    ngx_http_mcp_tasks_id_t    id;
+    ngx_http_mcp_tasks_view_t  v;
+
+    begin(1 << 20, 0);
+
+    for (i = 0; i < 100; i++) {
+        (void) test_create(one, "alice", "dig", "{}", NULL);
+    }
+
+    ngx_current_msec += 600000;
+    (void) test_create(one, "alice", "dig", "{}", &id);
+
+    /* the sweep is late; whoever has to wait is to be woken for the last */
+
+    for (i = 0; i < 10; i++) {
+        if (watch_tools(two, "dig", NULL, &v)) {
+            break;
+        }
+
+        if (!(told(TOOL("dig")) & TWO)) {
+            i = 10;
+        }
+    }
+
+    ok(i < 10 && ngx_memcmp(&v.id, &id, sizeof(id)) == 0,
+       "a claim does not wait while there is something to claim");
+
+    (void) test_sweep(one, 1000);
+    ok(test_check(one) == NULL, "table is consistent");
+}
+
+
+/* names share the places for those that wait: too many are told, not too few */
+
+static void
+test_collisions(void)
+{
+    int       i;
+    char      name[16];
+    uint64_t  key;
+
+    begin(1 << 20, 0);
+
+    key = TOOL("dig");
+
+    for (i = 0; i < 100000; i++) {
+        snprintf(name, sizeof(name), "tool%d", i);
+
+        if (TOOL(name) == key) {
+            break;
+        }
+    }
+
+    is(TOOL(name), key, "\"dig\" and \"%s\" are in the same place", name);
+
+    (void) watch_tools(one, "dig", NULL, NULL);
+    (void) watch_tools(two, name, NULL, NULL);
+    (void) test_create(one, "alice", "dig", "{}", NULL);
+    is(told(key), ONE | TWO, "both are told");
+    ok(watch_tools(one, "dig", NULL, NULL), "the one gets the task");
+    ok(!watch_tools(two, name, NULL, NULL), "the other waits again");
+    (void) test_create(one, "alice", name, "{}", NULL);
+    is(told(key), TWO, "and is told again");
+
+    /* also names of different kinds */
+
+    for (i = 0; i < 100000; i++) {
+        snprintf(name, sizeof(name), "owner%d", i);
+
+        if (OWNER(name) == key) {
+            break;
+        }
+    }
+
+    watch_owner(one, name);
+    (void) watch_tools(two, "dig", NULL, NULL);
+    (void) test_create(one, name, "else", "{}", NULL);
+    is(told(key), ONE | TWO, "an owner and a tool in the same place");
+}
+
+
+/* the n-th signal of all, if nothing else was signalled */
+
+static void
+write_signal(ngx_http_mcp_tasks_table_t *t, uint64_t n)
+{
+    ngx_http_mcp_tasks_slot_t  s;
+
+    ngx_memcpy(s.id.data, &n, sizeof(uint64_t));
+    s.waiters = ngx_http_mcp_tasks_mix(n) | 1;
+
+    ngx_http_mcp_tasks_signal_task_locked(t, &s);
+}
+
+
+static int
+is_signal(ngx_http_mcp_tasks_signal_t *signal, uint64_t n)
+{
+    return signal->key == (n | (uint64_t) 1 << 63)
+           && signal->processes == (ngx_http_mcp_tasks_mix(n) | 1);
+}
+
+
+static void
+write_signals(ngx_http_mcp_tasks_table_t *t, uint64_t n)
+{
+    ngx_http_mcp_tasks_lock(t);
+
+    while (n--) {
+        write_signal(t, t->sh->logged);
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+}
+
+
+/* in batches; how many came out as they went in */
+
+static ngx_uint_t
+read_signals(ngx_uint_t batch)
+{
+    ngx_uint_t                   i, n, good;
+    ngx_http_mcp_tasks_signal_t  signals[64];
+
+    good = 0;
+
+    do {
+        n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals,
+                                           batch);
+
+        if (n > batch) {
+            return (ngx_uint_t) -1;
+        }
+
+        for (i = 0; i < n; i++) {
+            good += is_signal(&signals[i], cursor - n + i);
+        }
+
+    } while (n);
+
+    return good;
+}
+
+
+static void
+test_log(void)
+{
+    uint64_t                     size;
+    ngx_uint_t                   n;
+    ngx_http_mcp_tasks_signal_t  signals[64];
+
+    begin(256 * 1024, 100);
+    size = one->table.sh->log_mask + 1;
+
+    is(size, 64, "a small log");
+    is(read_signals(8), 0, "there is nothing in it");
+
+    write_signals(&one->table, 5);
+    is(read_signals(8), 5, "less than a batch");
+    write_signals(&one->table, 8);
+    is(read_signals(8), 8, "a batch");
+    write_signals(&one->table, 37);
+    is(read_signals(8), 37, "several batches");
+    write_signals(&one->table, size - 1);
+    is(read_signals(1), size - 1, "nearly all of the log, one at a time");
+    write_signals(&one->table, size - 1);
+    is(read_signals(64), size - 1, "nearly all of it, at once");
+    is(cursor, one->table.sh->logged, "up to the end");
+
+    write_signals(&one->table, size);
+    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 8);
+    is(n, 9, "more than could be told apart from those being written");
+    is(cursor, one->table.sh->logged, "goes on from the end");
+    is(read_signals(8), 0, "there is nothing more");
+
+    write_signals(&one->table, 10 * size + 7);
+    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 1);
+    is(n, 2, "many times the log");
+    write_signals(&one->table, 3);
+    is(read_signals(8), 3, "those after that");
+
+    /* one read a part of them when the others came */
+
+    write_signals(&one->table, 20);
+    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 8);
+    is(n, 8, "a part of them");
+    write_signals(&one->table, size - 12);
+    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 8);
+    is(n, 9, "the rest was overtaken");
+
+    is(one->table.sh->count.signals, one->table.sh->logged, "they are counted");
+
+    /* everybody */
+
+    ngx_memzero(woken_by, sizeof(woken_by));
+    one->table.sh->awaited[3] = TWO;
+
+    ngx_http_mcp_tasks_lock(&one->table);
+    ngx_http_mcp_tasks_signal_all_locked(&one->table);
+    is(woken_by[0], 0, "nobody is woken before the lock is free");
+    ngx_http_mcp_tasks_unlock(&one->table);
+
+    is(woken_by[0], (uint64_t) -1, "all are woken");
+    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 64);
+    is(n, 65, "nobody knows for what");
+    is(one->table.sh->awaited[3], TWO, "they still wait");
+
+    ngx_memzero(woken_by, sizeof(woken_by));
+    ngx_http_mcp_tasks_lock(&one->table);
+    ngx_http_mcp_tasks_unlock(&one->table);
+    is(woken_by[0], 0, "they are woken once");
+}
+
+
+/*
+ * One process writes as fast as it can, and another reads without the lock.
+ * It writes long enough for the reader to be overtaken at every place, and
+ * pauses at times, so that the reader is not overtaken always.
+ */
+
+static void
+test_race(void)
+{
+    int                           status;
+    pid_t                         pid;
+    uint64_t                      from, now, read, overtaken, broken, rnd;
+    ngx_uint_t                    i, n, batch;
+    volatile int                 *stop;
+    ngx_http_mcp_tasks_signal_t   signals[128];
+
+    begin(256 * 1024, 100);
+
+    stop = mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_ANON|MAP_SHARED, -1, 0);
+
+    if (stop == MAP_FAILED) {
+        exit(2);
+    }
+
+    fflush(stdout);
+    pid = fork();
+
+    if (pid == 0) {
+        ngx_pid = getpid();
+        two->table.woken = NULL;
+
+        for (rnd = 1; !*stop; rnd++) {
+            n = ngx_http_mcp_tasks_mix(rnd);
+            write_signals(&two->table, n % 29 + 1);
+
+            if (n >> 32 & 1) {
+                (void) sched_yield();
+            }
+        }
+
+        _exit(0);
+    }
+
+    if (pid == -1) {
+        exit(2);
+    }
+
+    read = overtaken = broken = 0;
+    cursor = 0;
+
+    for (rnd = 1; read + overtaken < 2000000 && rnd < 20000000; rnd++) {
+        batch = ngx_http_mcp_tasks_mix(rnd) % 96 + 1;
+        from = cursor;
+
+        memset(signals, 0xee, sizeof(signals));
+        n = ngx_http_mcp_tasks_signal_read(&one->table, &cursor, signals,
+                                           batch);
+        now = one->table.sh->logged;
+
+        if (n > batch) {
+            overtaken++;
+            broken += (cursor <= from || cursor > now);
+            continue;
+        }
+
+        broken += (cursor != from + n || cursor > now);
+
+        for (i = 0; i < n; i++) {
+            broken += !is_signal(&signals[i], from + i);
+        }
+
+        read += n;
+    }
+
+    *stop = 1;
+
+    if (waitpid(pid, &status, 0) != pid) {
+        exit(2);
+    }
+
+    is(broken, 0, "signals read without the lock are whole and in order");
+    ok(read > 1000, "%llu of them", (unsigned long long) read);
+    ok(overtaken > 10, "overtaken %llu times", (unsigned long long) overtaken);
+    ok(test_check(one) == NULL, "table is consistent");
+
+    (void) munmap((void *) stop, 4096);
+}
+
+
+int
+main(void)
+{
+    test_tasks();
+    test_time();
+    test_names();
+    test_claims();
+    test_skipped();
+    test_collisions();
+    test_log();
+    test_race();
+
+    return done_testing();
+}
