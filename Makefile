@@ -86,12 +86,19 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench-table
+.PHONY: bench-table bench-fanout
 bench-table: deps-test  ## what the table's operations cost, in time and memory
 	@$(MAKE) module NGINX_SRC=
 	@$(MAKE) -j $$(nproc) $(BUILD)/bench/bin/table UNIT_OUT=$(BUILD)/bench \
 	    UNIT_OBJS=$(BUILD)/prod UNIT_DEFS=
 	@$(BUILD)/bench/bin/table
+
+bench-fanout:  ## event streams with many readers, beside nchan; QUICK=1
+	@tools/deps.sh build bench
+	@$(MAKE) module $(BUILD)/bench/bin/fanout NGINX_SRC=
+	@exec python3 bench/fanout.py $(BUILD)/dist/nginx \
+	    $(BUILD)/$(MODULE).so $(BUILD)/dist/nchan.so \
+	    $(BUILD)/bench/bin/fanout $(BUILD)/bench/fanout
 
 
 .PHONY: install
@@ -111,7 +118,7 @@ distclean:  ## remove build/
 .PHONY: help
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1|\2/p' Makefile \
-	    | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
+	    | awk -F'|' '{ printf "%-20s %s\n", $$1, $$2 }'
 
 
 # Unit tests: t/unit/NAME.c becomes a program of that name; t/unit/lib*.c are
@@ -159,6 +166,11 @@ $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
 $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+
+# this one is a client, and needs nothing of nginx
+$(BUILD)/bench/bin/fanout: bench/fanout.c Makefile
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $<
 
 $(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
 	@mkdir -p $(@D)

@@ -35,8 +35,8 @@
 #define PARAMS     "{\"name\":\"render\",\"arguments\":{\"scene\":\"s-0042\"," \
                    "\"frames\":[1,250],\"quality\":\"final\",\"notify\":"      \
                    "\"ops@example.org\"},\"_meta\":{\"progressToken\":42}}"
-#define RESULT     "{\"content\":[{\"type\":\"text\",\"text\":\"250 frames in " \
-                   "184 s\"}],\"structuredContent\":{\"frames\":250,"          \
+#define RESULT     "{\"content\":[{\"type\":\"text\",\"text\":\"250 frames "   \
+                   "in 184 s\"}],\"structuredContent\":{\"frames\":250,"       \
                    "\"url\":\"https://example.org/out/s-0042.mp4\"}}"
 
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages that are missing, if any, and fetches the rest
-# under build/: tools/deps.sh [build] [run] [check] [test]
+# under build/: tools/deps.sh [build] [run] [check] [test] [bench]
 
 set -eu
 
@@ -31,6 +31,10 @@ for purpose in "$@"; do
         # a browser; the rest is for the examples, and need not come from Debian
         packages+=(chromium curl jq perl procps)
         command -v node > /dev/null || packages+=(nodejs)
+        command -v python3 > /dev/null || packages+=(python3)
+        ;;
+
+    bench)
         command -v python3 > /dev/null || packages+=(python3)
         ;;
 
@@ -81,6 +85,10 @@ for purpose in "$@"; do
         version=$(binary_version "$DIST_NGINX")
         "$TOOLS/fetch-nginx.sh" "$version"
         ln -sfn "../src/$version" "$BUILD/dist/orig"
+        ;;
+
+    bench)
+        "$TOOLS/dist-nchan.sh"
         ;;
     esac
 done
