@@ -501,7 +501,7 @@ static void
 test_collisions(void)
 {
     int       i;
-    char      name[16];
+    char      name[24];
     uint64_t  key;
 
     begin(1 << 20, 0);
