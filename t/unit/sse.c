@@ -195,12 +195,11 @@ test_size(void)
     text = str("a\nb");
 
     is(ngx_http_mcp_tasks_sse_size(&id, &text),
-       event(buf, sizeof(buf), &id, &text),
-       "an event with an id takes no less");
+       event(buf, sizeof(buf), &id, &text), "an event with an id needs it all");
 
     text = str("");
     is(ngx_http_mcp_tasks_sse_size(&id, &text),
-       event(buf, sizeof(buf), &id, &text), "nor does an empty one");
+       event(buf, sizeof(buf), &id, &text), "so does an empty one");
 }
 
 
