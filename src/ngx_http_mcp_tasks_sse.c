@@ -2,6 +2,9 @@
 #include "ngx_http_mcp_tasks_sse.h"
 
 
+static u_char *ngx_http_mcp_tasks_sse_line(u_char *p, u_char *end);
+
+
 /* what an event takes at most */
 
 size_t
@@ -18,10 +21,11 @@ ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
 
     end = text->data + text->len;
 
-    for (p = text->data; p < end; p++) {
-        if (*p == '\n' || *p == '\r') {
-            size += sizeof("data: ") - 1;
-        }
+    for (p = ngx_http_mcp_tasks_sse_line(text->data, end);
+         p < end;
+         p = ngx_http_mcp_tasks_sse_line(p + 1, end))
+    {
+        size += sizeof("data: ") - 1;
     }
 
     return size;
@@ -33,7 +37,7 @@ ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
 u_char *
 ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
 {
-    u_char  *s, *end;
+    u_char  *s, *line, *end;
 
     if (id) {
         p = ngx_cpymem(p, "id: ", 4);
@@ -44,22 +48,43 @@ ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
     p = ngx_cpymem(p, "data: ", 6);
     end = text->data + text->len;
 
-    for (s = text->data; s < end; s++) {
+    for (s = text->data; /* void */ ; s = line + 1) {
 
-        if (*s == '\r' && s + 1 < end && s[1] == '\n') {
+        line = ngx_http_mcp_tasks_sse_line(s, end);
+        p = ngx_cpymem(p, s, line - s);
+
+        if (line == end) {
+            break;
+        }
+
+        if (*line == '\r' && line + 1 < end && line[1] == '\n') {
             /* both together end one line */
             continue;
         }
 
-        if (*s == '\n' || *s == '\r') {
-            p = ngx_cpymem(p, "\ndata: ", 7);
-
-        } else {
-            *p++ = *s;
-        }
+        p = ngx_cpymem(p, "\ndata: ", 7);
     }
 
     return ngx_cpymem(p, "\n\n", 2);
+}
+
+
+/* where the line ends; nearly all texts are one line */
+
+static u_char *
+ngx_http_mcp_tasks_sse_line(u_char *p, u_char *end)
+{
+    u_char  *lf, *cr;
+
+    lf = memchr(p, '\n', end - p);
+
+    if (lf) {
+        end = lf;
+    }
+
+    cr = memchr(p, '\r', end - p);
+
+    return cr ? cr : end;
 }
 
 

@@ -341,6 +341,15 @@ ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
         next = ngx_max(next, 1000);
     }
 
+    /* one that comes too early looks what time it is: cheaper than to move it */
+
+    if (w->event.timer_set
+        && (ngx_msec_int_t) (w->event.timer.key
+                             - (ngx_current_msec + (ngx_msec_t) next)) <= 0)
+    {
+        return;
+    }
+
     ngx_add_timer(&w->event, (ngx_msec_t) next);
 }
 
