@@ -164,6 +164,7 @@ test_order(void)
     hint = ngx_http_mcp_tasks_index(t, slot(&gone));
     after = body(&gone)->changed;
     (void) change(&other);
+    (void) test_create(zone, "bob", "dig", "{}", NULL);
     (void) test_delete(zone, &gone);
 
     is(ngx_http_mcp_tasks_order_since_locked(t, owner, after, hint),

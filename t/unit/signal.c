@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "libtest.h"
 #include "ngx_http_mcp_tasks_hash.h"
@@ -43,6 +44,12 @@ begin(size_t size, uint64_t max_tasks)
 
     one = test_zone(size, max_tasks);
     one->table.self = ONE;
+
+    /* names are never in the same place by accident */
+
+    one->table.sh->secret[0] = 0;
+    one->table.sh->secret[1] = 0;
+
     one->table.woken = wake;
 
     two = &other;
@@ -681,6 +688,7 @@ test_race(void)
 {
     int                           status;
     pid_t                         pid;
+    time_t                        end;
     uint64_t                      from, now, read, overtaken, broken, rnd;
     ngx_uint_t                    i, n, batch;
     volatile int                 *stop;
@@ -720,9 +728,22 @@ test_race(void)
     read = overtaken = broken = 0;
     cursor = 0;
 
-    for (rnd = 1; read + overtaken < 2000000 && rnd < 20000000; rnd++) {
+    end = time(NULL) + 5;
+
+    for (rnd = 1; read + overtaken < 2000000 && time(NULL) < end; rnd++) {
         batch = ngx_http_mcp_tasks_mix(rnd) % 96 + 1;
         from = cursor;
+
+        /* nearly overtaken is where it gets difficult */
+
+        for (i = 0;
+             rnd % 4 && i < 1000 && one->table.sh->logged - from < 64 - rnd % 8;
+             i++)
+        { /* void */ }
+
+        if (i == 1000) {
+            (void) sched_yield();
+        }
 
         memset(signals, 0xee, sizeof(signals));
         n = ngx_http_mcp_tasks_signal_read(&one->table, &cursor, signals,
