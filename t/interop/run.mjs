@@ -1,0 +1,44 @@
+// Everything: node run.mjs NGINX MODULE DIR
+//
+// ONLY=conformance,inspector runs just these parts.
+
+import { mkdirSync } from "node:fs";
+import { startServer } from "./server.mjs";
+import * as report from "./report.mjs";
+
+const parts = ["conformance"];
+
+const [nginx, module, dir] = process.argv.slice(2);
+const only = process.env.ONLY?.split(",") ?? parts;
+const begin = Date.now();
+
+const server = await startServer({ nginx, module, dir });
+
+let ended = false;
+
+for (const signal of ["SIGINT", "SIGTERM"])
+  process.on(signal, async () => {
+    if (ended) return;
+    ended = true;
+    await server.stop();
+    process.exit(1);
+  });
+
+try {
+  const env = { ...process.env };
+
+  for (const part of parts.filter((name) => only.includes(name))) {
+    const { run } = await import(`./${part}.mjs`);
+    await run({ ...server, env });
+  }
+
+  report.heading("nginx");
+  await report.test("nothing went wrong in nginx", async () => {
+    if (server.faults().length) throw new Error(server.faults().join("\n"));
+  });
+} finally {
+  ended = true;
+  await server.stop();
+}
+
+process.exit(report.total((Date.now() - begin) / 1000) ? 0 : 1);
