@@ -19,8 +19,7 @@ export const notApplicable = (name, why) => line("not applicable", name, why);
 export const missing = (name, why) => line("missing", name, why);
 
 
-// a test of our own: a function that throws if it fails
-export async function test(name, body, seconds = 30) {
+async function within(seconds, body) {
   let timer;
   const late = new Promise((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no end after ${seconds} s`)),
@@ -29,13 +28,32 @@ export async function test(name, body, seconds = 30) {
 
   try {
     await Promise.race([body(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+
+// a test of our own: a function that throws if it fails
+export async function test(name, body, seconds = 30) {
+  try {
+    await within(seconds, body);
     ok(name);
   } catch (e) {
     failed(name, e.message);
     console.log((e.stack ?? "").replace(/^/gm, "    "));
-  } finally {
-    clearTimeout(timer);
   }
+}
+
+
+// one that cannot pass yet, and must be moved to the others once it does
+export async function testMissing(name, body, why) {
+  try {
+    await within(30, body);
+  } catch {
+    return missing(name, why);
+  }
+  failed(name, "passes, and is listed as missing");
 }
 
 
