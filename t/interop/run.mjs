@@ -6,7 +6,8 @@ import { mkdirSync } from "node:fs";
 import { startServer } from "./server.mjs";
 import * as report from "./report.mjs";
 
-const parts = ["conformance", "sdk-legacy", "sdk-modern", "inspector"];
+const parts = ["conformance", "subscriptions", "sdk-legacy", "sdk-modern",
+               "inspector"];
 
 const [nginx, module, dir] = process.argv.slice(2);
 const only = process.env.ONLY?.split(",") ?? parts;
