@@ -1,13 +1,13 @@
 // Everything: node run.mjs NGINX MODULE DIR
 //
-// ONLY=conformance,inspector runs just these parts.
+// ONLY=conformance,inspector runs just these parts; "schemas" needs the others.
 
-import { mkdirSync } from "node:fs";
 import { startServer } from "./server.mjs";
 import * as report from "./report.mjs";
 
+// the last one looks at what all the others were told
 const parts = ["conformance", "subscriptions", "sdk-legacy", "sdk-modern",
-               "inspector"];
+               "inspector", "schemas"];
 
 const [nginx, module, dir] = process.argv.slice(2);
 const only = process.env.ONLY?.split(",") ?? parts;
@@ -26,11 +26,14 @@ for (const signal of ["SIGINT", "SIGTERM"])
   });
 
 try {
-  const env = { ...process.env };
+  const record = process.env.MCP_TASKS_RECORD = `${dir}/messages`;
+  const env = { ...process.env,
+                NODE_OPTIONS: `--import ${import.meta.dirname}/record.mjs` };
+  await import("./record.mjs");
 
   for (const part of parts.filter((name) => only.includes(name))) {
     const { run } = await import(`./${part}.mjs`);
-    await run({ ...server, env });
+    await run({ ...server, env, record });
   }
 
   report.heading("nginx");

@@ -93,5 +93,7 @@ export async function startServer({ nginx, module, dir }) {
     readFileSync(`${dir}/error.log`, "utf8").split("\n")
       .filter((line) => /\[(alert|emerg|crit|error)\]/.test(line));
 
-  return { url, dir, stop, faults };
+  const reload = () => master.kill("SIGHUP");
+
+  return { url, dir, reload, stop, faults };
 }
