@@ -1,7 +1,8 @@
 // Runs the conformance suite and compares what it says with scenarios.json:
 //
 // - "required": the suite has nothing to complain about;
-// - "inPart": all of its checks pass but those that are listed, with a reason;
+// - "inPart": all of its checks pass but those that are listed, with a reason
+//   why they do not apply or are missing;
 // - "notApplicable": it is about something that the module does not serve;
 // - "missing": ours to do, and not done yet.
 //
@@ -93,8 +94,11 @@ function judge(name, version, checks) {
       return report.failed(title, `passes, so do not excuse it: ${stale}`);
 
     report.ok(title, "but for what follows");
-    for (const [id, why] of Object.entries(excused))
-      report.notApplicable(`${title}, ${id}`, why);
+    for (const [id, why] of Object.entries(excused)) {
+      const check = `${title}, ${id}`;
+      if (why.missing) report.missing(check, why.missing);
+      else report.notApplicable(check, why);
+    }
     return;
   }
 

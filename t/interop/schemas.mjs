@@ -22,6 +22,16 @@ const typed = (schema, type = "complete") => ({
 });
 
 
+// the kinds of answers to a call besides its result
+const asTask = "tools/call as a task";
+const asks = "tools/call that asks";
+
+// not sent yet
+const missing = {
+  [`modern: ${asks}`]: "InputRequiredResult is not served yet",
+};
+
+
 // By era and method: the schema of a result, and that of a notification or a
 // question as a whole.  Each must be seen, and no other errors.
 const schemas = {
@@ -31,7 +41,7 @@ const schemas = {
       "ping": v1.EmptyResultSchema,
       "tools/list": v1.ListToolsResultSchema,
       "tools/call": v1.CallToolResultSchema,
-      "tools/call as a task": v1.CreateTaskResultSchema,
+      [asTask]: v1.CreateTaskResultSchema,
       "tasks/get": v1.GetTaskResultSchema,
       "tasks/result": v1.CallToolResultSchema,
       "tasks/list": v1.ListTasksResultSchema,
@@ -56,7 +66,7 @@ const schemas = {
       "server/discover": typed(v2.DiscoverResultSchema),
       "tools/list": typed(v2.ListToolsResultSchema),
       "tools/call": typed(tasks.CallToolResultV2Schema),
-      "tools/call as a task": typed(tasks.CreateTaskResultV2Schema, "task"),
+      [asTask]: typed(tasks.CreateTaskResultV2Schema, "task"),
       "tasks/get": typed(tasks.GetTaskResultV2Schema),
       "tasks/update": typed(tasks.UpdateTaskResultV2Schema),
       "tasks/cancel": typed(tasks.CancelTaskResultV2Schema),
@@ -64,6 +74,8 @@ const schemas = {
       "tasks/list": typed(v2.ResultSchema),
       "tasks/progress": typed(v2.ResultSchema),
       "subscriptions/listen": typed(v2.SubscriptionsListenResultSchema),
+      [asks]: typed(tasks.InputRequiredCallToolResultV2Schema,
+                    "input_required"),
     },
     messages: {
       "notifications/progress": v2.ProgressNotificationSchema,
@@ -103,9 +115,11 @@ function classify(record) {
     return { kind: `error ${message.error.code}`, fits };
   }
 
-  const asTask = request.method === "tools/call"
-    && (message.result.task ?? message.result.taskId) !== undefined;
-  const kind = asTask ? "tools/call as a task" : request.method;
+  const { task: made, taskId, resultType } = message.result;
+  const kind = request.method !== "tools/call" ? request.method
+    : made ?? taskId ? asTask
+    : resultType === "input_required" ? asks : request.method;
+
   fits.push([results[kind], message.result]);
   return { kind, fits };
 }
@@ -144,6 +158,8 @@ export async function run({ record, ...context }) {
 
   for (const [name, { seen, why }] of Object.entries(kinds)) {
     if (why) report.failed(name, why);
+    else if (missing[name] && seen) report.failed(name, "not missing any more");
+    else if (missing[name]) report.missing(name, missing[name]);
     else if (!seen) report.failed(name, "there was no such message");
     else report.ok(name, `${seen} of them`);
   }

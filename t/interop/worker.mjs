@@ -51,15 +51,18 @@ async function work(held, seconds) {
 const capabilities = (task) =>
   task._meta?.["io.modelcontextprotocol/clientCapabilities"] ?? {};
 
-// A tool that asks once and repeats the answers; a later attempt finds the
-// answers that an earlier one got.
-const asks = (questions) => async (held, args, task) => {
-  const wanted = questions(args, task);
+// All answers, asking only for those that are not there: a call may bring some
+// along, and a later attempt finds what an earlier one got.
+async function answers(held, task, questions) {
   const had = task.inputResponses ?? {};
-  const open = Object.entries(wanted).filter(([key]) => !(key in had));
-  const got = open.length ? await ask(held, Object.fromEntries(open)) : {};
-  return said({ ...had, ...got });
-};
+  const open = Object.entries(questions).filter(([key]) => !(key in had));
+  return { ...had,
+           ...(open.length && await ask(held, Object.fromEntries(open))) };
+}
+
+// a tool that asks, and repeats the answers
+const asks = (questions) => async (held, args, task) =>
+  said(await answers(held, task, questions(args, task)));
 
 const progress = async (held, ...steps) => {
   for (const step of steps) {
@@ -97,9 +100,9 @@ const forTasks = {
   })),
 
   async test_tool_with_task(held, args, task) {
-    const question = { user_name: elicit("What is your name?",
-                                         { name: string }) };
-    const { user_name } = task.inputResponses ?? await ask(held, question);
+    const { user_name } = await answers(held, task, {
+      user_name: elicit("What is your name?", { name: string }),
+    });
     await work(held, 3);                // longer than "after" in tools.json
     return text(`Hello, ${user_name.content?.name}!`);
   },
@@ -204,9 +207,10 @@ const forInput = {
   })),
 
   test_input_required_result_request_state: async (held, args, task) => {
-    const answers = task.inputResponses
-      ?? await ask(held, { confirm: elicit("Really?", { ok: boolean }) });
-    return text(`state-ok ${JSON.stringify(answers)}`);
+    const { confirm } = await answers(held, task, {
+      confirm: elicit("Really?", { ok: boolean }),
+    });
+    return text(`state-ok ${JSON.stringify(confirm)}`);
   },
 
   test_input_required_result_multiple_inputs: asks(() => ({
@@ -216,11 +220,10 @@ const forInput = {
   })),
 
   async test_input_required_result_multi_round(held, args, task) {
-    const had = task.inputResponses ?? {};
-    const { step1 } = "step1" in had ? had : await ask(held, {
+    const { step1 } = await answers(held, task, {
       step1: elicit("What is your name?", { name: string }),
     });
-    const { step2 } = "step2" in had ? had : await ask(held, {
+    const { step2 } = await answers(held, task, {
       step2: elicit("What is your colour?", { color: string }),
     });
     return said({ step1, step2 });
