@@ -71,6 +71,13 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 	@exec tools/test.sh $(BUILD)
 
 
+.PHONY: interop
+interop:  ## other people's MCP clients and tests; ONLY=sdk-legacy
+	@tools/deps.sh build interop
+	@$(MAKE) module NGINX_SRC=
+	@exec tools/interop.sh
+
+
 .PHONY: matrix asan coverage check
 matrix: deps-test  ## the tests with several nginx versions, 4 workers
 	@tools/matrix.sh
@@ -111,8 +118,8 @@ clean:  ## remove what was built, and keep what was downloaded
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 \
 	    ! -name apt ! -name dist ! -name perl ! -name src -exec rm -rf {} +
 
-distclean:  ## remove build/
-	rm -rf build
+distclean:  ## remove build/ and what npm has installed
+	rm -rf build t/interop/node_modules
 
 
 .PHONY: help

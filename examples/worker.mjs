@@ -3,6 +3,9 @@
 //
 //     examples/worker.mjs http://127.0.0.1:8080/worker
 
+import { realpathSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
 const url = process.argv[2] ?? "http://127.0.0.1:8080/worker";
 
 const sleep = (seconds) => new Promise((f) => setTimeout(f, seconds * 1000));
@@ -14,11 +17,10 @@ class Gone extends Error {}
 async function rpc(method, params) {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
   for (;;) {
-    let response, answer;
+    let answer;
     try {
-      response = await fetch(url, {
-        method: "POST", body, headers: { "Content-Type": "application/json" },
-      });
+      const headers = { "Content-Type": "application/json" };
+      const response = await fetch(url, { method: "POST", body, headers });
       answer = await response.json();
     } catch (e) {                                   // nginx is being restarted
       console.error(`waiting for nginx: ${e.cause ?? e}`);
@@ -39,6 +41,16 @@ async function pause(held, seconds) {
   await sleep(seconds);
 }
 
+// Asks, and waits until every question has its answer.
+async function ask(held, inputRequests) {
+  await rpc("worker/ask", { ...held, inputRequests });
+  for (;;) {
+    const got = await rpc("worker/answers", { ...held, waitMs: 30000 });
+    if (Object.keys(inputRequests).every((key) => key in got.inputResponses))
+      return got.inputResponses;
+  }
+}
+
 const tools = {
   async count(held, { to, delay = 1 }) {
     for (let i = 1; i <= to; i++) {
@@ -50,51 +62,59 @@ const tools = {
   },
 
   async greet(held) {
-    await rpc("worker/ask", { ...held, inputRequests: { name: {
+    const requestedSchema = { type: "object", required: ["name"],
+                              properties: { name: { type: "string" } } };
+    const { name } = await ask(held, { name: {
       method: "elicitation/create",
       params: { mode: "form", message: "What is your name?",
-                requestedSchema: { type: "object",
-                                   properties: { name: { type: "string" } },
-                                   required: ["name"] } } } } });
-    let answer;
-    while (!answer) {
-      const wait = { ...held, waitMs: 30000 };
-      answer = (await rpc("worker/answers", wait)).inputResponses.name;
-    }
-    if (answer.action !== "accept")
+                requestedSchema } } });
+    if (name.action !== "accept")
       return text("no name, no greeting", { isError: true });
-    return text(`Hello, ${answer.content.name}!`);
+    return text(`Hello, ${name.content.name}!`);
   },
 
   async fail(held, { how }) {
-    if (how !== "protocol")
-      return text("this never works", { isError: true });
-    await rpc("worker/fail",
-              { ...held, error: { code: -32050, message: "broken" } });
+    if (how !== "protocol") return text("this never works", { isError: true });
+    const error = { code: -32050, message: "broken" };
+    await rpc("worker/fail", { ...held, error });
   },
 };
 
-let working;                                        // what to give back
+const working = new Set();                          // what to give back
 
-for (const signal of ["SIGINT", "SIGTERM"])
-  process.on(signal, async () => {
-    if (working) await rpc("worker/release", working).catch(() => {});
-    process.exit(0);
-  });
+async function work(tools, task) {
+  const held = { taskId: task.taskId, lease: task.lease };
+  working.add(held);
+  try {
+    const result = await tools[task.tool](held, task.arguments, task);
+    if (result) await rpc("worker/complete", { ...held, result });
+  } catch (e) {
+    console.error(`${task.taskId}: ${e.message}`);
+    const error = { code: -32603, message: e.message };
+    if (!(e instanceof Gone))                       // our own fault: once more?
+      await rpc("worker/fail", { ...held, error, retryable: true });
+  }
+  working.delete(held);
+}
 
-for (;;) {
-  const claim = { tools: Object.keys(tools), waitMs: 30000 };
-  for (const task of (await rpc("worker/claim", claim)).tasks) {
-    const held = working = { taskId: task.taskId, lease: task.lease };
-    try {
-      const result = await tools[task.tool](held, task.arguments);
-      if (result) await rpc("worker/complete", { ...held, result });
-    } catch (e) {
-      console.error(`${task.taskId}: ${e.message}`);
-      const error = { code: -32603, message: e.message };
-      if (!(e instanceof Gone))                     // our own fault: once more?
-        await rpc("worker/fail", { ...held, error, retryable: true });
+// One task after the other; with "atOnce" as many at a time as there are.
+async function serve(tools, atOnce = false) {
+  for (const signal of ["SIGINT", "SIGTERM"])
+    process.on(signal, async () => {
+      const release = (held) => rpc("worker/release", held);
+      await Promise.allSettled([...working].map(release));
+      process.exit(0);
+    });
+
+  for (;;) {
+    const claim = { tools: Object.keys(tools), waitMs: 30000 };
+    for (const task of (await rpc("worker/claim", claim)).tasks) {
+      const done = work(tools, task).catch((e) => console.error(e.message));
+      if (!atOnce) await done;
     }
-    working = undefined;
   }
 }
+
+export { ask, rpc, serve, sleep, text };            // for programs like this
+if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
+  await serve(tools);

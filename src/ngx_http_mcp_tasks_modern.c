@@ -283,6 +283,7 @@ ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
 static ngx_int_t
 ngx_http_mcp_tasks_decoded(ngx_http_request_t *r, ngx_str_t *value)
 {
+    size_t     pad;
     ngx_str_t  src, dst;
 
     if (value->len < sizeof("=?base64?" "?=") - 1
@@ -297,6 +298,18 @@ ngx_http_mcp_tasks_decoded(ngx_http_request_t *r, ngx_str_t *value)
 
     dst.data = ngx_pnalloc(r->pool, ngx_base64_decoded_length(src.len));
     if (dst.data == NULL || ngx_decode_base64(&dst, &src) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* the decoder needs no padding, and ignores what comes after it */
+
+    for (pad = 0; pad < 2 && pad < src.len; pad++) {
+        if (src.data[src.len - 1 - pad] != '=') {
+            break;
+        }
+    }
+
+    if (src.len % 4 != 0 || dst.len != src.len / 4 * 3 - pad) {
         return NGX_ERROR;
     }
 

@@ -125,9 +125,9 @@ ngx_http_mcp_tasks_render_detail(ngx_http_mcp_tasks_out_t *out,
         break;
 
     case NGX_HTTP_MCP_TASKS_COMPLETED:
-        ngx_http_mcp_tasks_out_lit(out, ",\"result\":");
-        ngx_http_mcp_tasks_out_str(out,
-                                   &v->payload[NGX_HTTP_MCP_TASKS_RESULT]);
+        ngx_http_mcp_tasks_out_lit(out, ",");
+        ngx_http_mcp_tasks_render_outcome(out, NGX_HTTP_MCP_TASKS_MODERN, v,
+                                          0);
         break;
 
     case NGX_HTTP_MCP_TASKS_FAILED:

@@ -141,17 +141,25 @@ is_deeply($work->{arguments}, { a => 1 }, 'with its arguments');
 $c->held('progress', $work, progress => 0.5, message => 'half');
 like(get($id), got($id, undef, 'working', '"half"'), 'a message');
 $c->complete($work, '{"content":[],"n":1.0,"_meta":{"k":1}}');
-like(get($id), got($id, ',"result":{"content":[],"n":1.0,"_meta":{"k":1}}',
+like(get($id), got($id, ',"result":{"resultType":"complete",'
+                        . '"content":[],"n":1.0,"_meta":{"k":1}}',
                    'completed', '"half"'),
-     'the result inline, as it is');
+     'the result inline, as it is but for its type');
 
 while (@{ $c->worker('worker/claim', { tools => ['slow'], max => 32 })
           ->{tasks} }) { }
 
 $id = create($c);
 $c->complete($c->claim('slow'), '{"isError":true}');
-like(get($id), got($id, ',"result":{"isError":true}', 'completed'),
+like(get($id), got($id, ',"result":{"resultType":"complete","isError":true}',
+                   'completed'),
      'isError: completed');
+
+$id = create($c);
+$c->complete($c->claim('slow'), '{"resultType":"complete","content":[]}');
+like(get($id), got($id, ',"result":{"resultType":"complete","content":[]}',
+                   'completed'),
+     'the type only once');
 
 $id = create($c);
 $work = $c->claim('slow');

@@ -123,6 +123,15 @@ is(call("{\"region\":\"w\xc3\xa4rts \"}", { 'Mcp-Param-Region' => $text }),
 is(call('{"region":"x"}', { 'Mcp-Param-Region' => '=?base64?!!?=' }), $bad,
    'base64 that is none');
 
+for (['SGVsbG8=', 'ok'], ['SGVsbG8', $bad], ['SGVsbG8==', $bad],
+     ['SGVsbG8=SGVs', $bad], ['SGVsbG8=====', $bad], ['=', $bad])
+{
+    my ($value, $want) = @$_;
+    is(call('{"region":"Hello"}',
+            { 'Mcp-Param-Region' => "=?base64?$value?=" }), $want,
+       "base64, padding: $value");
+}
+
 is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '42' }), 'ok', 'a number');
 is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '42.0' }), 'ok',
    'the same number');

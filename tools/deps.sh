@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages that are missing, if any, and fetches the rest
-# under build/: tools/deps.sh [build] [run] [check] [test] [bench]
+# under build/: tools/deps.sh [build] [run] [check] [test] [interop] [bench]
 
 set -eu
 
@@ -32,6 +32,11 @@ for purpose in "$@"; do
         packages+=(chromium curl jq perl procps)
         command -v node > /dev/null || packages+=(nodejs)
         command -v python3 > /dev/null || packages+=(python3)
+        ;;
+
+    interop)
+        # it brings a Node of its own, npm just has to start
+        command -v npm > /dev/null || packages+=(npm)
         ;;
 
     bench)

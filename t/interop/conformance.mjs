@@ -1,0 +1,145 @@
+// Runs the conformance suite and compares what it says with scenarios.json:
+//
+// - "required": the suite has nothing to complain about;
+// - "inPart": all of its checks pass but those that are listed, with a reason
+//   why they do not apply or are missing;
+// - "notApplicable": it is about something that the module does not serve;
+// - "missing": ours to do, and not done yet.
+//
+// What is listed as failing must fail, or the list is wrong; and every scenario
+// that the suite has must be in the list.
+
+import { execFile } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { promisify } from "node:util";
+import * as report from "./report.mjs";
+
+const here = import.meta.dirname;
+const suite = `${here}/node_modules/@modelcontextprotocol/conformance/dist/`
+            + "index.js";
+const lists = JSON.parse(readFileSync(`${here}/scenarios.json`, "utf8"));
+
+// one that hangs is cut by its own timeout, this is for the suite as a whole
+const timeout = 120000;
+
+// The suite writes this check for every scenario, whatever it is about: no
+// message may break the schema, even where nothing else applies.
+const schema = "wire-schema-valid";
+
+
+async function conformance(env, ...args) {
+  try {
+    const options = { timeout, env, maxBuffer: 64 << 20 };
+    const { stdout } = await promisify(execFile)(process.execPath,
+                                                 [suite, ...args], options);
+    return stdout;
+  } catch (e) {
+    // it exits with 1 if a check fails: we look into what it has written
+    if (e.code !== 1) throw e;
+    return e.stdout;
+  }
+}
+
+
+async function names(env, version) {
+  const args = version === "extension" ? [] : ["--spec-version", version];
+  const lines = await conformance(env, "list", "--server", ...args);
+  return lines.split("\n").map((line) => /^ *- (\S+) \[(.*)\]/.exec(line))
+    .filter((m) => m && m[2].split(",").includes(version)).map((m) => m[1]);
+}
+
+
+// what the suite wrote for each scenario: DIR/server-NAME-TIME/checks.json
+function results(dir) {
+  const found = {};
+  for (const entry of readdirSync(dir)) {
+    const name = /^server-(.*)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(entry)[1];
+    found[name] = JSON.parse(readFileSync(`${dir}/${entry}/checks.json`));
+  }
+  return found;
+}
+
+
+const complains = (check) => /^(FAILURE|WARNING)$/.test(check.status);
+const passes = (check) => check.status === "SUCCESS" && check.id !== schema;
+const complaint = (checks) => checks.filter(complains)
+  .map((c) => `${c.id}: ${c.errorMessage}`).join("; ");
+
+
+function judge(name, version, checks) {
+  const list = lists[version];
+  const title = `${name} (${version})`;
+
+  if (!checks) return report.failed(title, "the suite did not run it");
+
+  const broken = checks.filter((c) => c.id === schema && complains(c));
+  if (broken.length) return report.failed(title, complaint(broken));
+
+  const good = !checks.some(complains) && checks.some(passes);
+
+  if (list.required.includes(name)) {
+    const why = complaint(checks) || "the suite checked nothing";
+    return good ? report.ok(title) : report.failed(title, why);
+  }
+
+  if (name in list.inPart) {
+    const excused = list.inPart[name];
+    const other = checks.filter((c) => !(c.id in excused));
+    const stale = Object.keys(excused).filter((id) =>
+      !checks.some((c) => c.id === id && !passes(c)));
+
+    if (other.some(complains) || !other.some(passes))
+      return report.failed(title, complaint(other));
+    if (stale.length)
+      return report.failed(title, `passes, so do not excuse it: ${stale}`);
+
+    report.ok(title, "but for what follows");
+    for (const [id, why] of Object.entries(excused)) {
+      const check = `${title}, ${id}`;
+      if (why.missing) report.missing(check, why.missing);
+      else report.notApplicable(check, why);
+    }
+    return;
+  }
+
+  for (const kind of ["notApplicable", "missing"]) {
+    if (!(name in list[kind])) continue;
+    if (good) return report.failed(title, `passes, and is listed as ${kind}`);
+    return report[kind](title, list[kind][name]);
+  }
+
+  report.failed(title, "not in scenarios.json");
+}
+
+
+export async function run({ url, dir, env }) {
+  for (const [version, list] of Object.entries(lists)) {
+    report.heading(`conformance suite, ${version}`);
+
+    const out = `${dir}/conformance-${version}`;
+    const all = await names(env, version);
+    const args = ["server", "--url", `${url}/mcp`, "-o", out];
+
+    if (version === "extension") {
+      // not on the suite's timeline: each has to be asked for, and as they
+      // mostly wait, three at a time
+      const rest = [...all];
+      await Promise.all([1, 2, 3].map(async () => {
+        for (let name; (name = rest.shift());)
+          await conformance(env, ...args, "--scenario", name);
+      }));
+    } else {
+      await conformance(env, ...args, "--suite", "all",
+                        "--spec-version", version);
+    }
+
+    const found = results(out);
+    for (const name of all) judge(name, version, found[name]);
+
+    for (const name of [list.required, Object.keys(list.inPart),
+                        Object.keys(list.notApplicable),
+                        Object.keys(list.missing)].flat())
+      if (!all.includes(name))
+        report.failed(`${name} (${version})`, "the suite has no such scenario");
+  }
+}

