@@ -9,13 +9,15 @@
 #define NGX_HTTP_MCP_TASKS_TOOLS_PAGE  100
 
 
-typedef struct {
+typedef struct ngx_http_mcp_tasks_calling_s  ngx_http_mcp_tasks_calling_t;
+
+struct ngx_http_mcp_tasks_calling_s {
     ngx_http_mcp_tasks_op_create_t   op;      /* must be the first */
     ngx_uint_t                       mode;
     ngx_msec_t                       after;
     ngx_uint_t                       plain;   /* unsigned  plain:1; */
     ngx_http_request_t              *r;
-} ngx_http_mcp_tasks_calling_t;
+};
 
 
 static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
@@ -24,6 +26,10 @@ static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
 static const char *ngx_http_mcp_tasks_call_ttl(
     ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_json_t *ttl,
     uint64_t *value);
+static ngx_int_t ngx_http_mcp_tasks_call_round(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_calling_t *call);
+static ngx_int_t ngx_http_mcp_tasks_called_again(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_called(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static void ngx_http_mcp_tasks_announce(void *data);
@@ -241,7 +247,79 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         call->after = tool->after;
     }
 
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        ctx->asked = (!wants || tool->asks);
+        return ngx_http_mcp_tasks_call_round(r, ctx, call);
+    }
+
     return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+}
+
+
+/* modern: a new call, with answers or without, or the next round of one */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_round(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_calling_t *call)
+{
+    ngx_int_t                   rc;
+    ngx_http_mcp_tasks_round_t  round;
+
+    rc = ngx_http_mcp_tasks_round_parse(r, ctx, &round);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (round.state.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+
+        if (round.responses.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+            call->op.task.responses = round.responses.text;
+        }
+
+        return ngx_http_mcp_tasks_run(r, &call->op.op,
+                                      ngx_http_mcp_tasks_called);
+    }
+
+    if (round.responses.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        round.responses.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+        ngx_str_set(&round.responses.text, "{}");
+    }
+
+    ctx->call = call;
+
+    return ngx_http_mcp_tasks_answer(r, &round.id, round.version,
+                                     &round.responses,
+                                     ngx_http_mcp_tasks_called_again);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_called_again(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_op_update_t  *op;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    op = (ngx_http_mcp_tasks_op_update_t *) o;
+
+    switch (o->reason) {
+
+    case NGX_HTTP_MCP_TASKS_OK:
+        ngx_http_mcp_tasks_known(r, ctx, &op->view);
+        return ngx_http_mcp_tasks_wait_outcome(r, ctx, &op->id,
+                                               ctx->call->mode,
+                                               ctx->call->after);
+
+    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+    case NGX_HTTP_MCP_TASKS_VERSION_CONFLICT:
+        return ngx_http_mcp_tasks_round_invalid(r, ctx);
+    }
+
+    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
 }
 
 

@@ -160,13 +160,17 @@ ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
 {
     ngx_http_mcp_tasks_json_t    capabilities, info, extensions;
     ngx_http_mcp_tasks_json_t    tasks, extended;
+    ngx_http_mcp_tasks_json_t    elicitation, sampling, roots;
     ngx_http_mcp_tasks_member_t  members[] = {
         { ngx_string("io.modelcontextprotocol/clientCapabilities"),
           &capabilities },
         { ngx_string("io.modelcontextprotocol/clientInfo"), &info }
     };
     ngx_http_mcp_tasks_member_t  capability[] = {
-        { ngx_string("extensions"), &extensions }
+        { ngx_string("extensions"), &extensions },
+        { ngx_string("elicitation"), &elicitation },
+        { ngx_string("sampling"), &sampling },
+        { ngx_string("roots"), &roots }
     };
     ngx_http_mcp_tasks_member_t  extension[] = {
         { ngx_string("io.modelcontextprotocol/tasks"), &tasks },
@@ -181,7 +185,7 @@ ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
                           "missing in _meta");
     }
 
-    if (ngx_http_mcp_tasks_json_members(&capabilities, capability, 1) != NGX_OK
+    if (ngx_http_mcp_tasks_json_members(&capabilities, capability, 4) != NGX_OK
         || ngx_http_mcp_tasks_json_members(&extensions, extension, 2)
            != NGX_OK)
     {
@@ -191,6 +195,9 @@ ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
 
     ctx->tasks = (tasks.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
     ctx->extended = (extended.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->elicitation = (elicitation.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->sampling = (sampling.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->roots = (roots.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
 
     if (ngx_http_mcp_tasks_client(r, ctx, &info) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -403,10 +410,18 @@ ngx_http_mcp_tasks_no_capability(ngx_http_request_t *r,
         "{\"requiredCapabilities\":{\"extensions\":"
         "{\"io.modelcontextprotocol/tasks\":{}}}}");
 
+    return ngx_http_mcp_tasks_lacks(r, ctx, &data);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_lacks(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_str_t *data)
+{
     return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                                     NGX_HTTP_MCP_TASKS_RPC_CAPABILITY,
                                     "Missing required client capability",
-                                    &data);
+                                    data);
 }
 
 

@@ -108,6 +108,12 @@ typedef struct {
     unsigned                      tasks:1;
     unsigned                      extended:1;
 
+    /* and can answer these, in the modern era */
+    unsigned                      elicitation:1;
+    unsigned                      sampling:1;
+    unsigned                      roots:1;
+
+    unsigned                      asked:1;   /* as long as it is a call */
     unsigned                      rest:1;    /* not JSON-RPC at all */
 
     /* for variables */
@@ -117,6 +123,7 @@ typedef struct {
     ngx_str_t                     client;
     ngx_int_t                     error;
 
+    struct ngx_http_mcp_tasks_calling_s  *call;
     struct ngx_http_mcp_tasks_wait_s  *wait;
 } ngx_http_mcp_tasks_ctx_t;
 
@@ -166,6 +173,8 @@ ngx_int_t ngx_http_mcp_tasks_mismatch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, const char *message);
 ngx_int_t ngx_http_mcp_tasks_no_capability(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_lacks(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *data);
 
 extern ngx_str_t  ngx_http_mcp_tasks_modern_version;
 
@@ -221,8 +230,8 @@ ngx_int_t ngx_http_mcp_tasks_now(ngx_http_request_t *r,
 void *ngx_http_mcp_tasks_op(ngx_http_request_t *r, ngx_uint_t type,
     size_t size);
 ngx_int_t ngx_http_mcp_tasks_answer(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_id_t *id, ngx_http_mcp_tasks_json_t *answers,
-    ngx_http_mcp_tasks_done_pt done);
+    ngx_http_mcp_tasks_id_t *id, uint64_t version,
+    ngx_http_mcp_tasks_json_t *answers, ngx_http_mcp_tasks_done_pt done);
 
 /* ngx_http_mcp_tasks_render.c */
 
@@ -360,6 +369,24 @@ uint64_t ngx_http_mcp_tasks_last_change(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_tasks_stream_open(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_listen(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+
+/* ngx_http_mcp_tasks_rounds.c */
+
+typedef struct {
+    ngx_http_mcp_tasks_json_t      responses; /* NONE: it is the first round */
+    ngx_http_mcp_tasks_json_t      state;
+    ngx_http_mcp_tasks_id_t        id;        /* from the state */
+    uint64_t                       version;
+} ngx_http_mcp_tasks_round_t;
+
+ngx_int_t ngx_http_mcp_tasks_round_parse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round);
+ngx_int_t ngx_http_mcp_tasks_round_invalid(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_round_ask(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v);
+const char *ngx_http_mcp_tasks_round_lacks(ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_view_t *v);
 
 /* ngx_http_mcp_tasks_worker.c */
 

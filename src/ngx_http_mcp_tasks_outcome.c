@@ -26,6 +26,8 @@ static ngx_int_t ngx_http_mcp_tasks_outcome_exit(
 static ngx_int_t ngx_http_mcp_tasks_outcome_ask(
     ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
     ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_tasks_outcome_round(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
 static ngx_int_t ngx_http_mcp_tasks_outcome_progress(
     ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
     ngx_pool_t *pool);
@@ -162,7 +164,8 @@ ngx_http_mcp_tasks_outcome_tell(ngx_http_mcp_tasks_outcome_t *o,
 
     if (o->mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER
         && (ngx_current_msec >= o->wait.until || ngx_exiting
-            || v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED))
+            || (v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+                && !o->wait.ctx->asked)))
     {
         return ngx_http_mcp_tasks_outcome_hand_out(o, v);
     }
@@ -238,11 +241,7 @@ ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
     ngx_int_t  rc;
 
     if (o->wait.ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-
-        /* only a client that knows tasks can be asked in the modern era */
-
-        ngx_http_mcp_tasks_outcome_gone(&o->wait);
-        return ngx_http_mcp_tasks_no_capability(o->wait.r, o->wait.ctx);
+        return ngx_http_mcp_tasks_outcome_round(o, v);
     }
 
     if (!v->asks) {
@@ -253,6 +252,35 @@ ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
     rc = ngx_http_mcp_tasks_wait_ask(&o->wait, v, pool);
 
     return (rc == NGX_OK) ? NGX_DECLINED : rc;
+}
+
+
+/* modern: the questions are the answer to the call, for now */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_round(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    u_char       buf[128];
+    ngx_str_t    data;
+    const char  *capability;
+
+    capability = ngx_http_mcp_tasks_round_lacks(o->wait.ctx, v);
+
+    if (capability == NULL) {
+        return ngx_http_mcp_tasks_round_ask(o->wait.r, o->wait.ctx, v);
+    }
+
+    /* nobody could ever answer */
+
+    ngx_http_mcp_tasks_outcome_gone(&o->wait);
+
+    data.data = buf;
+    data.len = ngx_sprintf(buf, "{\"requiredCapabilities\":{\"%s\":{}}}",
+                           capability)
+               - buf;
+
+    return ngx_http_mcp_tasks_lacks(o->wait.r, o->wait.ctx, &data);
 }
 
 

@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     ngx_http_mcp_tasks_op_update_t   op;        /* must be the first */
     ngx_http_mcp_tasks_json_t        answers;
+    uint64_t                         version;   /* asked then; 0: whenever */
     ngx_http_mcp_tasks_done_pt       done;
     ngx_uint_t                       tries;
 } ngx_http_mcp_tasks_answering_t;
@@ -145,7 +146,8 @@ ngx_http_mcp_tasks_run_handler(ngx_http_mcp_tasks_op_t *op)
 
 ngx_int_t
 ngx_http_mcp_tasks_answer(ngx_http_request_t *r, ngx_http_mcp_tasks_id_t *id,
-    ngx_http_mcp_tasks_json_t *answers, ngx_http_mcp_tasks_done_pt done)
+    uint64_t version, ngx_http_mcp_tasks_json_t *answers,
+    ngx_http_mcp_tasks_done_pt done)
 {
     ngx_http_mcp_tasks_ctx_t        *ctx;
     ngx_http_mcp_tasks_answering_t  *a;
@@ -161,6 +163,7 @@ ngx_http_mcp_tasks_answer(ngx_http_request_t *r, ngx_http_mcp_tasks_id_t *id,
     a->op.id = *id;
     a->op.owner = &ctx->owner;
     a->answers = *answers;
+    a->version = version;
     a->done = done;
 
     return ngx_http_mcp_tasks_answer_read(r, a);
@@ -203,6 +206,13 @@ ngx_http_mcp_tasks_answer_merge(ngx_http_request_t *r,
     asked = (ngx_http_mcp_tasks_asked_t *) o;
     a = asked->answering;
     a->op.view = asked->op.view;
+
+    if (a->version && o->reason == NGX_HTTP_MCP_TASKS_OK
+        && a->version != asked->op.view.task.version)
+    {
+        a->op.op.reason = NGX_HTTP_MCP_TASKS_VERSION_CONFLICT;
+        return a->done(r, &a->op.op);
+    }
 
     if (o->reason != NGX_HTTP_MCP_TASKS_OK
         || asked->op.view.task.state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED)

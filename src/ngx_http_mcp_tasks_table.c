@@ -449,6 +449,9 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_chain_write_locked(t,
                     &body->payload[NGX_HTTP_MCP_TASKS_MESSAGE],
                     &nt->message, 1);
+    ngx_http_mcp_tasks_chain_write_locked(t,
+                    &body->payload[NGX_HTTP_MCP_TASKS_RESPONSES],
+                    &nt->responses, 1);
 
     body->queue_seq = s->seq;
     body->changed = s->seq;
@@ -504,13 +507,14 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
     if (nt->max_payload
         && (nt->params.len > nt->max_payload
             || nt->metadata.len > nt->max_payload
-            || nt->message.len > nt->max_payload))
+            || nt->message.len > nt->max_payload
+            || nt->responses.len > nt->max_payload))
     {
         return NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE;
     }
 
     bytes = nt->method.len + nt->params.len + nt->metadata.len
-            + nt->message.len;
+            + nt->message.len + nt->responses.len;
 
     if (owner) {
         name = ngx_http_mcp_tasks_name(t, owner);
@@ -533,6 +537,7 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
     blocks = ngx_http_mcp_tasks_blocks_for(nt->method.len + nt->params.len)
              + ngx_http_mcp_tasks_blocks_for(nt->metadata.len)
              + ngx_http_mcp_tasks_blocks_for(nt->message.len)
+             + ngx_http_mcp_tasks_blocks_for(nt->responses.len)
              + (owner ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->owner))
              + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool))
              + (session || nt->session.len == 0

@@ -373,6 +373,7 @@ typedef struct {
     ngx_str_t                    params;
     ngx_str_t                    metadata;
     ngx_str_t                    message;
+    ngx_str_t                    responses;         /* to what it will ask */
     ngx_http_mcp_tasks_policy_t  policy;
     uint64_t                     ttl;
     uint64_t                     now;

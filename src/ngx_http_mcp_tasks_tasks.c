@@ -524,7 +524,7 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
                                           "inputResponses is not an object");
     }
 
-    return ngx_http_mcp_tasks_answer(r, &n->op.id, &responses,
+    return ngx_http_mcp_tasks_answer(r, &n->op.id, 0, &responses,
                                      ngx_http_mcp_tasks_updated);
 }
 
@@ -857,7 +857,7 @@ ngx_http_mcp_tasks_response(ngx_http_request_t *r,
 
     answers.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
 
-    return ngx_http_mcp_tasks_answer(r, &id, &answers,
+    return ngx_http_mcp_tasks_answer(r, &id, 0, &answers,
                                      ngx_http_mcp_tasks_answered);
 }
 

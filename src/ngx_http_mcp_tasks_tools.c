@@ -388,6 +388,20 @@ ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
             continue;
         }
 
+        if (ngx_strcmp(name, "input") == 0) {
+            s = json_is_string(value) ? json_string_value(value) : "";
+
+            if (ngx_strcmp(s, "call") == 0) {
+                tool->asks = 1;
+
+            } else if (ngx_strcmp(s, "task") != 0) {
+                return ngx_http_mcp_tasks_tools_error(rd, name,
+                                          "must be \"task\" or \"call\"");
+            }
+
+            continue;
+        }
+
         if (ngx_strcmp(name, "priority") == 0) {
             tool->priority = json_is_integer(value) ? json_integer_value(value)
                                                     : -1;

@@ -24,6 +24,7 @@ typedef struct {
     ngx_str_t                    definition; /* as in the file, sans "}" */
     ngx_array_t                 *params;     /* that come as headers, too */
     ngx_uint_t                   support;
+    ngx_uint_t                   asks;       /* before it is a task */
     ngx_msec_t                   after;
     ngx_msec_t                   lease;
     ngx_msec_t                   backoff;

@@ -482,10 +482,12 @@ is_deeply($stream->message(10)->{result}, { resultType => 'complete' },
 $s = $t->connect();
 MCPTasks::send_raw($s, $plain->modern_bytes('tools/call', { name => 'slow' }));
 $work = $c->claim('slow');
-$c->held('ask', $work, inputRequests => { q => { method => 'm',
-                                                 params => {} } });
+$c->held('ask', $work, inputRequests => {
+    q => { method => 'elicitation/create', params => {} } });
 is(MCPTasks::read_response($s)->{body},
-   "{\"jsonrpc\":\"2.0\",\"id\":1,$missing}", 'a question without tasks');
+   '{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"Missing required '
+   . 'client capability","data":{"requiredCapabilities":{"elicitation":{}}}}}',
+   'a question that it cannot answer');
 is($c->held('heartbeat', $work)->{error}{data}{cancelled}, JSON::PP::true,
    'ends the call');
 
