@@ -116,6 +116,11 @@ ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w)
 
     if (!w->stream) {
 
+        if (e->version > latest->version) {
+            /* nobody can have seen that: from the beginning */
+            e->version = 0;
+        }
+
         if (latest->terminal && latest->version <= e->version) {
             /* a browser comes back for more: this tells it not to */
             return ngx_http_mcp_tasks_rest_none(w->r);

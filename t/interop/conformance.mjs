@@ -2,9 +2,8 @@
 //
 // - "required": the suite has nothing to complain about;
 // - "inPart": all of its checks pass but those that are listed, with a reason
-//   why they do not apply or are missing;
-// - "notApplicable": it is about something that the module does not serve;
-// - "missing": ours to do, and not done yet.
+//   why they do not apply;
+// - "notApplicable": it is about something that the module does not serve.
 //
 // What is listed as failing must fail, or the list is wrong; and every scenario
 // that the suite has must be in the list.
@@ -94,21 +93,15 @@ function judge(name, version, checks) {
       return report.failed(title, `passes, so do not excuse it: ${stale}`);
 
     report.ok(title, "but for what follows");
-    for (const [id, why] of Object.entries(excused)) {
-      const check = `${title}, ${id}`;
-      if (why.missing) report.missing(check, why.missing);
-      else report.notApplicable(check, why);
-    }
+    for (const [id, why] of Object.entries(excused))
+      report.notApplicable(`${title}, ${id}`, why);
     return;
   }
 
-  for (const kind of ["notApplicable", "missing"]) {
-    if (!(name in list[kind])) continue;
-    if (good) return report.failed(title, `passes, and is listed as ${kind}`);
-    return report[kind](title, list[kind][name]);
-  }
-
-  report.failed(title, "not in scenarios.json");
+  if (!(name in list.notApplicable))
+    return report.failed(title, "not in scenarios.json");
+  if (good) return report.failed(title, "passes, and is listed as failing");
+  report.notApplicable(title, list.notApplicable[name]);
 }
 
 
@@ -137,8 +130,7 @@ export async function run({ url, dir, env }) {
     for (const name of all) judge(name, version, found[name]);
 
     for (const name of [list.required, Object.keys(list.inPart),
-                        Object.keys(list.notApplicable),
-                        Object.keys(list.missing)].flat())
+                        Object.keys(list.notApplicable)].flat())
       if (!all.includes(name))
         report.failed(`${name} (${version})`, "the suite has no such scenario");
   }

@@ -1,6 +1,6 @@
 // One line for each scenario as it comes, and a total at the end.
 
-const counts = { ok: 0, FAILED: 0, "not applicable": 0, missing: 0 };
+const counts = { ok: 0, FAILED: 0, "not applicable": 0 };
 
 
 function line(outcome, name, why) {
@@ -14,9 +14,6 @@ export const heading = (what) => console.log(`\n== ${what}`);
 export const ok = (name, remark) => line("ok", name, remark);
 export const failed = (name, why) => line("FAILED", name, why);
 export const notApplicable = (name, why) => line("not applicable", name, why);
-
-// ours to do, and not there yet
-export const missing = (name, why) => line("missing", name, why);
 
 
 async function within(seconds, body) {
@@ -43,17 +40,6 @@ export async function test(name, body, seconds = 30) {
     failed(name, e.message);
     console.log((e.stack ?? "").replace(/^/gm, "    "));
   }
-}
-
-
-// one that cannot pass yet, and must be moved to the others once it does
-export async function testMissing(name, body, why) {
-  try {
-    await within(30, body);
-  } catch {
-    return missing(name, why);
-  }
-  failed(name, "passes, and is listed as missing");
 }
 
 
