@@ -20,8 +20,9 @@ static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
 {
-    ngx_str_t   path;
-    ngx_uint_t  endpoint;
+    ngx_str_t         path;
+    ngx_uint_t        endpoint;
+    static ngx_str_t  origin = ngx_string("origin_not_allowed");
 
     endpoint = ngx_http_mcp_tasks_is_endpoint(r, &path);
 
@@ -32,6 +33,11 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
     }
 
     if (!ngx_http_mcp_tasks_origin(r)) {
+
+        if (!endpoint) {
+            return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &origin);
+        }
+
         return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_FORBIDDEN,
                      NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
                      "Invalid Request: Origin or Host is not allowed");

@@ -215,8 +215,7 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
     /* the task is gone: so is its stream */
 
     return w->stream ? ngx_http_mcp_tasks_wait_close(w)
-                     : ngx_http_mcp_tasks_rest_refused(w->r, w->ctx,
-                                                       op.op.reason);
+                     : ngx_http_mcp_tasks_rest_refused(w->r, op.op.reason);
 }
 
 
@@ -235,7 +234,7 @@ ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
     /* without an owner the id is the only key to a task */
 
     if (ctx->owner.len == 0) {
-        return ngx_http_mcp_tasks_problem(r, ctx, NGX_HTTP_FORBIDDEN, &nobody);
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &nobody);
     }
 
     e = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_owner_events_t));

@@ -344,9 +344,9 @@ ngx_int_t ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
 
 ngx_int_t ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path);
 ngx_int_t ngx_http_mcp_tasks_problem(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, ngx_str_t *reason);
+    ngx_uint_t status, ngx_str_t *reason);
 ngx_int_t ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason);
+    ngx_uint_t reason);
 ngx_int_t ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r);
 
 /* ngx_http_mcp_tasks_poll.c, ngx_http_mcp_tasks_events.c */

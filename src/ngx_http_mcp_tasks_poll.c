@@ -33,7 +33,7 @@ ngx_http_mcp_tasks_poll(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
     if (ngx_http_mcp_tasks_poll_arg(r, "timeout", 7, &timeout) != NGX_OK
         || ngx_http_mcp_tasks_poll_arg(r, "version", 7, &version) != NGX_OK)
     {
-        return ngx_http_mcp_tasks_problem(r, ctx, NGX_HTTP_BAD_REQUEST,
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_BAD_REQUEST,
                                           &invalid);
     }
 
@@ -116,7 +116,7 @@ ngx_http_mcp_tasks_poll_look(ngx_http_mcp_tasks_wait_t *w)
     }
 
     if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_rest_refused(w->r, w->ctx, op.op.reason);
+        return ngx_http_mcp_tasks_rest_refused(w->r, op.op.reason);
     }
 
     ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);

@@ -211,7 +211,7 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     const char  *message;
 
     if (ctx->rest) {
-        return ngx_http_mcp_tasks_rest_refused(r, ctx, reason);
+        return ngx_http_mcp_tasks_rest_refused(r, reason);
     }
 
     code = NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS;

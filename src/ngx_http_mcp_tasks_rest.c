@@ -49,7 +49,7 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        return ngx_http_mcp_tasks_problem(r, ctx, NGX_HTTP_NOT_ALLOWED,
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED,
                                           &method);
     }
 
@@ -85,7 +85,7 @@ ngx_http_mcp_tasks_rest_route(ngx_http_request_t *r,
         }
     }
 
-    return ngx_http_mcp_tasks_problem(r, ctx, NGX_HTTP_NOT_FOUND, &nothing);
+    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing);
 }
 
 
@@ -97,8 +97,7 @@ ngx_http_mcp_tasks_rest_task(ngx_http_request_t *r,
     static ngx_str_t         nothing = ngx_string("not_found");
 
     if (ngx_http_mcp_tasks_id_parse(&id, text) != NGX_OK) {
-        return ngx_http_mcp_tasks_rest_refused(r, ctx,
-                                               NGX_HTTP_MCP_TASKS_NOT_FOUND);
+        return ngx_http_mcp_tasks_rest_refused(r, NGX_HTTP_MCP_TASKS_NOT_FOUND);
     }
 
     ctx->task_id = *text;
@@ -111,15 +110,14 @@ ngx_http_mcp_tasks_rest_task(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_events(r, ctx, &id);
     }
 
-    return ngx_http_mcp_tasks_problem(r, ctx, NGX_HTTP_NOT_FOUND, &nothing);
+    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing);
 }
 
 
 /* an operation was refused, or there is no room to wait */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason)
+ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
 {
     ngx_uint_t  status;
 
@@ -137,7 +135,7 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r,
         status = NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_problem(r, ctx, status,
+    return ngx_http_mcp_tasks_problem(r, status,
                                       ngx_http_mcp_tasks_reason_name(reason));
 }
 
@@ -145,10 +143,11 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r,
 /* reasons are words of ours and need no escaping */
 
 ngx_int_t
-ngx_http_mcp_tasks_problem(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, ngx_str_t *reason)
+ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *reason)
 {
     u_char       buf[128];
+    ngx_int_t    rc;
     ngx_str_t    text, retry;
     const char  *title;
 
@@ -170,6 +169,12 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r,
         break;
     default:
         title = "Internal Server Error";
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     if (status == NGX_HTTP_TOO_MANY_REQUESTS) {

@@ -149,6 +149,8 @@ for my $path ("tasks/$id/poll", "tasks/$id/events", 'tasks/events', '') {
             my $res = $ann->rest($path, method => $method,
                                  headers => { Origin => $origin });
             is($res->{status}, 403, "$method '$path' from $origin");
+            is($res->{json}{reason}, 'origin_not_allowed', 'and why')
+                if $path =~ m{^tasks/} && $method ne 'HEAD';
             ok(!exists $res->{header}{'access-control-allow-origin'},
                'must not be read');
             unlike($res->{body}, qr/$id/, 'and tells nothing');
