@@ -421,7 +421,7 @@ my $life;
     my %done = map { $_ => 1 } 10, 70, 20;
 
     for my $n (sort { $a <=> $b } keys %done) {
-        my $got = $t->probe("op=event&id=$ids[$n]&result=1&event=" . COMPLETE
+        my $got = $t->probe("op=event&id=$ids[$n]&result=%7B%7D&event=" . COMPLETE
                             . "&lease=$held{$ids[$n]}{lease}");
         is($got->{reason}, 'ok', "task $n completes");
     }
@@ -470,7 +470,7 @@ my $life;
     for my $round (1 .. 50) {
         my $made = $t->probe('op=create&owner=zoe&tool=busy&params=x');
         my $held = $t->probe('op=claim&tool=busy');
-        $t->probe("op=event&id=$made->{id}&lease=$held->{lease}&result=1"
+        $t->probe("op=event&id=$made->{id}&lease=$held->{lease}&result=%7B%7D"
                   . '&event=' . COMPLETE);
         $final{$made->{id}} = 'completed';
     }
