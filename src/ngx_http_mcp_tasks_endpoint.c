@@ -226,6 +226,13 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
     *pctx = ctx;
 
+    /*
+     * The body is there, all of it: no reason to linger for the rest when the
+     * process exits, which would take seconds if the client does not close.
+     */
+
+    r->lingering_close = 0;
+
     if (ngx_http_mcp_tasks_body(r, &body) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
