@@ -341,7 +341,7 @@ ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
         next = ngx_max(next, 1000);
     }
 
-    /* one that comes too early looks what time it is: cheaper than to move it */
+    /* one that comes too early looks again: cheaper than to move it */
 
     if (w->event.timer_set
         && (ngx_msec_int_t) (w->event.timer.key
