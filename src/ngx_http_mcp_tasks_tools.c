@@ -258,6 +258,7 @@ ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *json,
     tool->ttl = NGX_CONF_UNSET_MSEC;
     tool->attempts = NGX_CONF_UNSET;
     tool->priority = 1;
+    tool->asks = 0;
 
     value = json_object_get(json, NGX_HTTP_MCP_TASKS_POLICY);
 

@@ -153,7 +153,8 @@ sub next_of {
     $ann->complete($work, '{"content":[],"n":1.0,"_meta":{"k":1}}');
     $event = $stream->event(SOON);
     is_deeply($event->{json}, expected($ann, $work), 'the end');
-    like($event->{data}, qr/"result":\{"content":\[\],"n":1\.0,
+    like($event->{data}, qr/"result":\{"resultType":"complete",
+                         "content":\[\],"n":1\.0,
                             "_meta":\{"k":1\}\}\}\}\z/x,
          'with the result, byte for byte');
 

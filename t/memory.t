@@ -40,9 +40,11 @@ my $ann = $c->as(headers => { 'X-User' => 'ann' });
 my ($pid) = $t->worker_pids();
 
 # What a stream could lose with each event is at least a link of a chain, 16
-# bytes; some pages come and go by chance, with sanitizers more of them.  So it
-# is the slope that tells: bytes for an event, over many of them.
+# bytes: it is the slope that tells, bytes for an event, over many of them.  Some
+# pages come and go by chance, with sanitizers more of them; over the fewest
+# events that are tried here even such a link would come to more.
 use constant SLOPE => 8;
+use constant CHANCE => 256 * 1024;
 
 
 # memory that the process has for itself: the zone's pages are counted as soon
@@ -56,7 +58,8 @@ sub memory {
 sub flat {
     my ($from, $to, $events, $name) = @_;
     my $slope = ($to - $from) / $events;
-    cmp_ok($slope, '<', SLOPE, sprintf '%s: %.2f bytes for each of %d changes',
+    my $chance = CHANCE / $events;
+    cmp_ok($slope, '<', $chance > SLOPE ? $chance : SLOPE, sprintf '%s: %.2f bytes for each of %d changes',
                                        $name, $slope, $events);
 }
 

@@ -181,7 +181,8 @@ $version = poll($c, $id)->{json}{version};
     $c->complete($work, '{"content":[{"type":"text","text":"x\u00e9"}]}');
     my $done = answer($later);
     is($done->{json}{status}, 'completed', 'the end');
-    like($done->{body}, qr/,"result":\{"content":\[\{"type":"text",
+    like($done->{body}, qr/,"result":\{"resultType":"complete",
+                       "content":\[\{"type":"text",
                            "text":"x\\u00e9"\}\]\}\}\z/x, 'with its result');
 
     for my $known (0, $done->{json}{version}, $version + 1000) {
