@@ -110,7 +110,7 @@ my @seen;
        'and is what a poll tells');
     ok(!exists $state->{event}, 'as a plain message');
     silent($stream, 'then nothing, as long as nothing happens');
-    is(waiting(), 1, 'it waits');
+    ok((wait_for { waiting() == 1 }), 'it waits');
 
     my $work = $c->claim('slow');
 
