@@ -17,6 +17,7 @@ struct ngx_http_mcp_tasks_calling_s {
     ngx_msec_t                       after;
     ngx_uint_t                       plain;   /* unsigned  plain:1; */
     ngx_http_request_t              *r;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;     /* also after a redirect */
 };
 
 
@@ -534,11 +535,13 @@ ngx_http_mcp_tasks_token(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *token,
 static ngx_int_t
 ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 {
-    ngx_http_cleanup_t            *cln;
-    ngx_http_mcp_tasks_ctx_t      *ctx;
-    ngx_http_mcp_tasks_out_t       out;
-    ngx_http_mcp_tasks_calling_t  *call;
+    ngx_http_cleanup_t             *cln;
+    ngx_http_mcp_tasks_ctx_t       *ctx;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_calling_t   *call;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     call = (ngx_http_mcp_tasks_calling_t *) o;
 
@@ -562,6 +565,7 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
         cln->handler = ngx_http_mcp_tasks_announce;
         cln->data = call;
         call->r = r;
+        call->zcf = lcf->zone;
     }
 
     ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
@@ -589,5 +593,5 @@ ngx_http_mcp_tasks_announce(void *data)
     op.id = call->op.view.id;
     op.event.type = NGX_HTTP_MCP_TASKS_EV_ANNOUNCE;
 
-    (void) ngx_http_mcp_tasks_now(call->r, &op.op);
+    (void) ngx_http_mcp_tasks_now(call->zcf, &op.op);
 }

@@ -24,6 +24,9 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
     ngx_uint_t        endpoint;
     static ngx_str_t  origin = ngx_string("origin_not_allowed");
 
+    /* conditions are not for answers to what has been done already */
+    r->disable_not_modified = 1;
+
     endpoint = ngx_http_mcp_tasks_is_endpoint(r, &path);
 
     if (!endpoint

@@ -73,8 +73,7 @@ ngx_http_mcp_tasks_events(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
         e->version = ngx_http_mcp_tasks_last_number(&last);
     }
 
-    e->wait.r = r;
-    e->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&e->wait, r, ctx);
     e->wait.id = *id;
     e->wait.task = 1;
     e->wait.limited = 1;
@@ -179,7 +178,7 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
     op.watch = 1;
     op.want = NGX_HTTP_MCP_TASKS_WANT_REST;
 
-    rc = ngx_http_mcp_tasks_now(w->r, &op.op);
+    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
         ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
@@ -244,8 +243,7 @@ ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
 
     e->after = ngx_http_mcp_tasks_last_change(r, t);
 
-    e->wait.r = r;
-    e->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&e->wait, r, ctx);
     e->wait.watches = &e->wait.watch;
     e->wait.nwatches = 1;
     e->wait.watch.key = ngx_http_mcp_tasks_signal_name(
@@ -278,41 +276,38 @@ ngx_http_mcp_tasks_owner_events_look(ngx_http_mcp_tasks_wait_t *w)
         return ngx_http_mcp_tasks_wait_close(w);
     }
 
-    do {
-        pool = ngx_create_pool(4096, w->r->connection->log);
-        if (pool == NULL) {
-            return NGX_ERROR;
-        }
+    pool = ngx_create_pool(4096, w->r->connection->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
 
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_news_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
-        op.op.pool = pool;
-        op.owner = w->ctx->owner;
-        op.after = e->after;
-        op.hint = e->hint;
-        op.limit = NGX_HTTP_MCP_TASKS_EVENTS_BATCH;
-        op.want = NGX_HTTP_MCP_TASKS_WANT_TOOL | NGX_HTTP_MCP_TASKS_WANT_TASK;
-        op.watch = 1;
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_news_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
+    op.op.pool = pool;
+    op.owner = w->ctx->owner;
+    op.after = e->after;
+    op.hint = e->hint;
+    op.limit = NGX_HTTP_MCP_TASKS_EVENTS_BATCH;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_TOOL | NGX_HTTP_MCP_TASKS_WANT_TASK;
+    op.watch = 1;
 
-        rc = ngx_http_mcp_tasks_now(w->r, &op.op);
+    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
 
-        if (rc == NGX_OK && op.n) {
-            e->after = op.after;
-            e->hint = op.hint;
-            rc = ngx_http_mcp_tasks_owner_events_tell(e, &op);
-        }
+    if (rc == NGX_OK) {
+        e->after = op.after;
+        e->hint = op.hint;
+        rc = ngx_http_mcp_tasks_owner_events_tell(e, &op);
+    }
 
-        ngx_destroy_pool(pool);
+    ngx_destroy_pool(pool);
 
-        if (rc == NGX_ERROR) {
-            return NGX_ERROR;
-        }
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
 
-    } while (op.n == NGX_HTTP_MCP_TASKS_EVENTS_BATCH && w->busy == NULL);
+    /* the rest in another turn, when these are sent */
 
-    /* the rest when these are sent */
-
-    w->missed = (op.n == NGX_HTTP_MCP_TASKS_EVENTS_BATCH);
+    w->missed = (op.more != 0);
 
     return NGX_DECLINED;
 }

@@ -71,8 +71,7 @@ ngx_http_mcp_tasks_listen(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
                                           "notifications is not an object");
     }
 
-    l->wait.r = r;
-    l->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&l->wait, r, ctx);
 
     if (ids.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
 
@@ -191,7 +190,7 @@ ngx_http_mcp_tasks_listen_get(ngx_http_mcp_tasks_listen_t *l,
     op->owner = &l->wait.ctx->owner;
     op->watch = 1;
 
-    if (ngx_http_mcp_tasks_now(l->wait.r, &op->op) != NGX_OK) {
+    if (ngx_http_mcp_tasks_now(l->wait.zcf, &op->op) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -217,7 +216,7 @@ ngx_http_mcp_tasks_listen_look(ngx_http_mcp_tasks_wait_t *w)
             continue;
         }
 
-        if (w->busy) {
+        if (ngx_http_mcp_tasks_wait_busy(w)) {
             /* the rest when that is sent */
             w->missed = 1;
             break;
@@ -305,7 +304,7 @@ ngx_http_mcp_tasks_listen_tell(ngx_http_mcp_tasks_listen_t *l,
     op.op.pool = pool;
     op.want = NGX_HTTP_MCP_TASKS_WANT_DETAIL;
 
-    rc = ngx_http_mcp_tasks_now(l->wait.r, &op.op);
+    rc = ngx_http_mcp_tasks_now(l->wait.zcf, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
         task->version = op.view.task.version;

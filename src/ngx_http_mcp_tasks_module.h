@@ -225,7 +225,7 @@ ngx_int_t ngx_http_mcp_tasks_response(ngx_http_request_t *r,
 
 ngx_int_t ngx_http_mcp_tasks_run(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *op, ngx_http_mcp_tasks_done_pt done);
-ngx_int_t ngx_http_mcp_tasks_now(ngx_http_request_t *r,
+ngx_int_t ngx_http_mcp_tasks_now(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_http_mcp_tasks_op_t *op);
 void *ngx_http_mcp_tasks_op(ngx_http_request_t *r, ngx_uint_t type,
     size_t size);
@@ -272,6 +272,7 @@ typedef struct ngx_http_mcp_tasks_wait_s  ngx_http_mcp_tasks_wait_t;
 struct ngx_http_mcp_tasks_wait_s {
     ngx_http_request_t            *r;
     ngx_http_mcp_tasks_ctx_t      *ctx;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
 
     /* NGX_DECLINED: not over yet; else it is what to finalize with */
     ngx_int_t                    (*look)(ngx_http_mcp_tasks_wait_t *w);
@@ -312,10 +313,17 @@ struct ngx_http_mcp_tasks_wait_s {
     unsigned                       stream:1;     /* and is */
     unsigned                       parked:1;
     unsigned                       counted:1;
-    unsigned                       missed:1;     /* a signal, while busy */
+    unsigned                       missed:1;     /* there is more to tell */
     unsigned                       over:1;
 };
 
+/* what was told is on its way: there may be bytes of it that no buffer of
+ * ours holds any more, but the connection does */
+#define ngx_http_mcp_tasks_wait_busy(w)                                       \
+    ((w)->busy || (w)->r->connection->buffered)
+
+void ngx_http_mcp_tasks_wait_init(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w);
 ngx_int_t ngx_http_mcp_tasks_wait_begin(ngx_http_mcp_tasks_wait_t *w);
 ngx_int_t ngx_http_mcp_tasks_wait_message(ngx_http_mcp_tasks_wait_t *w,
@@ -325,6 +333,7 @@ ngx_int_t ngx_http_mcp_tasks_wait_share(ngx_http_mcp_tasks_wait_t *w,
 ngx_int_t ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w,
     ngx_str_t *message);
 ngx_int_t ngx_http_mcp_tasks_wait_close(ngx_http_mcp_tasks_wait_t *w);
+void ngx_http_mcp_tasks_wait_all(ngx_http_mcp_tasks_zone_conf_t *zcf);
 void ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf);
 
 /* ngx_http_mcp_tasks_outcome.c */

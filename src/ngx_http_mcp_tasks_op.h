@@ -159,6 +159,7 @@ typedef struct {
     ngx_uint_t                    watch;      /* if there is none */
 
     ngx_uint_t                    found;
+    ngx_uint_t                    more;       /* not found, but there may be */
     ngx_http_mcp_tasks_view_t     view;
 } ngx_http_mcp_tasks_op_claim_t;
 
@@ -243,6 +244,7 @@ typedef struct {
 
     ngx_http_mcp_tasks_view_t    *views;
     ngx_uint_t                    n;
+    ngx_uint_t                    more;       /* there may be */
 } ngx_http_mcp_tasks_op_news_t;
 
 

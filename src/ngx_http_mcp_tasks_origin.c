@@ -13,6 +13,7 @@ static ngx_uint_t ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r,
     ngx_str_t *from);
 static ngx_int_t ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r,
     ngx_str_t *origin);
+static ngx_uint_t ngx_http_mcp_tasks_header_names(ngx_str_t *list);
 static ngx_uint_t ngx_http_mcp_tasks_own_name(ngx_http_request_t *r,
     ngx_str_t *host);
 static ngx_uint_t ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s);
@@ -140,17 +141,19 @@ ngx_int_t
 ngx_http_mcp_tasks_options(ngx_http_request_t *r)
 {
     ngx_int_t         rc;
+    ngx_str_t         names;
     ngx_uint_t        i;
+    static ngx_str_t  asked = ngx_string("Access-Control-Request-Headers");
+    static ngx_str_t  usual = ngx_string(
+                          "Accept, Authorization, Content-Type, "
+                          "Last-Event-ID, Mcp-Method, Mcp-Name, "
+                          "MCP-Protocol-Version, Mcp-Session-Id");
     static struct {
         const char   *name;
         ngx_str_t     value;
     } headers[] = {
         { "Allow", ngx_string("GET, POST, DELETE, OPTIONS") },
         { "Access-Control-Allow-Methods", ngx_string("GET, POST, DELETE") },
-        { "Access-Control-Allow-Headers",
-          ngx_string("Accept, Authorization, Content-Type, Last-Event-ID, "
-                     "Mcp-Method, Mcp-Name, MCP-Protocol-Version, "
-                     "Mcp-Session-Id") },
         { "Access-Control-Max-Age", ngx_string("86400") }
     };
 
@@ -169,10 +172,46 @@ ngx_http_mcp_tasks_options(ngx_http_request_t *r)
         }
     }
 
+    /* a tool may ask for headers of its own: Mcp-Param-... */
+
+    if (ngx_http_mcp_tasks_header(r, &asked, &names) != 1
+        || !ngx_http_mcp_tasks_header_names(&names))
+    {
+        names = usual;
+    }
+
+    if (ngx_http_mcp_tasks_add_header(r, "Access-Control-Allow-Headers",
+                                      &names)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     r->headers_out.status = NGX_HTTP_NO_CONTENT;
     r->header_only = 1;
 
     return ngx_http_send_header(r);
+}
+
+
+/* a list of names and nothing else: it goes back as it came */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_header_names(ngx_str_t *list)
+{
+    u_char  c, *p;
+
+    for (p = list->data; p < list->data + list->len; p++) {
+        c = ngx_tolower(*p);
+
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')
+              || c == '-' || c == ',' || c == ' '))
+        {
+            return 0;
+        }
+    }
+
+    return list->len != 0;
 }
 
 

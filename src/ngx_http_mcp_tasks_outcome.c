@@ -56,8 +56,7 @@ ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
     o->mode = mode;
     o->progress = -1;
 
-    o->wait.r = r;
-    o->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&o->wait, r, ctx);
     o->wait.id = *id;
     o->wait.look = ngx_http_mcp_tasks_outcome_look;
     o->wait.gone = ngx_http_mcp_tasks_outcome_gone;
@@ -100,7 +99,7 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
 
     /* the record alone; its bytes only if there is something to tell */
 
-    if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
+    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -120,7 +119,7 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
     op.carrier = w->stream_id;
 
     if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
-        && ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK)
+        && ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK)
     {
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
@@ -378,7 +377,7 @@ ngx_http_mcp_tasks_outcome_end(ngx_http_mcp_tasks_outcome_t *o,
         op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
         op.op.pool = r->pool;
         op.id = o->wait.id;
-        (void) ngx_http_mcp_tasks_now(r, &op.op);
+        (void) ngx_http_mcp_tasks_now(o->wait.zcf, &op.op);
     }
 
     return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &message, 1);
@@ -403,5 +402,5 @@ ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w)
     op.owner = &w->ctx->owner;
     op.event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
 
-    (void) ngx_http_mcp_tasks_now(w->r, &op.op);
+    (void) ngx_http_mcp_tasks_now(w->zcf, &op.op);
 }

@@ -44,8 +44,7 @@ ngx_http_mcp_tasks_poll(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
 
     p->version = version;
 
-    p->wait.r = r;
-    p->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&p->wait, r, ctx);
     p->wait.id = *id;
     p->wait.task = 1;
     p->wait.limited = 1;
@@ -95,7 +94,7 @@ ngx_http_mcp_tasks_poll_look(ngx_http_mcp_tasks_wait_t *w)
 
     /* the record alone; its bytes only if it is to be sent */
 
-    if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
+    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -110,7 +109,7 @@ ngx_http_mcp_tasks_poll_look(ngx_http_mcp_tasks_wait_t *w)
     op.want = NGX_HTTP_MCP_TASKS_WANT_REST;
 
     if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
-        && ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK)
+        && ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }

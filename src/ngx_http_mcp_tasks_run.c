@@ -98,21 +98,20 @@ ngx_http_mcp_tasks_run(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *op,
 /*
  * For requests that wait: they look again anyway, and what they look at must
  * be there at once.  A store that answers later has to keep a copy of the
- * records for them.
+ * records for them.  They bring the zone, since their end may come when an
+ * internal redirect has taken them elsewhere.
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_now(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *op)
+ngx_http_mcp_tasks_now(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_http_mcp_tasks_op_t *op)
 {
-    ngx_int_t                       rc;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_int_t  rc;
 
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-
-    rc = ngx_http_mcp_tasks_submit(&lcf->zone->zone, op);
+    rc = ngx_http_mcp_tasks_submit(&zcf->zone, op);
 
     if (rc == NGX_AGAIN) {
-        ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0,
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
                       "operation %ui was not answered at once", op->type);
         ngx_debug_point();
         return NGX_ERROR;

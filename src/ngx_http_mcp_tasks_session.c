@@ -111,10 +111,13 @@ ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
 {
-    ngx_int_t                      rc;
-    ngx_http_mcp_tasks_ctx_t      *ctx;
-    ngx_http_mcp_tasks_session_t   session;
-    ngx_http_mcp_tasks_op_wait_t   op;
+    ngx_int_t                       rc;
+    ngx_http_mcp_tasks_ctx_t       *ctx;
+    ngx_http_mcp_tasks_session_t    session;
+    ngx_http_mcp_tasks_op_wait_t    op;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     rc = ngx_http_discard_request_body(r);
 
@@ -149,7 +152,7 @@ ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
     op.session = ctx->session;
     op.ended = 1;
 
-    if (ngx_http_mcp_tasks_now(r, &op.op) != NGX_OK) {
+    if (ngx_http_mcp_tasks_now(lcf->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

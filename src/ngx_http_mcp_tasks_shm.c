@@ -342,6 +342,7 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 
     t = &zone->table;
     op->found = 0;
+    op->more = 0;
     op->ntools = ngx_min(op->ntools, NGX_HTTP_MCP_TASKS_CLAIM_TOOLS);
 
     for (i = 0; i < op->ntools; i++) {
@@ -379,14 +380,11 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
                 ngx_http_mcp_tasks_await_name_locked(t, hashes[i]);
             }
 
-            if (op->watch && op->ntools
-                && ngx_http_mcp_tasks_queue_first_locked(t, op->tools, hashes,
-                                                         op->ntools))
-            {
-                /* it skipped as many as it may: to look again at once */
-                ngx_http_mcp_tasks_signal_name_locked(t, hashes[0]);
-            }
+            /* it may have skipped as many as it may */
 
+            op->more = (op->ntools
+                        && ngx_http_mcp_tasks_queue_first_locked(t, op->tools,
+                                                        hashes, op->ntools));
             break;
         }
 

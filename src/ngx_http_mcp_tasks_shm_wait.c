@@ -292,8 +292,11 @@ ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
 {
     ngx_http_mcp_tasks_op_news_t *op = (ngx_http_mcp_tasks_op_news_t *) o;
 
-    uint32_t                    n, owner;
+    uint32_t                    n, last, owner;
+    ngx_uint_t                  scanned;
     ngx_http_mcp_tasks_slot_t  *s;
+
+    op->more = 0;
 
     if (op->watch) {
         ngx_http_mcp_tasks_await_name_locked(t, found->hash);
@@ -306,8 +309,12 @@ ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     n = ngx_http_mcp_tasks_order_since_locked(t, owner, op->after, op->hint);
+    last = 0;
 
-    while (n && found->n < op->limit) {
+    for (scanned = 0;
+         n && found->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
+         scanned++)
+    {
         s = ngx_http_mcp_tasks_slot(t, n);
 
         if (ngx_current_msec < s->body.task.expires) {
@@ -315,7 +322,18 @@ ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
             found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
         }
 
+        last = n;
         n = s->by_change[0].prev;
+    }
+
+    op->more = (n != 0);
+
+    if (last && found->n == 0) {
+
+        /* all of these have expired: on from there */
+
+        op->after = ngx_http_mcp_tasks_slot(t, last)->body.changed;
+        op->hint = last;
     }
 }
 
@@ -388,8 +406,8 @@ ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
                                        &op->session, found->hash);
 
     if (op->opened == 0) {
-        op->opened = (uint32_t) ++t->sh->seq;
-        op->opened += (op->opened == 0);
+        t->sh->opened += 1 + (t->sh->opened == (uint32_t) -1);
+        op->opened = t->sh->opened;
     }
 
     if (session) {

@@ -77,8 +77,7 @@ ngx_http_mcp_tasks_stream_open(ngx_http_request_t *r)
 
     s->after = ngx_http_mcp_tasks_last_change(r, t);
 
-    s->wait.r = r;
-    s->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&s->wait, r, ctx);
     s->wait.watches = &s->wait.watch;
     s->wait.nwatches = 1;
     s->wait.watch.key = ngx_http_mcp_tasks_signal_name(
@@ -117,48 +116,45 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
         return ngx_http_mcp_tasks_wait_close(w);
     }
 
-    do {
-        pool = ngx_create_pool(4096, w->r->connection->log);
-        if (pool == NULL) {
-            return NGX_ERROR;
-        }
+    pool = ngx_create_pool(4096, w->r->connection->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
 
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_session_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_SESSION;
-        op.op.pool = pool;
-        op.session = w->ctx->session;
-        op.stream = w->stream_id;
-        op.opened = s->opened;
-        op.after = s->after;
-        op.limit = NGX_HTTP_MCP_TASKS_STREAM_BATCH;
-        op.want = NGX_HTTP_MCP_TASKS_WANT_TASK | NGX_HTTP_MCP_TASKS_WANT_TOKEN
-                  | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS);
-        op.watch = 1;
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_session_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_SESSION;
+    op.op.pool = pool;
+    op.session = w->ctx->session;
+    op.stream = w->stream_id;
+    op.opened = s->opened;
+    op.after = s->after;
+    op.limit = NGX_HTTP_MCP_TASKS_STREAM_BATCH;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_TASK | NGX_HTTP_MCP_TASKS_WANT_TOKEN
+              | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS);
+    op.watch = 1;
 
-        rc = ngx_http_mcp_tasks_now(w->r, &op.op);
+    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
 
-        /* not before it has its turn: the client may open another one then */
+    /* not before it has its turn: the client may open another one then */
 
-        if (rc == NGX_OK && !w->stream
-            && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR)
-        {
-            rc = NGX_ERROR;
-        }
+    if (rc == NGX_OK && !w->stream
+        && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR)
+    {
+        rc = NGX_ERROR;
+    }
 
-        for (i = 0; rc == NGX_OK && i < op.n; i++) {
-            rc = ngx_http_mcp_tasks_stream_tell(s, &op, &op.views[i]);
-        }
+    for (i = 0; rc == NGX_OK && i < op.n; i++) {
+        rc = ngx_http_mcp_tasks_stream_tell(s, &op, &op.views[i]);
+    }
 
-        ngx_destroy_pool(pool);
+    ngx_destroy_pool(pool);
 
-        if (rc != NGX_OK) {
-            return NGX_ERROR;
-        }
+    if (rc != NGX_OK) {
+        return NGX_ERROR;
+    }
 
-        s->opened = op.opened;
-        s->after = op.after;
-
-    } while (op.n && w->busy == NULL);
+    s->opened = op.opened;
+    s->after = op.after;
 
     w->missed = (op.n != 0);
 
@@ -252,5 +248,5 @@ ngx_http_mcp_tasks_stream_leave(ngx_http_mcp_tasks_wait_t *w)
     op.carrier = w->stream_id;
     op.session = w->ctx->session;
 
-    (void) ngx_http_mcp_tasks_now(w->r, &op.op);
+    (void) ngx_http_mcp_tasks_now(w->zcf, &op.op);
 }

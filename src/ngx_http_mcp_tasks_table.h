@@ -311,6 +311,9 @@ typedef struct {
     /* how many processes have had each of the places */
     uint32_t                     lives[NGX_HTTP_MCP_TASKS_PROCESSES];
 
+    /* streams of sessions that were opened */
+    uint32_t                     opened;
+
     /* requests that wait; the counts of another epoch hold no more */
     uint32_t                     epoch;
     uint32_t                     waiting;

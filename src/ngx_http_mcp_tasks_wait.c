@@ -27,6 +27,7 @@ static void ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_event(ngx_event_t *ev);
 static ngx_int_t ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w);
+static void ngx_http_mcp_tasks_wait_next(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_wait_cleanup(void *data);
@@ -40,6 +41,20 @@ static ngx_int_t ngx_http_mcp_tasks_wait_retry(ngx_http_mcp_tasks_wait_t *w,
 static ngx_int_t ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w,
     ngx_chain_t *out, ngx_uint_t last);
 static ngx_int_t ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w);
+
+
+void
+ngx_http_mcp_tasks_wait_init(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    w->r = r;
+    w->ctx = ctx;
+    w->zcf = lcf->zone;
+}
 
 
 /* returns what to finalize with: NGX_DONE, if the request is parked */
@@ -105,7 +120,7 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     r->main->count++;
 
     ngx_http_mcp_tasks_wait_watch(w);
-    ngx_http_mcp_tasks_wait_timer(w);
+    ngx_http_mcp_tasks_wait_next(w);
 
     return NGX_DONE;
 }
@@ -132,7 +147,7 @@ ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
     op.max_task = lcf->max_waiters;
     op.max_zone = lcf->max_zone_waiters;
 
-    if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
+    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -156,6 +171,24 @@ ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
     op->id = w->task ? &w->id : NULL;
     op->owner = &w->ctx->owner;
     op->result = w->result;
+}
+
+
+/* the process exits: all have to end */
+
+void
+ngx_http_mcp_tasks_wait_all(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_queue_t                *q;
+    ngx_http_mcp_tasks_wait_t  *w;
+
+    for (q = ngx_queue_head(&zcf->local.waits);
+         q != ngx_queue_sentinel(&zcf->local.waits);
+         q = ngx_queue_next(q))
+    {
+        w = ngx_queue_data(q, ngx_http_mcp_tasks_wait_t, queue);
+        ngx_post_event(&w->event, &ngx_posted_events);
+    }
 }
 
 
@@ -196,12 +229,10 @@ ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
 static void
 ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
 {
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_local_t     *local;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_local_t  *local;
 
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
-    local = &lcf->zone->local;
+    local = &w->zcf->local;
 
     ngx_queue_insert_tail(&local->waits, &w->queue);
     w->parked = 1;
@@ -260,6 +291,12 @@ ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
 
     ngx_http_set_log_request(c->log, r);
 
+    if (ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module) != w->ctx) {
+        /* it was redirected, and is not ours any more */
+        ngx_http_mcp_tasks_wait_unpark(w);
+        return;
+    }
+
     rc = ngx_http_mcp_tasks_wait_tick(w);
 
     if (rc != NGX_DECLINED) {
@@ -280,7 +317,7 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
     ngx_int_t                       rc;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
-    if (w->busy) {
+    if (ngx_http_mcp_tasks_wait_busy(w)) {
 
         /* a slow reader gets the latest when it can take it, no backlog */
 
@@ -300,7 +337,7 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
 
         lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-        if (w->streams && w->busy == NULL
+        if (w->streams && !ngx_http_mcp_tasks_wait_busy(w)
             && ngx_current_msec - w->alive >= lcf->keepalive
             && ngx_http_mcp_tasks_wait_comment(w) == NGX_ERROR)
         {
@@ -308,9 +345,22 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
         }
     }
 
-    ngx_http_mcp_tasks_wait_timer(w);
+    ngx_http_mcp_tasks_wait_next(w);
 
     return NGX_DECLINED;
+}
+
+
+/* who has much to tell lets others have their turn in between */
+
+static void
+ngx_http_mcp_tasks_wait_next(ngx_http_mcp_tasks_wait_t *w)
+{
+    if (w->missed && !ngx_http_mcp_tasks_wait_busy(w)) {
+        ngx_post_event(&w->event, &ngx_posted_next_events);
+    }
+
+    ngx_http_mcp_tasks_wait_timer(w);
 }
 
 
@@ -337,7 +387,7 @@ ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
 
     /* an unsent event is not followed by a comment */
 
-    if (w->busy) {
+    if (ngx_http_mcp_tasks_wait_busy(w)) {
         next = ngx_max(next, 1000);
     }
 
@@ -363,7 +413,7 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
 
     wev = r->connection->write;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    w = ctx->wait;
+    w = ctx ? ctx->wait : NULL;
 
     if (wev->timedout) {
         ngx_log_error(NGX_LOG_INFO, r->connection->log, NGX_ETIMEDOUT,
@@ -373,8 +423,24 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
         return;
     }
 
-    if (w->busy == NULL) {
+    if (w == NULL) {
+        /* redirected meanwhile */
         return;
+    }
+
+    if (!ngx_http_mcp_tasks_wait_busy(w)) {
+
+        if (ngx_handle_write_event(wev, 0) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_ERROR);
+        }
+
+        return;
+    }
+
+    /* it is between two writes that a client may not take too long */
+
+    if (wev->timer_set && !wev->delayed) {
+        ngx_del_timer(wev);
     }
 
     if (!wev->delayed && ngx_http_output_filter(r, NULL) == NGX_ERROR) {
@@ -387,7 +453,7 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
         return;
     }
 
-    if (w->busy == NULL && w->missed) {
+    if (w->missed && !ngx_http_mcp_tasks_wait_busy(w)) {
         ngx_post_event(&w->event, &ngx_posted_events);
     }
 }
@@ -413,7 +479,7 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
         op.counted = w->counted;
         op.epoch = w->epoch;
 
-        (void) ngx_http_mcp_tasks_now(w->r, &op.op);
+        (void) ngx_http_mcp_tasks_now(w->zcf, &op.op);
     }
 
     if (!w->over && w->gone) {
@@ -691,6 +757,9 @@ ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w)
     if (w->busy == NULL) {
         ngx_http_mcp_tasks_unshare(w->shared);
         w->shared = NULL;
+    }
+
+    if (!ngx_http_mcp_tasks_wait_busy(w)) {
 
         /* limit_rate uses the same timer for its own pauses */
 

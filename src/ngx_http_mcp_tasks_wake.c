@@ -10,6 +10,9 @@
 #define NGX_HTTP_MCP_TASKS_WAKE_LOOK   500
 #define NGX_HTTP_MCP_TASKS_WAKE_POLL   50
 
+/* every so many looks, whether a process has died */
+#define NGX_HTTP_MCP_TASKS_WAKE_DEATHS 4
+
 #define NGX_HTTP_MCP_TASKS_WAKE_BATCH  64
 
 /* the key of neither a name nor a task */
@@ -22,26 +25,27 @@ typedef ngx_atomic_t  ngx_http_mcp_tasks_place_t;
 
 typedef struct {
     ngx_http_mcp_tasks_place_t      *places; /* in shared memory */
-    ngx_fd_t                        *fds;
+    ngx_fd_t                         fds[NGX_HTTP_MCP_TASKS_PROCESSES];
     ngx_uint_t                       n;
 
     /* of this process */
     ngx_int_t                        place;  /* -1: none was free */
-    ngx_uint_t                       ndead;
-    u_char                           dead[NGX_HTTP_MCP_TASKS_PROCESSES];
     ngx_http_mcp_tasks_main_conf_t  *mcf;
     ngx_event_t                      drain;
     ngx_event_t                      look;
+    ngx_uint_t                       looks;
     ngx_connection_t                 dummy;  /* debug logs want an fd of it */
     uint32_t                         streams;
 } ngx_http_mcp_tasks_wake_t;
 
 
+static ngx_int_t ngx_http_mcp_tasks_wake_local(ngx_cycle_t *cycle,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+static void ngx_http_mcp_tasks_wake_bury(void);
 static ngx_int_t ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle,
     ngx_fd_t fd);
-static ngx_int_t ngx_http_mcp_tasks_wake_zone(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
+static void ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf);
 static void ngx_http_mcp_tasks_wake(ngx_http_mcp_tasks_table_t *t,
     uint64_t processes);
 static void ngx_http_mcp_tasks_wake_read(ngx_event_t *ev);
@@ -62,13 +66,15 @@ static ngx_http_mcp_tasks_wake_t  ngx_http_mcp_tasks_wake_ctx;
 ngx_uint_t  ngx_http_mcp_tasks_wakeups;
 
 
+/* more workers than before need more places; those of the old ones stay */
+
 ngx_int_t
 ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
 {
 #if (NGX_HAVE_EVENTFD)
 
     ngx_shm_t                        shm;
-    ngx_uint_t                       i, n;
+    ngx_uint_t                       n;
     ngx_core_conf_t                 *ccf;
     ngx_http_mcp_tasks_wake_t       *ctx;
     ngx_http_mcp_tasks_main_conf_t  *mcf;
@@ -77,8 +83,23 @@ ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
     mcf = ngx_http_cycle_get_module_main_conf(cycle,
                                               ngx_http_mcp_tasks_module);
 
-    if (ctx->n || mcf == NULL || mcf->zones.nelts == 0) {
+    if (mcf == NULL || mcf->zones.nelts == 0) {
         return NGX_OK;
+    }
+
+    if (ctx->places == NULL) {
+        ngx_memzero(&shm, sizeof(ngx_shm_t));
+        shm.size = NGX_HTTP_MCP_TASKS_PROCESSES
+                   * sizeof(ngx_http_mcp_tasks_place_t);
+        shm.log = cycle->log;
+        ngx_str_set(&shm.name, "mcp_tasks_places");
+
+        if (ngx_shm_alloc(&shm) != NGX_OK) {
+            return NGX_OK;
+        }
+
+        ctx->places = (ngx_http_mcp_tasks_place_t *) shm.addr;
+        ngx_memzero((void *) ctx->places, shm.size);
     }
 
     /* for as many generations of workers as may overlap */
@@ -87,34 +108,20 @@ ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
     n = ngx_min(ngx_max(64, 4 * (ngx_uint_t) ccf->worker_processes),
                 NGX_HTTP_MCP_TASKS_PROCESSES);
 
-    ngx_memzero(&shm, sizeof(ngx_shm_t));
-    shm.size = n * sizeof(ngx_http_mcp_tasks_place_t);
-    shm.log = cycle->log;
-    ngx_str_set(&shm.name, "mcp_tasks_places");
+    while (ctx->n < n) {
+        ctx->fds[ctx->n] = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
 
-    if (ngx_shm_alloc(&shm) != NGX_OK) {
-        return NGX_ERROR;
-    }
+        if (ctx->fds[ctx->n] == -1) {
 
-    ctx->fds = ngx_alloc(n * sizeof(ngx_fd_t), cycle->log);
-    if (ctx->fds == NULL) {
-        ngx_shm_free(&shm);
-        return NGX_ERROR;
-    }
+            /* an error would end the master, and all that runs with it */
 
-    for (i = 0; i < n; i++) {
-        ctx->fds[i] = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
-
-        if (ctx->fds[i] == -1) {
-            ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
+            ngx_log_error(NGX_LOG_WARN, cycle->log, ngx_errno,
                           "eventfd() failed");
-            return NGX_ERROR;
+            break;
         }
-    }
 
-    ctx->places = (ngx_http_mcp_tasks_place_t *) shm.addr;
-    ngx_memzero((void *) ctx->places, shm.size);
-    ctx->n = n;
+        ctx->n++;
+    }
 
 #endif
 
@@ -146,6 +153,18 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
     ctx->look.log = cycle->log;
     ctx->look.cancelable = 1;
 
+    ctx->place = -1;
+
+    zones = ctx->mcf->zones.elts;
+
+    for (i = 0; i < ctx->mcf->zones.nelts; i++) {
+        if (ngx_http_mcp_tasks_wake_local(cycle, zones[i]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_http_mcp_tasks_wake_bury();
+
     ctx->place = ngx_http_mcp_tasks_wake_place(cycle);
 
     if (ctx->place != -1
@@ -155,20 +174,8 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
         return NGX_ERROR;
     }
 
-    zones = ctx->mcf->zones.elts;
-
     for (i = 0; i < ctx->mcf->zones.nelts; i++) {
-        if (ngx_http_mcp_tasks_wake_zone(cycle, zones[i]) != NGX_OK) {
-            return NGX_ERROR;
-        }
-    }
-
-    /* only now: who takes such a place begins another life there */
-
-    for (i = 0; i < ctx->ndead; i++) {
-        if (ctx->dead[i] != ctx->place) {
-            ctx->places[ctx->dead[i]] = 0;
-        }
+        ngx_http_mcp_tasks_wake_zone(zones[i]);
     }
 
     ngx_add_timer(&ctx->look, NGX_HTTP_MCP_TASKS_WAKE_POLL);
@@ -177,21 +184,53 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
 }
 
 
-/* a free place, or one of the dead, which are held until that is known */
-
 static ngx_int_t
-ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle)
+ngx_http_mcp_tasks_wake_local(ngx_cycle_t *cycle,
+    ngx_http_mcp_tasks_zone_conf_t *zcf)
 {
-    ngx_int_t                   place;
-    ngx_uint_t                  i;
-    ngx_atomic_uint_t           pid;
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_local_t  *local;
+
+    local = &zcf->local;
+
+    local->watches = ngx_palloc(cycle->pool, NGX_HTTP_MCP_TASKS_WATCH_LISTS
+                                             * sizeof(ngx_queue_t));
+    if (local->watches == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_WATCH_LISTS; i++) {
+        ngx_queue_init(&local->watches[i]);
+    }
+
+    ngx_queue_init(&local->waits);
+
+    zcf->zone.table.woken = ngx_http_mcp_tasks_wake;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Processes that died: what they waited for, they do no more, and their
+ * streams are over, whether somebody will have their place or not; all others
+ * count anew.  Nobody has the place in the meantime.
+ */
+
+static void
+ngx_http_mcp_tasks_wake_bury(void)
+{
+    u_char                            dead[NGX_HTTP_MCP_TASKS_PROCESSES];
+    ngx_uint_t                        i, j, n;
+    ngx_atomic_uint_t                 pid;
+    ngx_http_mcp_tasks_wake_t        *ctx;
+    ngx_http_mcp_tasks_table_t       *t;
+    ngx_http_mcp_tasks_zone_conf_t  **zones;
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
-    place = -1;
-    ctx->ndead = 0;
+    zones = ctx->mcf->zones.elts;
 
-    for (i = 0; i < ctx->n; i++) {
+    for (n = 0, i = 0; i < ctx->n; i++) {
         pid = ctx->places[i];
 
         if (pid != 0
@@ -200,28 +239,54 @@ ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle)
             && ngx_atomic_cmp_set(&ctx->places[i], pid,
                                   (ngx_atomic_uint_t) ngx_pid))
         {
-            ctx->dead[ctx->ndead++] = (u_char) i;
-
-            if (place == -1) {
-                place = i;
-            }
-
-        } else if (place == -1
-                   && ngx_atomic_cmp_set(&ctx->places[i], 0,
-                                         (ngx_atomic_uint_t) ngx_pid))
-        {
-            place = i;
+            dead[n++] = (u_char) i;
         }
     }
 
-    if (place == -1) {
-        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "no place left among %ui to be woken at: "
-                      "mcp tasks are looked after every %d ms",
-                      ctx->n, NGX_HTTP_MCP_TASKS_WAKE_POLL);
+    for (i = 0; n && i < ctx->mcf->zones.nelts; i++) {
+        t = &zones[i]->zone.table;
+
+        ngx_http_mcp_tasks_lock(t);
+
+        for (j = 0; j < n; j++) {
+            t->sh->lives[dead[j]]++;
+        }
+
+        t->sh->epoch++;
+        t->sh->waiting = 0;
+        ngx_http_mcp_tasks_signal_all_locked(t);
+
+        ngx_http_mcp_tasks_unlock(t);
     }
 
-    return place;
+    for (j = 0; j < n; j++) {
+        ctx->places[dead[j]] = 0;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_wake_t  *ctx;
+
+    ctx = &ngx_http_mcp_tasks_wake_ctx;
+
+    for (i = 0; i < ctx->n; i++) {
+        if (ngx_atomic_cmp_set(&ctx->places[i], 0,
+                               (ngx_atomic_uint_t) ngx_pid))
+        {
+            return i;
+        }
+    }
+
+    ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                  "no place left among %ui to be woken at: "
+                  "mcp tasks are looked after every %d ms",
+                  ctx->n, NGX_HTTP_MCP_TASKS_WAKE_POLL);
+
+    return -1;
 }
 
 
@@ -259,68 +324,26 @@ ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
 }
 
 
-static ngx_int_t
-ngx_http_mcp_tasks_wake_zone(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf)
+static void
+ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
 {
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_wake_t    *ctx;
-    ngx_http_mcp_tasks_local_t   *local;
-    ngx_http_mcp_tasks_table_t   *t;
+    ngx_http_mcp_tasks_wake_t   *ctx;
+    ngx_http_mcp_tasks_table_t  *t;
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
-    local = &zcf->local;
     t = &zcf->zone.table;
-
-    local->watches = ngx_palloc(cycle->pool, NGX_HTTP_MCP_TASKS_WATCH_LISTS
-                                             * sizeof(ngx_queue_t));
-    if (local->watches == NULL) {
-        return NGX_ERROR;
-    }
-
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_WATCH_LISTS; i++) {
-        ngx_queue_init(&local->watches[i]);
-    }
-
-    ngx_queue_init(&local->waits);
-
-    t->woken = ngx_http_mcp_tasks_wake;
-
-    if (ctx->place != -1) {
-        t->self = (uint64_t) 1 << (ctx->place & 63);
-    }
 
     ngx_http_mcp_tasks_lock(t);
 
     if (ctx->place != -1) {
+        t->self = (uint64_t) 1 << (ctx->place & 63);
         t->sh->lives[ctx->place]++;
     }
 
-    if (ctx->ndead) {
-
-        /*
-         * what the dead waited for, they do no more, and their streams are
-         * over, whether somebody has their place or not; all others count
-         * anew
-         */
-
-        for (i = 0; i < ctx->ndead; i++) {
-            if (ctx->dead[i] != ctx->place) {
-                t->sh->lives[ctx->dead[i]]++;
-            }
-        }
-
-        t->sh->epoch++;
-        t->sh->waiting = 0;
-        ngx_http_mcp_tasks_signal_all_locked(t);
-    }
-
-    local->epoch = t->sh->epoch;
-    local->cursor = t->sh->logged;
+    zcf->local.epoch = t->sh->epoch;
+    zcf->local.cursor = t->sh->logged;
 
     ngx_http_mcp_tasks_unlock(t);
-
-    return NGX_OK;
 }
 
 
@@ -453,7 +476,7 @@ ngx_http_mcp_tasks_wake_read(ngx_event_t *ev)
         c->idle = 0;
 
         for (i = 0; i < mcf->zones.nelts; i++) {
-            ngx_http_mcp_tasks_wake_all(zones[i]);
+            ngx_http_mcp_tasks_wait_all(zones[i]);
         }
 
         return;
@@ -473,6 +496,12 @@ ngx_http_mcp_tasks_wake_look(ngx_event_t *ev)
     ctx = &ngx_http_mcp_tasks_wake_ctx;
 
     ngx_http_mcp_tasks_wake_drain(ev);
+
+    /* who dies while it exits is replaced by nobody who would notice */
+
+    if (++ctx->looks % NGX_HTTP_MCP_TASKS_WAKE_DEATHS == 0) {
+        ngx_http_mcp_tasks_wake_bury();
+    }
 
     ngx_add_timer(ev, (ctx->place == -1) ? NGX_HTTP_MCP_TASKS_WAKE_POLL
                                          : NGX_HTTP_MCP_TASKS_WAKE_LOOK);
@@ -543,7 +572,7 @@ ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
 }
 
 
-/* nobody knows what has changed, or the process exits */
+/* nobody knows what has changed */
 
 static void
 ngx_http_mcp_tasks_wake_all(ngx_http_mcp_tasks_zone_conf_t *zcf)

@@ -133,6 +133,7 @@ ngx_http_mcp_tasks_worker_handler(ngx_http_request_t *r)
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    r->disable_not_modified = 1;
 
     if (!lcf->open && !ngx_http_mcp_tasks_local(r)) {
         return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_FORBIDDEN,
@@ -252,8 +253,7 @@ ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    c->wait.r = r;
-    c->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&c->wait, r, ctx);
     c->wait.look = ngx_http_mcp_tasks_claim_look;
     c->wait.until = ngx_current_msec
                     + ngx_min(n, NGX_HTTP_MCP_TASKS_WORKER_WAIT);
@@ -329,19 +329,18 @@ static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_pool_t                       *pool;
-    ngx_uint_t                        n;
+    ngx_uint_t                        n, more;
     ngx_http_mcp_tasks_out_t          out;
     ngx_http_mcp_tasks_claiming_t    *c;
     ngx_http_mcp_tasks_op_claim_t     op;
-    ngx_http_mcp_tasks_loc_conf_t    *lcf;
     static ngx_http_mcp_tasks_idle_t  idle;
 
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+    more = 0;
     c = (ngx_http_mcp_tasks_claiming_t *) w;
     ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
 
     if (w->parked
-        && idle.zcf == lcf->zone
+        && idle.zcf == w->zcf
         && idle.sum == c->sum
         && idle.wakeups == ngx_http_mcp_tasks_wakeups
         && ngx_current_msec < w->until && !ngx_exiting)
@@ -367,7 +366,8 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         op.want = NGX_HTTP_MCP_TASKS_WANT_WORK;
         op.watch = (n == 0);
 
-        if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK || !op.found) {
+        if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK || !op.found) {
+            more = op.more;
             break;
         }
 
@@ -388,9 +388,16 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     if (n == 0) {
 
         if (ngx_current_msec < w->until && !ngx_exiting) {
-            idle.zcf = lcf->zone;
-            idle.sum = c->sum;
-            idle.wakeups = ngx_http_mcp_tasks_wakeups;
+
+            if (more) {
+                /* to look again in another turn */
+                w->missed = 1;
+
+            } else {
+                idle.zcf = w->zcf;
+                idle.sum = c->sum;
+                idle.wakeups = ngx_http_mcp_tasks_wakeups;
+            }
 
             return NGX_DECLINED;
         }
@@ -687,8 +694,7 @@ ngx_http_mcp_tasks_worker_answers(ngx_http_request_t *r,
     }
 
     a->lease = h->op.event.lease;
-    a->wait.r = r;
-    a->wait.ctx = ctx;
+    ngx_http_mcp_tasks_wait_init(&a->wait, r, ctx);
     a->wait.id = h->op.id;
     a->wait.task = 1;
     a->wait.look = ngx_http_mcp_tasks_answers_look;
@@ -717,7 +723,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
 
     /* bytes only when there is something to tell */
 
-    if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
+    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -734,7 +740,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
     if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
         op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES);
 
-        if (ngx_http_mcp_tasks_now(w->r, &op.op) != NGX_OK) {
+        if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }

@@ -1232,6 +1232,7 @@ do_session(void)
 {
     int                               i, n, k, from, newer;
     model_t                          *sorted[MAX];
+    uint32_t                          opened;
     uint64_t                          after, seq;
     model_session_t                  *session;
     ngx_http_mcp_tasks_op_session_t   op;
@@ -1252,8 +1253,9 @@ do_session(void)
     op.watch = rnd(2);
 
     from = n = 0;
-    seq = zone->table.sh->seq + (op.opened == 0);
-    newer = (op.opened == 0 || (int32_t) (op.opened - session->opened) >= 0);
+    seq = zone->table.sh->seq;
+    opened = op.opened ? op.opened : zone->table.sh->opened + 1;
+    newer = ((int32_t) (opened - session->opened) >= 0);
 
     if (session_lives(k)
         && (newer || op.stream == session->stream || !alive(session->stream)))
@@ -1261,7 +1263,7 @@ do_session(void)
         if (op.stream != session->stream) {
             model_regain(k, seq);
             session->stream = op.stream;
-            session->opened = op.opened ? op.opened : (uint32_t) seq;
+            session->opened = opened;
             after = op.after;
 
         } else {
