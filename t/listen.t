@@ -485,6 +485,10 @@ for my $how ('reload', 'stop') {
         $stream->message(SOON) for 0 .. 3;
     }
 
+    # one that has nothing to wait for
+    my $none = listening($ann, [], id => '"none"');
+    $none->message(SOON);
+
     my %old = map { $_ => 1 } $t->worker_pids();
     my $stopped = 1;
 
@@ -507,6 +511,8 @@ for my $how ('reload', 'stop') {
     }
 
     is($good, 8, "$how: each subscription ends with its answer");
+    is(($none->message(SOON) || {})->{id}, 'none',
+       "$how: so does one without tasks");
     ok($stopped, 'nginx stops') if $how eq 'stop';
     next if $how eq 'stop';
 

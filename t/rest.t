@@ -99,6 +99,21 @@ for my $path ("tasks/$id/poll", "tasks/$id/events", 'tasks/events') {
 
 is($t->probe('op=waits')->{zone}, 0, 'nobody waits because of that');
 
+# --- what headers a page may send: those that it asks for, if they are names
+
+for (['mcp-param-region, x-y', 'mcp-param-region, x-y'], ['<b>', undef],
+     ["a;b", undef], ['', undef])
+{
+    my ($asked, $allowed) = @$_;
+    my $res = $ann->rest('', method => 'OPTIONS', headers => {
+        Origin => 'http://localhost',
+        'Access-Control-Request-Headers' => $asked });
+    my $got = $res->{header}{'access-control-allow-headers'};
+    defined $allowed ? is($got, $allowed, "'$asked' may be sent")
+                     : like($got, qr/^Accept, .*, Mcp-Session-Id$/,
+                            "'$asked': the usual ones");
+}
+
 # --- pages from elsewhere
 
 my $exposed = 'Mcp-Session-Id, ETag, Retry-After';

@@ -29,7 +29,7 @@ for purpose in "$@"; do
     test)
         # prove comes with perl, Test::Nginx runs ps, event streams are tried in
         # a browser; the rest is for the examples, and need not come from Debian
-        packages+=(chromium curl jq perl procps)
+        packages+=(chromium curl jq openssl perl procps)
         command -v node > /dev/null || packages+=(nodejs)
         command -v python3 > /dev/null || packages+=(python3)
         ;;
