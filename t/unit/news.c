@@ -855,6 +855,40 @@ test_waits(void)
 }
 
 
+/* what has expired and was not swept yet is passed by, not all at once */
+
+static void
+test_expired(void)
+{
+    int                            i, looks;
+    ngx_http_mcp_tasks_id_t        id, last;
+    ngx_http_mcp_tasks_op_news_t   op;
+
+    zone = test_zone(4 << 20, 4000);
+
+    for (i = 0; i < 2500; i++) {
+        (void) test_create(zone, "alice", "dig", "{}", &id);
+        body(&id)->task.expires = ngx_current_msec;
+    }
+
+    (void) test_create(zone, "alice", "dig", "{}", &last);
+
+    ngx_memzero(&op, sizeof(op));
+    op.limit = 10;
+
+    for (looks = 1; test_read_news(zone, &op, "alice") == 0 && op.more; looks++)
+    {
+        ngx_reset_pool(test_pool);
+    }
+
+    is(op.n, 1, "who has not expired is told of");
+    ok(op.n && ngx_memcmp(&op.views[0].id, &last, sizeof(last)) == 0,
+       "the right one");
+    is(looks, 3, "after so many looks");
+    ok(!op.more, "there is no more");
+}
+
+
 int
 main(void)
 {
@@ -868,6 +902,7 @@ main(void)
     test_bounds();
     test_carriers();
     test_waits();
+    test_expired();
 
     return done_testing();
 }
