@@ -9,7 +9,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPTasks;
+use MCPTasks qw/ wait_for /;
 
 my $t = MCPTasks->new(
     workers => 1,
@@ -21,7 +21,12 @@ my $t = MCPTasks->new(
 
 # there are at least 64
 $t->configure(workers => 70);
-ok($t->reload(), 'many more workers');
+my ($old) = $t->worker_pids();
+$t->reload();
+ok((wait_for {
+    my @pids = $t->worker_pids();
+    return @pids == 70 && !grep { $_ == $old } @pids;
+}), 'many more workers');
 
 my $c = MCPClient->new($t);
 my $id = $c->create('slow');
