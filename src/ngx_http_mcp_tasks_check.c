@@ -17,6 +17,8 @@ typedef struct {
     uint32_t    tasks;
     uint32_t    states[NGX_HTTP_MCP_TASKS_STATES];
     uint32_t    queued;
+    uint32_t    running;
+    uint32_t    tool_running;
     uint32_t    timed;
     uint32_t    blocks;
     uint32_t    tokens;
@@ -43,6 +45,9 @@ static const char *ngx_http_mcp_tasks_check_session_locked(
 static const char *ngx_http_mcp_tasks_check_order_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_order_t *order,
     uint32_t n, uint32_t expected);
+static const char *ngx_http_mcp_tasks_check_queue_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_queue_t *q,
+    uint32_t tool, ngx_uint_t priority, ngx_http_mcp_tasks_tally_t *tally);
 static const char *ngx_http_mcp_tasks_check_tool_locked(
     ngx_http_mcp_tasks_table_t *t, uint32_t n,
     ngx_http_mcp_tasks_tally_t *tally);
@@ -159,7 +164,7 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
         return "a task's method is longer than what holds it";
     }
 
-    if (ngx_http_mcp_tasks_task_claimable(task) != s->queued) {
+    if (ngx_http_mcp_tasks_task_listed(task) != s->queued) {
         return "a task is in a queue and not claimable, or the reverse";
     }
 
@@ -175,6 +180,7 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
     tally->known += ngx_http_mcp_tasks_news_has(s) ? 1 : 0;
     tally->states[task->state]++;
     tally->queued += s->queued;
+    tally->running += ngx_http_mcp_tasks_task_runs(task);
     tally->timed += (s->bucket != 0);
 
     return NULL;
@@ -285,8 +291,19 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
         return "a task is not in the list of its session";
     }
 
+    err = ngx_http_mcp_tasks_check_queue_locked(t, &t->sh->held, 0, 0, tally);
+    if (err) {
+        return err;
+    }
+
     if (tally->queued != 0) {
         return "a claimable task is not in its queue";
+    }
+
+    if (tally->running != t->sh->running
+        || tally->running != tally->tool_running)
+    {
+        return "running calls are miscounted";
     }
 
     return NULL;
@@ -428,38 +445,59 @@ static const char *
 ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t n, ngx_http_mcp_tasks_tally_t *tally)
 {
-    uint32_t                     i, prev;
-    ngx_uint_t                   p;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_queue_t  *q;
+    ngx_uint_t                  p;
+    const char                 *err;
+    ngx_http_mcp_tasks_name_t  *tool;
+
+    tool = ngx_http_mcp_tasks_name(t, n);
 
     for (p = 0; p < NGX_HTTP_MCP_TASKS_PRIORITIES; p++) {
-        q = &ngx_http_mcp_tasks_name(t, n)->u.queue[p];
-        prev = 0;
-
-        for (i = q->head; i; i = s->queue_next) {
-            s = ngx_http_mcp_tasks_slot(t, i);
-
-            if (s->tool != n || !s->queued
-                || s->body.task.policy.priority != p
-                || s->queue_prev != prev
-                || tally->queued == 0
-                || (prev && ngx_http_mcp_tasks_slot(t, prev)->body.queue_seq
-                            >= s->body.queue_seq))
-            {
-                return "a queue has a stranger or is out of order";
-            }
-
-            tally->queued--;
-            prev = i;
-        }
-
-        if (q->tail != prev) {
-            return "a queue has the wrong end";
+        err = ngx_http_mcp_tasks_check_queue_locked(t, &tool->u.queue[p], n, p,
+                                                    tally);
+        if (err) {
+            return err;
         }
     }
 
+    tally->tool_running += tool->running;
+
     return NULL;
+}
+
+
+/* of a tool and a priority, or, without a tool, of all that is held */
+
+static const char *
+ngx_http_mcp_tasks_check_queue_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_queue_t *q, uint32_t tool, ngx_uint_t priority,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                     i, prev;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_task_t   *task;
+
+    prev = 0;
+
+    for (i = q->head; i; i = s->queue_next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+        task = &s->body.task;
+
+        if (!s->queued
+            || (task->policy.route != 0) != (tool == 0)
+            || (tool && (s->tool != tool || task->policy.priority != priority))
+            || s->queue_prev != prev
+            || tally->queued == 0
+            || (prev && ngx_http_mcp_tasks_slot(t, prev)->body.queue_seq
+                        >= s->body.queue_seq))
+        {
+            return "a queue has a stranger or is out of order";
+        }
+
+        tally->queued--;
+        prev = i;
+    }
+
+    return (q->tail == prev) ? NULL : "a queue has the wrong end";
 }
 
 

@@ -56,6 +56,8 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_LEAVE,
     NGX_HTTP_MCP_TASKS_OP_NEWS,
     NGX_HTTP_MCP_TASKS_OP_SESSION,
+    NGX_HTTP_MCP_TASKS_OP_RUN,
+    NGX_HTTP_MCP_TASKS_OP_ORPHANS,
 
     NGX_HTTP_MCP_TASKS_OPS
 } ngx_http_mcp_tasks_op_e;
@@ -210,6 +212,7 @@ typedef struct {
     uint32_t                      blocks_used;
     uint64_t                      sweep_at;
     uint32_t                      waiting;
+    uint32_t                      running;
 } ngx_http_mcp_tasks_op_stats_t;
 
 
@@ -265,6 +268,33 @@ typedef struct {
     ngx_http_mcp_tasks_view_t    *views;
     ngx_uint_t                    n;
 } ngx_http_mcp_tasks_op_session_t;
+
+
+/* a call that this process has begins, if it may */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_id_t       id;
+    uint64_t                      holder;
+    uint32_t                      max_zone;   /* running at once; 0: any */
+    uint32_t                      max_tool;
+
+    ngx_http_mcp_tasks_view_t     view;       /* without bytes */
+} ngx_http_mcp_tasks_op_run_t;
+
+
+/* calls of processes that are dead: what may be run again is ours now */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    uint64_t                      holder;
+    ngx_uint_t                    limit;
+    ngx_uint_t                    want;
+
+    ngx_http_mcp_tasks_view_t    *views;
+    ngx_uint_t                    n;
+    ngx_uint_t                    more;       /* there may be */
+} ngx_http_mcp_tasks_op_orphans_t;
 
 
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,

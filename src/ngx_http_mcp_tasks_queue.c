@@ -4,11 +4,17 @@
 #include "ngx_http_mcp_tasks_signal.h"
 
 
+/* of those to be claimed, or of those that a process of ours has already */
+
 static ngx_http_mcp_tasks_queue_t *
 ngx_http_mcp_tasks_queue_of(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s)
 {
     ngx_http_mcp_tasks_name_t  *tool;
+
+    if (s->body.task.policy.route) {
+        return &t->sh->held;
+    }
 
     tool = ngx_http_mcp_tasks_name(t, s->tool);
 
@@ -41,8 +47,10 @@ ngx_http_mcp_tasks_queue_insert_locked(ngx_http_mcp_tasks_table_t *t,
 
     q->tail = n;
 
-    ngx_http_mcp_tasks_signal_name_locked(t,
+    if (s->body.task.policy.route == 0) {
+        ngx_http_mcp_tasks_signal_name_locked(t,
                                 ngx_http_mcp_tasks_name(t, s->tool)->hash);
+    }
 }
 
 

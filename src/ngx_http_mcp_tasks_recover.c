@@ -116,7 +116,7 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
         s->by_change[0].next = changed;
         changed = n;
 
-        if (ngx_http_mcp_tasks_task_claimable(&s->body.task)) {
+        if (ngx_http_mcp_tasks_task_listed(&s->body.task)) {
             s->queue_next = queued;
             queued = n;
         }
@@ -167,6 +167,9 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     sh->block.free = 0;
     sh->block.used = 0;
     sh->bytes = 0;
+    sh->held.head = 0;
+    sh->held.tail = 0;
+    sh->running = 0;
 }
 
 
@@ -230,6 +233,7 @@ ngx_http_mcp_tasks_mark_name_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
     name = ngx_http_mcp_tasks_name(t, n);
     name->tasks = 0;
     name->bytes = 0;
+    name->running = 0;
 
     if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
         /* what was told is known nowhere else */

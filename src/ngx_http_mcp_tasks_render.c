@@ -238,6 +238,9 @@ ngx_http_mcp_tasks_render_cause(ngx_http_mcp_tasks_view_t *v)
                        "The task ran for too long", "task_timeout");
     static ngx_str_t  cancelled = ngx_http_mcp_tasks_failure(
                        "The task was cancelled", "task_cancelled");
+    static ngx_str_t  process_lost = ngx_http_mcp_tasks_failure(
+                       "The process that ran the call was lost",
+                       "process_lost");
     static ngx_str_t  failed = ngx_http_mcp_tasks_failure(
                        "The task failed", "task_failed");
 
@@ -250,6 +253,8 @@ ngx_http_mcp_tasks_render_cause(ngx_http_mcp_tasks_view_t *v)
         return &run_timeout;
     case NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED:
         return &cancelled;
+    case NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST:
+        return &process_lost;
     default:
         return &failed;
     }

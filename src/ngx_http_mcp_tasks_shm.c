@@ -40,9 +40,6 @@ static ngx_int_t ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
 static ngx_int_t ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 
-static void ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone);
-static void ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev);
-
 
 ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_create,
@@ -56,7 +53,9 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_wait,
     ngx_http_mcp_tasks_shm_leave,
     ngx_http_mcp_tasks_shm_news,
-    ngx_http_mcp_tasks_shm_session
+    ngx_http_mcp_tasks_shm_session,
+    ngx_http_mcp_tasks_shm_run,
+    ngx_http_mcp_tasks_shm_orphans
 };
 
 
@@ -355,11 +354,9 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
     ev.lease_time = op->lease_time;
     ngx_http_mcp_tasks_event_time(&ev);
 
-    do {
-        if (ngx_http_mcp_tasks_random(&ev.lease, sizeof(ev.lease)) != NGX_OK) {
-            return NGX_ERROR;
-        }
-    } while (ev.lease == 0);
+    if (ngx_http_mcp_tasks_lease_new(&ev.lease) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
     room.pool = op->op.pool;
@@ -410,6 +407,21 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
     }
 
     ngx_http_mcp_tasks_shm_unlock(zone);
+
+    return NGX_OK;
+}
+
+
+/* never 0, which is none */
+
+ngx_int_t
+ngx_http_mcp_tasks_lease_new(uint64_t *lease)
+{
+    do {
+        if (ngx_http_mcp_tasks_random(lease, sizeof(uint64_t)) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    } while (*lease == 0);
 
     return NGX_OK;
 }
@@ -629,6 +641,7 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
     op->blocks_used = sh->block.used;
     op->sweep_at = sh->sweep_at;
     op->waiting = sh->waiting;
+    op->running = sh->running;
 
     ngx_http_mcp_tasks_unlock(&zone->table);
 
@@ -641,7 +654,7 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
  * this process becomes the sweeper: nobody has to be woken for that.
  */
 
-static void
+void
 ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
 {
     uint64_t                      next;
@@ -667,7 +680,7 @@ ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 
-static void
+void
 ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev)
 {
     ev->now = ngx_current_msec;

@@ -52,6 +52,17 @@ u_char *ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
 ngx_uint_t ngx_http_mcp_tasks_carry_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, uint64_t stream, ngx_uint_t yields);
 
+void ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone);
+void ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev);
+ngx_int_t ngx_http_mcp_tasks_lease_new(uint64_t *lease);
+
+/* ngx_http_mcp_tasks_shm_run.c */
+
+ngx_int_t ngx_http_mcp_tasks_shm_run(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+ngx_int_t ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+
 /* ngx_http_mcp_tasks_shm_wait.c */
 
 ngx_int_t ngx_http_mcp_tasks_shm_wait(ngx_http_mcp_tasks_zone_t *zone,

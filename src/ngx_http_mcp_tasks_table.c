@@ -31,6 +31,8 @@ static void ngx_http_mcp_tasks_account_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, int64_t growth);
 static void ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t state);
+static void ngx_http_mcp_tasks_running_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t before, ngx_uint_t after);
 static void ngx_http_mcp_tasks_count_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to);
 
@@ -462,6 +464,7 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_task_init(&task, &nt->policy, nt->ttl, nt->now,
                                  nt->wall);
     task.state = NGX_HTTP_MCP_TASKS_FREE;
+    task.holder = nt->holder;
 
     if (session == 0) {
         /* nobody will be told of it */
@@ -617,6 +620,9 @@ ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_name(t, s->tool)->tasks++;
     t->sh->states[s->body.task.state]++;
 
+    ngx_http_mcp_tasks_running_locked(t, s, 0,
+                              ngx_http_mcp_tasks_task_runs(&s->body.task));
+
     if (s->session) {
         ngx_http_mcp_tasks_name(t, s->session)->tasks++;
     }
@@ -647,7 +653,7 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_change_t *change)
 {
     int64_t                      growth;
-    ngx_uint_t                   i, rc, news, state;
+    ngx_uint_t                   i, rc, news, state, runs;
     ngx_http_mcp_tasks_body_t   *next;
     ngx_http_mcp_tasks_chain_t   old[NGX_HTTP_MCP_TASKS_PAYLOADS];
 
@@ -656,6 +662,7 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     next = &t->sh->change;
     *next = s->body;
     state = next->task.state;
+    runs = ngx_http_mcp_tasks_task_runs(&next->task);
     growth = 0;
 
     rc = ngx_http_mcp_tasks_task_apply(&next->task, ev);
@@ -695,8 +702,8 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
         }
     }
 
-    if (ngx_http_mcp_tasks_task_claimable(&next->task)
-        && !ngx_http_mcp_tasks_task_claimable(&s->body.task))
+    if (ngx_http_mcp_tasks_task_listed(&next->task)
+        && !ngx_http_mcp_tasks_task_listed(&s->body.task))
     {
         next->queue_seq = ++t->sh->seq;
     }
@@ -732,6 +739,8 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
 
     ngx_http_mcp_tasks_account_locked(t, s, growth);
     ngx_http_mcp_tasks_reindex_locked(t, s, state);
+    ngx_http_mcp_tasks_running_locked(t, s, runs,
+                              ngx_http_mcp_tasks_task_runs(&s->body.task));
     ngx_http_mcp_tasks_count_locked(t, ev, state, s->body.task.state);
 
     if (news) {
@@ -829,7 +838,7 @@ static void
 ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t state)
 {
-    ngx_uint_t  claimable;
+    ngx_uint_t  listed;
 
     t->sh->states[state]--;
     t->sh->states[s->body.task.state]++;
@@ -839,13 +848,32 @@ ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_wheel_remove_locked(t, s);
     ngx_http_mcp_tasks_wheel_insert_locked(t, s);
 
-    claimable = ngx_http_mcp_tasks_task_claimable(&s->body.task);
+    listed = ngx_http_mcp_tasks_task_listed(&s->body.task);
 
-    if (s->queued && !claimable) {
+    if (s->queued && !listed) {
         ngx_http_mcp_tasks_queue_remove_locked(t, s);
 
-    } else if (!s->queued && claimable) {
+    } else if (!s->queued && listed) {
         ngx_http_mcp_tasks_queue_insert_locked(t, s);
+    }
+}
+
+
+/* calls at once are limited: who waits for its turn is told of room */
+
+static void
+ngx_http_mcp_tasks_running_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t before, ngx_uint_t after)
+{
+    if (before == after) {
+        return;
+    }
+
+    t->sh->running += after - before;
+    ngx_http_mcp_tasks_name(t, s->tool)->running += after - before;
+
+    if (before) {
+        ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
     }
 }
 
@@ -902,6 +930,8 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     __builtin_prefetch(p);
 
     t->sh->states[s->body.task.state]--;
+    ngx_http_mcp_tasks_running_locked(t, s,
+                              ngx_http_mcp_tasks_task_runs(&s->body.task), 0);
 
     ngx_http_mcp_tasks_failpoint("remove");
 

@@ -37,7 +37,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        2
+#define NGX_HTTP_MCP_TASKS_LAYOUT        3
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
@@ -215,6 +215,7 @@ typedef struct {
     uint32_t                     rest;              /* last block, see chain */
     uint16_t                     len;
     uint8_t                      kind;
+    uint32_t                     running;           /* calls, of a tool */
 
     union {
         ngx_http_mcp_tasks_owned_t   owned;
@@ -300,6 +301,10 @@ typedef struct {
     uint32_t                     names[NGX_HTTP_MCP_TASKS_NAMES];
     uint64_t                     bytes;
 
+    /* calls that processes of ours run or will run, and how many run now */
+    ngx_http_mcp_tasks_queue_t   held;
+    uint32_t                     running;
+
     ngx_http_mcp_tasks_wheel_t   wheel;
     ngx_http_mcp_tasks_counters_t  count;
 
@@ -378,6 +383,7 @@ typedef struct {
     ngx_str_t                    message;
     ngx_str_t                    responses;         /* to what it will ask */
     ngx_http_mcp_tasks_policy_t  policy;
+    uint64_t                     holder;            /* with a route */
     uint64_t                     ttl;
     uint64_t                     now;
     uint64_t                     wall;

@@ -23,6 +23,8 @@ static uint64_t ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
     ngx_http_mcp_tasks_event_t *ev);
 static uint64_t ngx_http_mcp_tasks_lease_prolong(
     ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
+static ngx_uint_t ngx_http_mcp_tasks_task_adoptable(
+    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
 static void ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
     ngx_http_mcp_tasks_event_t *ev, ngx_uint_t next);
 static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
@@ -32,8 +34,9 @@ static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
 /*
  * Where an event leads, in the order of ngx_http_mcp_tasks_event_e: a line
  * for the events of the worker, of dispatcher and owner, and of time.  QUEUED
- * for EV_RETRY and EV_LEASE_LOST holds while attempts are left.  Terminal
- * states have no row: nothing touches them but EV_EXPIRE, which removes a
+ * for EV_RETRY and EV_LEASE_LOST holds while attempts are left, and for
+ * EV_ORPHANED if another process may run the task.  Terminal states have no
+ * row: nothing touches them but EV_EXPIRE, which removes a
  * task whatever its state, and EV_ANNOUNCE, which no state depends on.
  */
 
@@ -48,21 +51,24 @@ static const uint8_t
     {
         NO, NO, NO, NO, NO, NO, NO,
         RUN, NO, NO, CANCEL, STAY|QUEUED, NO,
-        STAY|QUEUED, NO, FAILED, NO, NO, NO
+        STAY|QUEUED, NO, FAILED, NO, NO, NO,
+        STAY|QUEUED
     },
 
     /* RUNNING */
     {
         STAY|RUN, STAY|RUN, INPUT, DONE, FAILED, QUEUED, QUEUED,
         NO, NO, NO, CANCEL, STAY|RUN, STAY|RUN,
-        NO, QUEUED, NO, FAILED, NO, NO
+        NO, QUEUED, NO, FAILED, NO, NO,
+        QUEUED
     },
 
     /* INPUT_REQUIRED */
     {
         STAY|INPUT, STAY|INPUT, NO, DONE, FAILED, QUEUED, QUEUED,
         NO, STAY|INPUT, RUN, CANCEL, STAY|INPUT, STAY|INPUT,
-        NO, NO, NO, NO, NO, NO
+        NO, NO, NO, NO, NO, NO,
+        QUEUED
     }
 };
 
@@ -213,6 +219,15 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
     case NGX_HTTP_MCP_TASKS_EV_CANCEL:
         task->cause = NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED;
         break;
+
+    case NGX_HTTP_MCP_TASKS_EV_ORPHANED:
+        if (!ngx_http_mcp_tasks_task_adoptable(task, ev)) {
+            next = NGX_HTTP_MCP_TASKS_FAILED;
+            task->cause = NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST;
+        }
+
+        task->holder = ev->holder;
+        break;
     }
 
     if (!(next & STAY)) {
@@ -223,6 +238,24 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
     task->updated = ev->wall;
 
     return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+/* a call that may have begun is begun anew only where that does no harm */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_task_adoptable(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    if (ev->holder == 0
+        || task->policy.calls & NGX_HTTP_MCP_TASKS_BOUND)
+    {
+        return 0;
+    }
+
+    return task->state == NGX_HTTP_MCP_TASKS_QUEUED
+           || (task->policy.calls & NGX_HTTP_MCP_TASKS_IDEMPOTENT
+               && task->attempt < task->policy.attempts);
 }
 
 
@@ -391,6 +424,27 @@ ngx_http_mcp_tasks_task_claimable(ngx_http_mcp_tasks_task_t *task)
 {
     return task->state == NGX_HTTP_MCP_TASKS_QUEUED
            && task->step_end == NGX_HTTP_MCP_TASKS_NEVER;
+}
+
+
+/* is in a list: of those to be claimed, or of those that processes hold */
+
+ngx_uint_t
+ngx_http_mcp_tasks_task_listed(ngx_http_mcp_tasks_task_t *task)
+{
+    return task->policy.route ? !ngx_http_mcp_tasks_terminal(task->state)
+                              : ngx_http_mcp_tasks_task_claimable(task);
+}
+
+
+/* is a call of ours that counts as running, also while it waits for input */
+
+ngx_uint_t
+ngx_http_mcp_tasks_task_runs(ngx_http_mcp_tasks_task_t *task)
+{
+    return task->policy.route
+           && (task->state == NGX_HTTP_MCP_TASKS_RUNNING
+               || task->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
 }
 
 

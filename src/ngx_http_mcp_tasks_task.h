@@ -71,6 +71,7 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_EV_EXPIRE,
 
     NGX_HTTP_MCP_TASKS_EV_ANNOUNCE,     /* the owner knows of it now */
+    NGX_HTTP_MCP_TASKS_EV_ORPHANED,     /* its process is dead */
 
     NGX_HTTP_MCP_TASKS_EVENTS
 } ngx_http_mcp_tasks_event_e;
@@ -87,7 +88,8 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST,
     NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT,
     NGX_HTTP_MCP_TASKS_CAUSE_RUN_TIMEOUT,
-    NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED
+    NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED,
+    NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST
 } ngx_http_mcp_tasks_cause_e;
 
 
@@ -102,6 +104,14 @@ typedef enum {
 #define NGX_HTTP_MCP_TASKS_ANNOUNCED   0x04
 
 
+/* of a call that a process of ours runs */
+
+/* running it once more does no harm */
+#define NGX_HTTP_MCP_TASKS_IDEMPOTENT  0x01
+/* only the process that has it knows what it takes to run it */
+#define NGX_HTTP_MCP_TASKS_BOUND       0x02
+
+
 /* set when the task is created, never changed afterwards */
 
 typedef struct {
@@ -113,8 +123,10 @@ typedef struct {
     uint32_t                     keep_completed;    /* seconds */
     uint32_t                     keep_failed;       /* seconds */
     uint32_t                     keep_cancelled;    /* seconds */
+    uint32_t                     route;             /* 0: workers claim it */
     uint8_t                      attempts;
     uint8_t                      priority;
+    uint8_t                      calls;             /* flags, see above */
 } ngx_http_mcp_tasks_policy_t;
 
 
@@ -139,6 +151,8 @@ typedef struct {
     uint64_t                     phase_end;
 
     uint64_t                     lease;             /* token, 0: none */
+    uint64_t                     holder;            /* with a route: who has
+                                                       it, see signal.h */
     double                       progress;          /* negative: none */
     double                       total;             /* negative: none */
 
@@ -156,6 +170,7 @@ typedef struct {
     uint64_t                     now;               /* monotonic, ms */
     uint64_t                     wall;              /* ms */
     uint64_t                     lease;             /* token */
+    uint64_t                     holder;            /* of an orphan; 0: none */
     uint32_t                     lease_time;        /* 0: as the policy says */
     uint32_t                     delay;             /* of a retry, likewise */
     double                       progress;
@@ -173,6 +188,8 @@ uint64_t ngx_http_mcp_tasks_task_deadline(ngx_http_mcp_tasks_task_t *task);
 ngx_uint_t ngx_http_mcp_tasks_task_due(ngx_http_mcp_tasks_task_t *task,
     uint64_t now);
 ngx_uint_t ngx_http_mcp_tasks_task_claimable(ngx_http_mcp_tasks_task_t *task);
+ngx_uint_t ngx_http_mcp_tasks_task_listed(ngx_http_mcp_tasks_task_t *task);
+ngx_uint_t ngx_http_mcp_tasks_task_runs(ngx_http_mcp_tasks_task_t *task);
 
 ngx_str_t *ngx_http_mcp_tasks_state_name(ngx_uint_t state);
 ngx_str_t *ngx_http_mcp_tasks_status_name(ngx_uint_t state);

@@ -17,7 +17,7 @@ static const char  *events[] = {
     "heartbeat", "progress", "ask", "complete", "fail", "retry", "release",
     "claim", "answer", "answer_all", "cancel", "annotate", "report",
     "ready", "lease_lost", "queue_timeout", "run_timeout", "expire",
-    "announce"
+    "announce", "orphaned"
 };
 
 /*
@@ -32,13 +32,13 @@ static struct {
     ngx_uint_t   state;
     const char  *outcome;
 } rules[] = {
-    { NGX_HTTP_MCP_TASKS_FREE,           "0000000000000000000" },
-    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ!" "Q!f!!Q" },
-    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xRR" "!q!f!R" },
-    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!I" },
-    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!A" },
-    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!A" },
-    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" }
+    { NGX_HTTP_MCP_TASKS_FREE,           "00000000000000000000" },
+    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ!" "Q!f!!Q" "f" },
+    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xRR" "!q!f!R" "f" },
+    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!I" "f" },
+    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
+    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
+    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" }
 };
 
 
