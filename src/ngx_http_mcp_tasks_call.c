@@ -2,7 +2,7 @@
 /* Calls: the list of tools, and what becomes of calling one. */
 
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 #include "ngx_http_mcp_tasks_input.h"
 
 
@@ -16,6 +16,8 @@ struct ngx_http_mcp_tasks_calling_s {
     ngx_uint_t                       mode;
     ngx_msec_t                       after;
     ngx_uint_t                       plain;   /* unsigned  plain:1; */
+    ngx_http_mcp_tasks_job_t        *job;     /* of a gateway, not begun */
+    ngx_http_mcp_tasks_ctx_t        *ctx;
     ngx_http_request_t              *r;
     ngx_http_mcp_tasks_zone_conf_t  *zcf;     /* also after a redirect */
 };
@@ -27,6 +29,10 @@ static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
 static const char *ngx_http_mcp_tasks_call_ttl(
     ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_json_t *ttl,
     uint64_t *value);
+static ngx_int_t ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_calling_t *call);
+static void ngx_http_mcp_tasks_call_left(void *data);
 static ngx_int_t ngx_http_mcp_tasks_call_round(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_calling_t *call);
 static ngx_int_t ngx_http_mcp_tasks_called_again(ngx_http_request_t *r,
@@ -46,22 +52,15 @@ ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
     ngx_str_t                        s;
     ngx_uint_t                       i, n, last;
     ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_tool_t       *tool;
     ngx_http_mcp_tasks_json_t        cursor, number;
     ngx_http_mcp_tasks_loc_conf_t   *lcf;
     ngx_http_mcp_tasks_member_t      members[] = {
         { ngx_string("cursor"), &cursor }
     };
-    static ngx_str_t                 support[] = {
-        ngx_string("optional"),
-        ngx_string("required"),
-        ngx_string("forbidden")
-    };
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     n = lcf->tools ? lcf->tools->nelts : 0;
-    tool = lcf->tools ? lcf->tools->elts : NULL;
     first = 0;
 
     (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
@@ -108,16 +107,9 @@ ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
             ngx_http_mcp_tasks_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_out_str(&out, &tool[i].definition);
-
-        if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY && ctx->tasks) {
-            ngx_http_mcp_tasks_out_lit(&out,
-                                       ",\"execution\":{\"taskSupport\":\"");
-            ngx_http_mcp_tasks_out_str(&out, &support[tool[i].support]);
-            ngx_http_mcp_tasks_out_lit(&out, "\"}");
-        }
-
-        ngx_http_mcp_tasks_out_lit(&out, "}");
+        ngx_http_mcp_tasks_render_tool(&out, lcf->tools, i,
+                                 ctx->era == NGX_HTTP_MCP_TASKS_LEGACY
+                                 && ctx->tasks);
     }
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
@@ -145,8 +137,9 @@ ngx_int_t
 ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
+    ngx_int_t                        rc;
     const char                      *err;
-    ngx_uint_t                       wants;
+    ngx_uint_t                       wants, passes;
     ngx_http_mcp_tasks_tool_t       *tool;
     ngx_http_mcp_tasks_json_t        name, arguments, task, ttl;
     ngx_http_mcp_tasks_calling_t    *call;
@@ -186,6 +179,12 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
 
     tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
                       : NULL;
+    passes = (tool == NULL && lcf->pass.len);
+
+    if (passes) {
+        tool = ngx_http_mcp_tasks_route_find(lcf, &ctx->tool);
+    }
+
     if (tool == NULL) {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, "unknown tool");
     }
@@ -211,7 +210,8 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         wants = ctx->tasks && tool->support != NGX_HTTP_MCP_TASKS_FORBIDDEN;
         ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
 
-        if (!ngx_http_mcp_tasks_modern_params(r, tool, &arguments)) {
+        if (!passes && !ngx_http_mcp_tasks_modern_params(r, tool, &arguments))
+        {
             return ngx_http_mcp_tasks_mismatch(r, ctx,
                           "Header mismatch: an Mcp-Param header is not what "
                           "the arguments say");
@@ -219,6 +219,18 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
 
         if (!wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED) {
             return ngx_http_mcp_tasks_no_capability(r, ctx);
+        }
+    }
+
+    if (passes) {
+        rc = ngx_http_mcp_tasks_pass_speaks(r, ctx);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        if (!wants) {
+            return ngx_http_mcp_tasks_pass(r, ctx);
         }
     }
 
@@ -237,6 +249,10 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
+    if (passes && ngx_http_mcp_tasks_call_job(r, ctx, tool, call) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (!wants) {
         /* the client gets an answer, not a task: there is nothing to tell */
         call->plain = 1;
@@ -248,12 +264,66 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         call->after = tool->after;
     }
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN && !passes) {
         ctx->asked = (!wants || tool->asks);
         return ngx_http_mcp_tasks_call_round(r, ctx, call);
     }
 
     return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+}
+
+
+/* this process is to run it */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_calling_t *call)
+{
+    ngx_uint_t                      bound;
+    ngx_pool_cleanup_t             *cln;
+    ngx_http_mcp_tasks_new_t       *nt;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    call->job = ngx_http_mcp_tasks_job_new(r, ctx, tool, &bound);
+    if (call->job == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_mcp_tasks_call_left;
+    cln->data = call;
+    call->ctx = ctx;
+
+    nt = &call->op.task;
+    nt->holder = call->job->holder;
+    nt->policy.route = lcf->route;
+    nt->policy.calls = (uint8_t) ((bound ? NGX_HTTP_MCP_TASKS_BOUND : 0)
+                                  | (tool->idempotent
+                                     ? NGX_HTTP_MCP_TASKS_IDEMPOTENT : 0));
+
+    return NGX_OK;
+}
+
+
+/* the client's request is over, and the call may not have begun */
+
+static void
+ngx_http_mcp_tasks_call_left(void *data)
+{
+    ngx_http_mcp_tasks_calling_t *call = data;
+
+    if (call->job) {
+        ngx_http_mcp_tasks_job_free(call->job);
+    }
+
+    ngx_http_mcp_tasks_job_left(call->ctx);
 }
 
 
@@ -538,6 +608,7 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
     ngx_http_cleanup_t             *cln;
     ngx_http_mcp_tasks_ctx_t       *ctx;
     ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_job_t       *job;
     ngx_http_mcp_tasks_calling_t   *call;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
@@ -550,6 +621,17 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
     }
 
     ngx_http_mcp_tasks_known(r, ctx, &call->op.view);
+
+    if (call->job) {
+
+        if (call->after) {
+            ngx_http_mcp_tasks_job_caller(call->job, ctx);
+        }
+
+        job = call->job;
+        call->job = NULL;
+        ngx_http_mcp_tasks_job_begin(job, &call->op.view.id);
+    }
 
     if (call->plain || call->after) {
         return ngx_http_mcp_tasks_wait_outcome(r, ctx, &call->op.view.id,

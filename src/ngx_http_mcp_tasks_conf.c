@@ -43,6 +43,8 @@ static ngx_http_mcp_tasks_arg_t  ngx_http_mcp_tasks_args[] = {
     ngx_http_mcp_tasks_arg("poll_timeout", "max=", TIME, max_poll_timeout),
     ngx_http_mcp_tasks_arg("max_waiters", "", NUMBER, max_waiters),
     ngx_http_mcp_tasks_arg("max_waiters", "zone=", NUMBER, max_zone_waiters),
+    ngx_http_mcp_tasks_arg("max_running", "", NUMBER, max_running),
+    ngx_http_mcp_tasks_arg("max_running", "tool=", NUMBER, max_tool_running),
     ngx_http_mcp_tasks_arg("retries", "", NUMBER, retries),
     ngx_http_mcp_tasks_arg("retries", "backoff=", TIME, backoff),
     { NULL, NULL, 0, 0 }
@@ -65,6 +67,7 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
      *     lcf->zone = NULL;
      *     lcf->open = 0;
      *     lcf->owner = NULL;
+     *     lcf->pass = { 0, NULL };
      */
 
     lcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_loc_conf_t));
@@ -94,6 +97,9 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
     lcf->max_owner_tasks = NGX_CONF_UNSET_UINT;
     lcf->max_owner_bytes = NGX_CONF_UNSET_SIZE;
     lcf->max_payload = NGX_CONF_UNSET_SIZE;
+    lcf->routes = NGX_CONF_UNSET_PTR;
+    lcf->max_running = NGX_CONF_UNSET_UINT;
+    lcf->max_tool_running = NGX_CONF_UNSET_UINT;
 
     return lcf;
 }
@@ -233,7 +239,7 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_ERROR;
     }
 
-    return NGX_CONF_OK;
+    return ngx_http_mcp_tasks_merge_pass(cf, prev, conf);
 }
 
 

@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 
 
 static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r,
@@ -13,6 +13,8 @@ static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_tasks_get(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r,
+    ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 
@@ -20,9 +22,12 @@ static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
 {
-    ngx_str_t         path;
-    ngx_uint_t        endpoint;
-    static ngx_str_t  origin = ngx_string("origin_not_allowed");
+    ngx_str_t                       path;
+    ngx_uint_t                      endpoint;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    static ngx_str_t                origin = ngx_string("origin_not_allowed");
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     /* conditions are not for answers to what has been done already */
     r->disable_not_modified = 1;
@@ -52,6 +57,12 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
 
     if (!endpoint) {
         return ngx_http_mcp_tasks_rest(r, &path);
+    }
+
+    if (lcf->pass.len) {
+        return (r->method == NGX_HTTP_POST)
+               ? ngx_http_mcp_tasks_post(r, ngx_http_mcp_tasks_message)
+               : ngx_http_mcp_tasks_pass_other(r);
     }
 
     switch (r->method) {
@@ -246,6 +257,11 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    if (rc == NGX_DECLINED && ngx_http_mcp_tasks_is_batch(r, &body)) {
+        /* of a revision that had them: the upstream may know it */
+        return ngx_http_mcp_tasks_pass(r, ctx);
+    }
+
     if (rc == NGX_DECLINED) {
         *ngx_snprintf(message, sizeof(message) - 1, "%s: %s", err.message,
                       err.detail) = '\0';
@@ -269,31 +285,59 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
 }
 
 
+static ngx_uint_t
+ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
+{
+    size_t                          i;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    if (lcf->pass.len == 0) {
+        return 0;
+    }
+
+    for (i = 0; i < body->len; i++) {
+        if (ngx_strchr(" \t\r\n", body->data[i]) == NULL) {
+            return body->data[i] == '[';
+        }
+    }
+
+    return 0;
+}
+
+
 static void
 ngx_http_mcp_tasks_message(ngx_http_request_t *r)
 {
-    ngx_int_t                  rc;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_int_t                       rc, modern;
+    ngx_http_mcp_tasks_ctx_t       *ctx;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     rc = ngx_http_mcp_tasks_read(r, &ctx);
 
+    if (rc != NGX_DECLINED) {
+        ngx_http_finalize_request(r, rc);
+        return;
+    }
+
+    modern = ngx_http_mcp_tasks_is_modern(r, ctx);
+
+    if (modern == NGX_ERROR) {
+        rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
+                                        "a member stands twice");
+
+    } else if (lcf->pass.len) {
+        rc = ngx_http_mcp_tasks_pass_message(r, ctx, modern == NGX_OK);
+    }
+
     if (rc == NGX_DECLINED) {
-
-        switch (ngx_http_mcp_tasks_is_modern(r, ctx)) {
-
-        case NGX_OK:
-            ctx->era = NGX_HTTP_MCP_TASKS_MODERN;
-            rc = ngx_http_mcp_tasks_modern(r, ctx);
-            break;
-
-        case NGX_DECLINED:
-            rc = ngx_http_mcp_tasks_legacy(r, ctx);
-            break;
-
-        default:
-            rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                                            "a member stands twice");
-        }
+        ctx->era = (modern == NGX_OK) ? NGX_HTTP_MCP_TASKS_MODERN
+                                      : NGX_HTTP_MCP_TASKS_LEGACY;
+        rc = (modern == NGX_OK) ? ngx_http_mcp_tasks_modern(r, ctx)
+                                : ngx_http_mcp_tasks_legacy(r, ctx);
     }
 
     ngx_http_finalize_request(r, rc);

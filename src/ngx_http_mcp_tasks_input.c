@@ -126,6 +126,21 @@ ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
 }
 
 
+ngx_uint_t
+ngx_http_mcp_tasks_input_answer(ngx_str_t *responses, ngx_str_t *key,
+    ngx_http_mcp_tasks_json_t *answer)
+{
+    ngx_http_mcp_tasks_json_t  done, k;
+
+    ngx_http_mcp_tasks_input_object(responses, &done);
+
+    k.type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+    k.text = *key;
+
+    return ngx_http_mcp_tasks_input_find(&done, &k, answer);
+}
+
+
 const char *
 ngx_http_mcp_tasks_input_metadata(ngx_http_mcp_tasks_json_t *metadata)
 {

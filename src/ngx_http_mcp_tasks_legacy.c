@@ -4,7 +4,7 @@
  */
 
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 
 
 static ngx_int_t ngx_http_mcp_tasks_initialize(ngx_http_request_t *r,
@@ -34,7 +34,9 @@ static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_legacy_methods[] = {
 
 /* since 2025-11-25; ours among them */
 
-static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_legacy_tasks[] = {
+static ngx_http_mcp_tasks_method_t
+    ngx_http_mcp_tasks_legacy_task_methods[] =
+{
     { ngx_string("tasks/get"), ngx_http_mcp_tasks_tasks_get },
     { ngx_string("tasks/result"), ngx_http_mcp_tasks_tasks_result },
     { ngx_string("tasks/list"), ngx_http_mcp_tasks_tasks_list },
@@ -50,10 +52,13 @@ static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_legacy_tasks[] = {
 ngx_int_t
 ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    ngx_int_t         rc;
-    ngx_str_t         value, *v;
-    static ngx_str_t  header = ngx_string("MCP-Protocol-Version");
+    ngx_int_t                       rc;
+    ngx_str_t                       value, *v;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    static ngx_str_t                header = ngx_string(
+                                                    "MCP-Protocol-Version");
 
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     v = ngx_http_mcp_tasks_legacy_versions;
 
     if (ngx_http_mcp_tasks_header(r, &header, &value)) {
@@ -64,6 +69,11 @@ ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
             {
                 break;
             }
+        }
+
+        if (v->len == 0 && lcf->pass.len) {
+            /* the upstream may know it */
+            return ngx_http_mcp_tasks_pass(r, ctx);
         }
 
         if (v->len == 0) {
@@ -79,7 +89,10 @@ ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
     ctx->tasks = (v == ngx_http_mcp_tasks_legacy_versions);
     ctx->extended = ctx->tasks;
 
-    if (ngx_http_mcp_tasks_session_check(r, ctx) == NGX_DECLINED) {
+    rc = lcf->pass.len ? ngx_http_mcp_tasks_session_foreign(r, ctx)
+                       : ngx_http_mcp_tasks_session_check(r, ctx);
+
+    if (rc == NGX_DECLINED) {
         return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_NOT_FOUND,
                                         NGX_HTTP_MCP_TASKS_RPC_NO_SESSION,
                                         "Session not found", NULL);
@@ -97,7 +110,7 @@ ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
 
     if (rc == NGX_DECLINED && ctx->tasks) {
         rc = ngx_http_mcp_tasks_dispatch(r, ctx,
-                                         ngx_http_mcp_tasks_legacy_tasks);
+                                   ngx_http_mcp_tasks_legacy_task_methods);
     }
 
     if (rc == NGX_DECLINED) {
@@ -107,6 +120,34 @@ ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
     }
 
     return rc;
+}
+
+
+/* whether it is the revision that knows tasks */
+
+ngx_uint_t
+ngx_http_mcp_tasks_legacy_tasks(ngx_str_t *version)
+{
+    ngx_str_t  *v;
+
+    v = ngx_http_mcp_tasks_legacy_versions;
+
+    return version->len == v->len
+           && ngx_strncmp(version->data, v->data, v->len) == 0;
+}
+
+
+/* a gateway whose upstream is of the other era */
+
+ngx_int_t
+ngx_http_mcp_tasks_legacy_refuse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    static ngx_str_t  data = ngx_string("{\"supported\":[\"2026-07-28\"]}");
+
+    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                                    NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
+                                    "Unsupported protocol version", &data);
 }
 
 

@@ -20,13 +20,15 @@ static ngx_int_t ngx_http_mcp_tasks_decoded(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
+    ngx_http_mcp_tasks_ctx_t *ctx, const char *supported);
 static ngx_int_t ngx_http_mcp_tasks_discover(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 
 
+#define NGX_HTTP_MCP_TASKS_LEGACY_VERSIONS                                    \
+    "\"2025-11-25\",\"2025-06-18\",\"2025-03-26\""
 #define NGX_HTTP_MCP_TASKS_VERSIONS                                           \
-    "[\"2026-07-28\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"]"
+    "[\"2026-07-28\"," NGX_HTTP_MCP_TASKS_LEGACY_VERSIONS "]"
 
 
 ngx_str_t  ngx_http_mcp_tasks_modern_version = ngx_string("2026-07-28");
@@ -136,7 +138,8 @@ ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
     if (!ngx_http_mcp_tasks_json_is(&ctx->version,
                                     &ngx_http_mcp_tasks_modern_version))
     {
-        return ngx_http_mcp_tasks_unsupported(r, ctx);
+        return ngx_http_mcp_tasks_unsupported(r, ctx,
+                                              NGX_HTTP_MCP_TASKS_VERSIONS);
     }
 
     if (ctx->rpc.kind == NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION) {
@@ -374,20 +377,36 @@ ngx_http_mcp_tasks_mismatch(ngx_http_request_t *r,
 }
 
 
+/* a gateway whose upstream is of the other era */
+
+ngx_int_t
+ngx_http_mcp_tasks_modern_refuse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    return ngx_http_mcp_tasks_unsupported(r, ctx,
+                               "[" NGX_HTTP_MCP_TASKS_LEGACY_VERSIONS "]");
+}
+
+
 static ngx_int_t
 ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+    ngx_http_mcp_tasks_ctx_t *ctx, const char *supported)
 {
     ngx_str_t                 data;
     ngx_http_mcp_tasks_out_t  out;
 
+    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"supported\":");
+    ngx_http_mcp_tasks_out_add(&out, (u_char *) supported,
+                               ngx_strlen(supported));
+
     /* the version goes back as the JSON that it came as */
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"supported\":"
-                                     NGX_HTTP_MCP_TASKS_VERSIONS
-                                     ",\"requested\":");
-    ngx_http_mcp_tasks_out_str(&out, &ctx->version.text);
+    if (ctx->version.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"requested\":");
+        ngx_http_mcp_tasks_out_str(&out, &ctx->version.text);
+    }
+
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {

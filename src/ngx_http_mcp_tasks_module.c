@@ -1,5 +1,5 @@
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 
 
 static char *ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -104,6 +104,27 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
       0,
       NULL },
 
+    { ngx_string("mcp_tasks_pass"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_set_pass,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_tool"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_2MORE,
+      ngx_http_mcp_tasks_set_tool,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_max_running"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_set_args,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("mcp_tasks_retries"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_mcp_tasks_set_args,
@@ -149,7 +170,7 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
 
 static ngx_http_module_t  ngx_http_mcp_tasks_module_ctx = {
     ngx_http_mcp_tasks_add_variables,      /* preconfiguration */
-    NULL,                                  /* postconfiguration */
+    ngx_http_mcp_tasks_filter_init,        /* postconfiguration */
 
     ngx_http_mcp_tasks_create_main_conf,   /* create main configuration */
     NULL,                                  /* init main configuration */
@@ -258,6 +279,12 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     zcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_zone_conf_t));
     if (zcf == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_array_init(&zcf->gateways, cf->pool, 1, sizeof(void *))
+        != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 

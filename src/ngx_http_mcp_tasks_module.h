@@ -40,6 +40,7 @@ typedef struct {
     ngx_shm_zone_t               *shm_zone;
     uint64_t                      max_tasks;
     ngx_http_mcp_tasks_local_t    local;
+    ngx_array_t                   gateways;  /* of .._loc_conf_t * */
     ngx_event_t                   sweep;
     ngx_connection_t              dummy;     /* debug logs want an fd of it */
 } ngx_http_mcp_tasks_zone_conf_t;
@@ -47,6 +48,7 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                   zones;     /* of .._zone_conf_t * */
+    ngx_uint_t                    gateway;   /* there is one */
 } ngx_http_mcp_tasks_main_conf_t;
 
 
@@ -83,7 +85,21 @@ typedef struct {
     ngx_uint_t                    max_owner_tasks;
     size_t                        max_owner_bytes;
     size_t                        max_payload;
+
+    /* of a gateway */
+    ngx_str_t                     pass;      /* URI; empty: none */
+    ngx_uint_t                    pass_eras;
+    ngx_array_t                  *routes;    /* of .._tool_t */
+    ngx_uint_t                    max_running;
+    ngx_uint_t                    max_tool_running;
+    uint32_t                      route;     /* of the tasks made here */
+    ngx_http_conf_ctx_t          *conf_ctx;  /* of its server */
 } ngx_http_mcp_tasks_loc_conf_t;
+
+
+/* what an upstream speaks */
+#define NGX_HTTP_MCP_TASKS_PASS_LEGACY  1
+#define NGX_HTTP_MCP_TASKS_PASS_MODERN  2
 
 
 typedef enum {
@@ -115,6 +131,12 @@ typedef struct {
 
     unsigned                      asked:1;   /* as long as it is a call */
     unsigned                      rest:1;    /* not JSON-RPC at all */
+    unsigned                      passed:1;  /* to the upstream */
+
+    ngx_uint_t                    merge;     /* with what the upstream says */
+    struct ngx_http_mcp_tasks_merged_s  *merged;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;     /* of what was passed */
+    struct ngx_http_mcp_tasks_job_s  *job;   /* the call waits for it */
 
     /* for variables */
     ngx_str_t                     tool;
@@ -127,6 +149,8 @@ typedef struct {
     struct ngx_http_mcp_tasks_wait_s  *wait;
 } ngx_http_mcp_tasks_ctx_t;
 
+
+typedef struct ngx_http_mcp_tasks_merged_s  ngx_http_mcp_tasks_merged_t;
 
 typedef ngx_int_t (*ngx_http_mcp_tasks_method_pt)(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
@@ -176,6 +200,12 @@ ngx_int_t ngx_http_mcp_tasks_no_capability(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_tasks_lacks(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *data);
 
+ngx_uint_t ngx_http_mcp_tasks_legacy_tasks(ngx_str_t *version);
+ngx_int_t ngx_http_mcp_tasks_legacy_refuse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_modern_refuse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+
 extern ngx_str_t  ngx_http_mcp_tasks_modern_version;
 
 /* ngx_http_mcp_tasks_origin.c, ngx_http_mcp_tasks_session.c */
@@ -187,6 +217,8 @@ ngx_int_t ngx_http_mcp_tasks_session_new(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_session_end(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_session_foreign(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner);
 ngx_int_t ngx_http_mcp_tasks_options(ngx_http_request_t *r);
 
@@ -260,6 +292,8 @@ void ngx_http_mcp_tasks_render_outcome(ngx_http_mcp_tasks_out_t *out,
 void ngx_http_mcp_tasks_render_question(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v, ngx_http_mcp_tasks_json_t *key,
     ngx_http_mcp_tasks_json_t *question);
+void ngx_http_mcp_tasks_render_tool(ngx_http_mcp_tasks_out_t *out,
+    ngx_array_t *tools, ngx_uint_t i, ngx_uint_t support);
 void ngx_http_mcp_tasks_render_error(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v);
 ngx_str_t *ngx_http_mcp_tasks_render_status(ngx_uint_t era,
@@ -425,12 +459,28 @@ char *ngx_http_mcp_tasks_set_origin(ngx_conf_t *cf, ngx_command_t *cmd,
 char *ngx_http_mcp_tasks_set_args(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
+/* ngx_http_mcp_tasks_route.c */
+
+char *ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_tasks_set_tool(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_loc_conf_t *prev, ngx_http_mcp_tasks_loc_conf_t *conf);
+ngx_http_mcp_tasks_tool_t *ngx_http_mcp_tasks_route_find(
+    ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_str_t *name);
+
+/* ngx_http_mcp_tasks_pass.c: what is known of a request, also redirected */
+
+ngx_http_mcp_tasks_ctx_t *ngx_http_mcp_tasks_ctx(ngx_http_request_t *r);
+
 /* ngx_http_mcp_tasks_request.c */
 
 ngx_int_t ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body);
 ngx_uint_t ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
     ngx_str_t *value);
 ngx_uint_t ngx_http_mcp_tasks_is_json(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type);
 ngx_uint_t ngx_http_mcp_tasks_accepts(ngx_http_request_t *r);
 ngx_uint_t ngx_http_mcp_tasks_accepts_stream(ngx_http_request_t *r);
 

@@ -2,7 +2,7 @@
 /* Waiting for the outcome of a task, by a plain call or by tasks/result. */
 
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 
 
 typedef struct {
@@ -186,6 +186,8 @@ ngx_http_mcp_tasks_outcome_hand_out(ngx_http_mcp_tasks_outcome_t *o,
     ngx_http_mcp_tasks_view_t *v)
 {
     ngx_http_mcp_tasks_out_t  out;
+
+    ngx_http_mcp_tasks_job_left(o->wait.ctx);
 
     ngx_http_mcp_tasks_out_init(&out, o->wait.r->pool, 512);
     ngx_http_mcp_tasks_render_created(&out, o->wait.ctx->era, v);

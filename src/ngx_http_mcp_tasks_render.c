@@ -391,3 +391,27 @@ ngx_http_mcp_tasks_render_related(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_out_add(out, id, sizeof(id));
     ngx_http_mcp_tasks_out_lit(out, "\"}");
 }
+
+
+/* a tool as clients see it */
+
+void
+ngx_http_mcp_tasks_render_tool(ngx_http_mcp_tasks_out_t *out,
+    ngx_array_t *tools, ngx_uint_t i, ngx_uint_t support)
+{
+    ngx_http_mcp_tasks_tool_t  *tool;
+
+    tool = (ngx_http_mcp_tasks_tool_t *) tools->elts + i;
+
+    ngx_http_mcp_tasks_out_str(out, &tool->definition);
+
+    if (support) {
+        ngx_http_mcp_tasks_out_lit(out,
+                                   ",\"execution\":{\"taskSupport\":\"");
+        ngx_http_mcp_tasks_out_str(out,
+                             ngx_http_mcp_tasks_support_name(tool->support));
+        ngx_http_mcp_tasks_out_lit(out, "\"}");
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}

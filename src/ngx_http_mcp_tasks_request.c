@@ -13,7 +13,6 @@ static ngx_uint_t ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r,
     ngx_uint_t *json, ngx_uint_t *sse);
 static void ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json,
     ngx_uint_t *sse);
-static ngx_uint_t ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type);
 
 
 /*
@@ -263,7 +262,7 @@ ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
 
 /* without parameters, as "; charset=utf-8" or "; q=0.9" */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type)
 {
     u_char  *p, *end;

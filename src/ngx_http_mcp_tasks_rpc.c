@@ -146,3 +146,22 @@ ngx_http_mcp_tasks_rpc_valid_id(ngx_http_mcp_tasks_json_t *id)
 
     return 1;
 }
+
+
+/* ids and tokens: a string may have other escapes than before */
+
+ngx_uint_t
+ngx_http_mcp_tasks_rpc_same_id(ngx_http_mcp_tasks_json_t *a,
+    ngx_http_mcp_tasks_json_t *b)
+{
+    if (a->type != b->type) {
+        return 0;
+    }
+
+    if (a->type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+        return ngx_http_mcp_tasks_json_same(a, b);
+    }
+
+    return a->text.len == b->text.len
+           && ngx_memcmp(a->text.data, b->text.data, a->text.len) == 0;
+}

@@ -24,6 +24,7 @@
 #define NGX_HTTP_MCP_TASKS_RPC_LEASE             -32011
 #define NGX_HTTP_MCP_TASKS_RPC_NOT_READY         -32012
 #define NGX_HTTP_MCP_TASKS_RPC_TASK_FAILED       -32013
+#define NGX_HTTP_MCP_TASKS_RPC_UPSTREAM          -32014
 
 #define NGX_HTTP_MCP_TASKS_RPC_HEADER_MISMATCH   -32020
 #define NGX_HTTP_MCP_TASKS_RPC_CAPABILITY        -32021
@@ -57,6 +58,9 @@ typedef struct {
 /* NGX_OK; NGX_DECLINED with an error; NGX_ERROR */
 ngx_int_t ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
     ngx_http_mcp_tasks_rpc_t *rpc, ngx_http_mcp_tasks_rpc_error_t *err);
+
+ngx_uint_t ngx_http_mcp_tasks_rpc_same_id(ngx_http_mcp_tasks_json_t *a,
+    ngx_http_mcp_tasks_json_t *b);
 
 
 #endif /* _NGX_HTTP_MCP_TASKS_RPC_H_INCLUDED_ */

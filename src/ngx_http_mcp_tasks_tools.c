@@ -505,6 +505,19 @@ ngx_http_mcp_tasks_tool_definition(ngx_http_mcp_tasks_reader_t *rd,
 }
 
 
+ngx_str_t *
+ngx_http_mcp_tasks_support_name(ngx_uint_t support)
+{
+    static ngx_str_t  names[] = {
+        ngx_string("optional"),
+        ngx_string("required"),
+        ngx_string("forbidden")
+    };
+
+    return &names[support];
+}
+
+
 ngx_http_mcp_tasks_tool_t *
 ngx_http_mcp_tasks_tool_find(ngx_array_t *tools, ngx_str_t *name)
 {

@@ -21,6 +21,11 @@ typedef enum {
 
 typedef struct {
     ngx_str_t                    name;
+    ngx_str_t                    pattern;    /* of the upstream's, as given */
+#if (NGX_PCRE)
+    ngx_regex_t                 *regex;
+#endif
+    ngx_uint_t                   idempotent;
     ngx_str_t                    definition; /* as in the file, sans "}" */
     ngx_array_t                 *params;     /* that come as headers, too */
     ngx_uint_t                   support;
@@ -38,6 +43,7 @@ typedef struct {
 
 char *ngx_http_mcp_tasks_tools_read(ngx_conf_t *cf, ngx_str_t *file,
     ngx_array_t **tools);
+ngx_str_t *ngx_http_mcp_tasks_support_name(ngx_uint_t support);
 ngx_http_mcp_tasks_tool_t *ngx_http_mcp_tasks_tool_find(ngx_array_t *tools,
     ngx_str_t *name);
 

@@ -94,7 +94,7 @@ ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
     ngx_uint_t                 i;
     ngx_http_mcp_tasks_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    ctx = ngx_http_mcp_tasks_ctx(r);
 
     if (ctx == NULL) {
         v->not_found = 1;
@@ -135,7 +135,7 @@ ngx_http_mcp_tasks_variable_status(ngx_http_request_t *r,
 {
     ngx_http_mcp_tasks_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    ctx = ngx_http_mcp_tasks_ctx(r);
 
     ngx_http_mcp_tasks_variable_set(v, ctx ? ctx->status : NULL);
 
@@ -151,7 +151,7 @@ ngx_http_mcp_tasks_variable_era(ngx_http_request_t *r,
     static ngx_str_t           legacy = ngx_string("legacy");
     static ngx_str_t           modern = ngx_string("modern");
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    ctx = ngx_http_mcp_tasks_ctx(r);
 
     ngx_http_mcp_tasks_variable_set(v, (ctx == NULL || ctx->rest) ? NULL
                            : (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) ? &modern
@@ -168,7 +168,7 @@ ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
     ngx_str_t                  s;
     ngx_http_mcp_tasks_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    ctx = ngx_http_mcp_tasks_ctx(r);
 
     if (ctx == NULL || ctx->error == 0) {
         v->not_found = 1;

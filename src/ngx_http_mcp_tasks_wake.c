@@ -1,5 +1,5 @@
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 #include "ngx_http_mcp_tasks_signal.h"
 
 
@@ -11,7 +11,7 @@
 #define NGX_HTTP_MCP_TASKS_WAKE_POLL   50
 
 /* every so many looks, whether a process has died */
-#define NGX_HTTP_MCP_TASKS_WAKE_DEATHS 4
+#define NGX_HTTP_MCP_TASKS_WAKE_DEATHS 2
 
 #define NGX_HTTP_MCP_TASKS_WAKE_BATCH  64
 
@@ -204,6 +204,7 @@ ngx_http_mcp_tasks_wake_local(ngx_cycle_t *cycle,
     }
 
     ngx_queue_init(&local->waits);
+    ngx_http_mcp_tasks_jobs_init(zcf);
 
     zcf->zone.table.woken = ngx_http_mcp_tasks_wake;
 
@@ -340,7 +341,9 @@ ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
         t->sh->lives[ctx->place]++;
     }
 
-    zcf->local.epoch = t->sh->epoch;
+    /* somebody may have died: the first look is for what it left */
+
+    zcf->local.epoch = t->sh->epoch - 1;
     zcf->local.cursor = t->sh->logged;
 
     ngx_http_mcp_tasks_unlock(t);
@@ -477,6 +480,7 @@ ngx_http_mcp_tasks_wake_read(ngx_event_t *ev)
 
         for (i = 0; i < mcf->zones.nelts; i++) {
             ngx_http_mcp_tasks_wait_all(zones[i]);
+            ngx_http_mcp_tasks_jobs_exit(zones[i]);
         }
 
         return;
@@ -523,6 +527,7 @@ ngx_http_mcp_tasks_wake_drain(ngx_event_t *ev)
 
         if (zcf->local.epoch != zcf->zone.table.sh->epoch) {
             ngx_http_mcp_tasks_wait_recount(zcf);
+            ngx_http_mcp_tasks_jobs_orphans(zcf);
         }
 
         if (zcf->zone.table.self == 0) {

@@ -39,6 +39,11 @@ typedef struct {
 typedef struct {
     ngx_queue_t                 *watches;    /* lists of them */
     ngx_queue_t                  waits;      /* all parked requests */
+    ngx_queue_t                  jobs;       /* calls in the background */
+    ngx_queue_t                  turns;      /* those that may not run yet */
+    ngx_http_mcp_tasks_watch_t   room;       /* for one of them */
+    ngx_event_t                  turn;
+    ngx_msec_t                   exiting;    /* since when */
     uint64_t                     cursor;     /* in the log */
     uint32_t                     epoch;
 } ngx_http_mcp_tasks_local_t;

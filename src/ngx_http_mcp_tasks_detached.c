@@ -1,0 +1,502 @@
+
+/*
+ * A request that nginx makes of itself, detached from any client: a real
+ * request on a real socket, of which we have both ends, so that everything
+ * works for it as it does for a client's, proxying above all.  What it would
+ * answer is caught by our filters.
+ */
+
+
+#include "ngx_http_mcp_tasks_gateway.h"
+
+
+static ngx_connection_t *ngx_http_mcp_tasks_detached_connection(
+    ngx_socket_t *peer);
+static ngx_int_t ngx_http_mcp_tasks_detached_init(
+    ngx_http_mcp_tasks_detached_t *d, ngx_connection_t *c,
+    ngx_http_mcp_tasks_sender_t *sender);
+static ngx_int_t ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body);
+static ngx_int_t ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender);
+static ngx_int_t ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
+    ngx_table_elt_t *from);
+static ngx_int_t ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r,
+    ngx_str_t *body);
+static ngx_int_t ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender);
+static void ngx_http_mcp_tasks_detached_event(ngx_event_t *ev);
+static ngx_chain_t *ngx_http_mcp_tasks_detached_send(ngx_connection_t *c,
+    ngx_chain_t *in, off_t limit);
+static void ngx_http_mcp_tasks_detached_done(void *data);
+static u_char *ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf,
+    size_t len);
+
+
+/* with the sender's memory, which has to outlive it; NULL: no resources */
+
+ngx_http_mcp_tasks_detached_t *
+ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
+    ngx_str_t *body, ngx_http_mcp_tasks_reader_t *reader, void *data)
+{
+    ngx_socket_t                    peer;
+    ngx_connection_t               *c;
+    ngx_http_request_t             *r;
+    ngx_http_cleanup_t             *cln;
+    ngx_http_mcp_tasks_detached_t  *d;
+
+    c = ngx_http_mcp_tasks_detached_connection(&peer);
+    if (c == NULL) {
+        return NULL;
+    }
+
+    d = ngx_pcalloc(c->pool, sizeof(ngx_http_mcp_tasks_detached_t));
+
+    if (d == NULL
+        || ngx_http_mcp_tasks_detached_init(d, c, sender) != NGX_OK)
+    {
+        goto failed;
+    }
+
+    r = ngx_http_create_request(c);
+    if (r == NULL) {
+        goto failed;
+    }
+
+    c->data = r;
+    d->r = r;
+    d->reader = reader;
+    d->data = data;
+
+    cln = NULL;
+
+    if (ngx_http_mcp_tasks_detached_request(r, sender, body) == NGX_OK) {
+        cln = ngx_http_cleanup_add(r, 0);
+    }
+
+    if (cln == NULL) {
+        r->logged = 1;
+        ngx_http_free_request(r, 0);
+        goto failed;
+    }
+
+    /* added first, it is run last */
+
+    cln->handler = ngx_http_mcp_tasks_detached_done;
+    cln->data = d;
+    d->peer = peer;
+
+    return d;
+
+failed:
+
+    if (ngx_close_socket(peer) == -1) {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,
+                      ngx_close_socket_n " failed");
+    }
+
+    ngx_http_close_connection(c);
+
+    return NULL;
+}
+
+
+static ngx_connection_t *
+ngx_http_mcp_tasks_detached_connection(ngx_socket_t *peer)
+{
+    ngx_log_t         *log;
+    ngx_pool_t        *pool;
+    ngx_socket_t       s[2];
+    ngx_connection_t  *c;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0, s)
+        == -1)
+    {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,
+                      "socketpair() failed");
+        return NULL;
+    }
+
+    c = ngx_get_connection(s[0], ngx_cycle->log);
+    pool = c ? ngx_create_pool(1024, ngx_cycle->log) : NULL;
+    log = pool ? ngx_palloc(pool, sizeof(ngx_log_t)) : NULL;
+
+    if (log == NULL) {
+
+        if (pool) {
+            ngx_destroy_pool(pool);
+        }
+
+        if (c) {
+            ngx_free_connection(c);
+        }
+
+        (void) ngx_close_socket(s[0]);
+        (void) ngx_close_socket(s[1]);
+        return NULL;
+    }
+
+    *log = *ngx_cycle->log;
+
+    c->pool = pool;
+    c->log = log;
+    pool->log = log;
+    c->read->log = log;
+    c->write->log = log;
+    *peer = s[1];
+
+#if (NGX_STAT_STUB)
+    (void) ngx_atomic_fetch_add(ngx_stat_active, 1);
+#endif
+
+    return c;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_init(ngx_http_mcp_tasks_detached_t *d,
+    ngx_connection_t *c, ngx_http_mcp_tasks_sender_t *sender)
+{
+    c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
+    c->start_time = ngx_current_msec;
+
+    d->log_ctx.connection = c;
+    c->log->connection = c->number;
+    c->log->data = &d->log_ctx;
+    c->log->handler = ngx_http_mcp_tasks_detached_log;
+    c->log->action = "calling a tool in the background";
+    c->log_error = NGX_ERROR_INFO;
+
+    d->hc.conf_ctx = sender->conf_ctx;
+    d->hc.addr_conf = sender->addr_conf;
+    c->data = &d->hc;
+
+    c->sockaddr = sender->sockaddr;
+    c->socklen = sender->socklen;
+    c->addr_text = sender->addr_text;
+    c->local_sockaddr = sender->local_sockaddr;
+    c->local_socklen = sender->local_socklen;
+
+    c->recv = ngx_recv;
+    c->send = ngx_send;
+    c->recv_chain = ngx_recv_chain;
+    c->send_chain = ngx_http_mcp_tasks_detached_send;
+
+    c->read->handler = ngx_http_mcp_tasks_detached_event;
+    c->write->handler = ngx_http_mcp_tasks_detached_event;
+    c->write->ready = 1;
+
+    /* options that only TCP has */
+
+    c->tcp_nodelay = NGX_TCP_NODELAY_DISABLED;
+    c->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
+
+    c->buffer = ngx_create_temp_buf(c->pool, 1);
+
+    return c->buffer ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body)
+{
+    u_char  *p;
+
+#if (NGX_STAT_STUB)
+    (void) ngx_atomic_fetch_add(ngx_stat_reading, -1);
+    r->stat_reading = 0;
+    (void) ngx_atomic_fetch_add(ngx_stat_writing, 1);
+    r->stat_writing = 1;
+#endif
+
+    r->method = NGX_HTTP_POST;
+    ngx_str_set(&r->method_name, "POST");
+    ngx_str_set(&r->http_protocol, "HTTP/1.1");
+    r->http_version = NGX_HTTP_VERSION_11;
+    r->internal = 1;
+    r->disable_not_modified = 1;
+    r->uri = sender->uri;
+    r->args = sender->args;
+    ngx_http_set_exten(r);
+
+    p = ngx_pnalloc(r->pool, sizeof("POST ? HTTP/1.1") + r->uri.len
+                             + r->args.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    r->request_line.data = p;
+    p = ngx_cpymem(p, "POST ", 5);
+    r->unparsed_uri.data = p;
+    p = ngx_cpymem(p, r->uri.data, r->uri.len);
+
+    if (r->args.len) {
+        *p++ = '?';
+        p = ngx_cpymem(p, r->args.data, r->args.len);
+    }
+
+    r->unparsed_uri.len = p - r->unparsed_uri.data;
+    p = ngx_cpymem(p, " HTTP/1.1", 9);
+    r->request_line.len = p - r->request_line.data;
+
+    if (ngx_http_mcp_tasks_detached_headers(r, sender) != NGX_OK
+        || ngx_http_mcp_tasks_detached_body(r, body) != NGX_OK
+        || ngx_http_mcp_tasks_detached_ctx(r, sender) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender)
+{
+    ngx_uint_t        i;
+    ngx_table_elt_t  *h;
+
+    if (ngx_list_init(&r->headers_in.headers, r->pool,
+                      sender->headers.nelts + 2, sizeof(ngx_table_elt_t))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    r->headers_in.server = sender->server;
+    h = sender->headers.elts;
+
+    for (i = 0; i < sender->headers.nelts; i++) {
+        if (ngx_http_mcp_tasks_detached_header(r, &h[i]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
+    ngx_table_elt_t *from)
+{
+    ngx_table_elt_t            *h;
+    ngx_http_header_t          *hh;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    h = ngx_list_push(&r->headers_in.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = *from;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    hh = ngx_hash_find(&cmcf->headers_in_hash, h->hash, h->lowcase_key,
+                       h->key.len);
+    if (hh == NULL) {
+        return NGX_OK;
+    }
+
+    if (hh->offset == offsetof(ngx_http_headers_in_t, host)) {
+        /* which server it is has been decided */
+        r->headers_in.host = h;
+        return NGX_OK;
+    }
+
+    return hh->handler ? hh->handler(r, h, hh->offset) : NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
+{
+    ngx_buf_t                *b;
+    ngx_chain_t              *cl;
+    ngx_table_elt_t          *h;
+    ngx_http_request_body_t  *rb;
+
+    rb = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
+    b = ngx_calloc_buf(r->pool);
+    cl = ngx_alloc_chain_link(r->pool);
+    h = ngx_list_push(&r->headers_in.headers);
+
+    if (rb == NULL || b == NULL || cl == NULL || h == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->start = body->data;
+    b->pos = body->data;
+    b->last = body->data + body->len;
+    b->end = b->last;
+    b->memory = 1;
+    b->last_buf = 1;
+
+    cl->buf = b;
+    cl->next = NULL;
+
+    rb->bufs = cl;
+    r->request_body = rb;
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+    ngx_str_set(&h->key, "Content-Length");
+    h->lowcase_key = (u_char *) "content-length";
+    h->hash = ngx_hash_key(h->lowcase_key, h->key.len);
+    h->value.data = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);
+
+    if (h->value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->value.len = ngx_sprintf(h->value.data, "%uz", body->len)
+                   - h->value.data;
+
+    r->headers_in.content_length = h;
+    r->headers_in.content_length_n = body->len;
+
+    return NGX_OK;
+}
+
+
+/* so that our variables say what it is about */
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender)
+{
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    if (ctx == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->era = sender->era;
+    ctx->tool = sender->tool;
+    ctx->task_id = sender->task_id;
+    ctx->client = sender->client;
+    ngx_str_set(&ctx->rpc.method, "tools/call");
+
+    return ngx_http_mcp_tasks_mark(r, ctx);
+}
+
+
+/* it may be over when this returns */
+
+void
+ngx_http_mcp_tasks_detached_run(ngx_http_mcp_tasks_detached_t *d)
+{
+    ngx_connection_t  *c;
+
+    c = d->r->connection;
+
+    ngx_http_handler(d->r);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* to be called from outside of it only */
+
+void
+ngx_http_mcp_tasks_detached_end(ngx_http_mcp_tasks_detached_t *d)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = d->r;
+    c = r->connection;
+
+    r->main->count++;
+    ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+    ngx_http_run_posted_requests(c);
+}
+
+
+ngx_http_mcp_tasks_detached_t *
+ngx_http_mcp_tasks_is_detached(ngx_http_request_t *r)
+{
+    if (r->connection->send_chain != ngx_http_mcp_tasks_detached_send) {
+        return NULL;
+    }
+
+    return (ngx_http_mcp_tasks_detached_t *) r->http_connection;
+}
+
+
+static void
+ngx_http_mcp_tasks_detached_event(ngx_event_t *ev)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    c = ev->data;
+    r = c->data;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (c->close) {
+        /* the process may not run any longer */
+        r->main->count++;
+        ngx_http_finalize_request(r, NGX_ERROR);
+
+    } else if (ev->write) {
+        r->write_event_handler(r);
+
+    } else {
+        r->read_event_handler(r);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* nobody is there to be sent to */
+
+static ngx_chain_t *
+ngx_http_mcp_tasks_detached_send(ngx_connection_t *c, ngx_chain_t *in,
+    off_t limit)
+{
+    for ( /* void */ ; in; in = in->next) {
+        c->sent += ngx_buf_size(in->buf);
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_mcp_tasks_detached_done(void *data)
+{
+    ngx_http_mcp_tasks_detached_t *d = data;
+
+    if (ngx_close_socket(d->peer) == -1) {
+        ngx_log_error(NGX_LOG_ALERT, d->r->connection->log, ngx_socket_errno,
+                      ngx_close_socket_n " failed");
+    }
+
+    d->reader->done(d);
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf, size_t len)
+{
+    u_char              *p;
+    ngx_http_request_t  *r;
+    ngx_http_log_ctx_t  *ctx;
+
+    p = buf;
+
+    if (log->action) {
+        p = ngx_snprintf(buf, len, " while %s", log->action);
+        len -= p - buf;
+    }
+
+    ctx = log->data;
+    r = ctx->request;
+
+    return r ? r->log_handler(r, ctx->current_request, p, len) : p;
+}

@@ -1,0 +1,85 @@
+
+/*
+ * Reads server-sent events, as the HTML standard defines them, from pieces of
+ * any size.  Only what is needed of a line is kept: comments and fields that
+ * are not known cost no memory, however long they are.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_FEED_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_FEED_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+/* what a buffer has at first, and what it may keep from event to event */
+#define NGX_HTTP_MCP_TASKS_FEED_SIZE  4096
+
+/* a longer id is ignored */
+#define NGX_HTTP_MCP_TASKS_FEED_ID    256
+
+
+typedef struct ngx_http_mcp_tasks_feed_s  ngx_http_mcp_tasks_feed_t;
+
+/*
+ * The data is there until the handler returns.  A handler that returns
+ * anything else than NGX_OK may have freed the feed.
+ */
+typedef ngx_int_t (*ngx_http_mcp_tasks_feed_pt)(void *ctx,
+    ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *data);
+
+
+/* it points into itself, so it stays where it was initialized */
+
+struct ngx_http_mcp_tasks_feed_s {
+    ngx_str_t     id;              /* of the last event; empty: it has none */
+    ngx_msec_t    retry;           /* 0: none was sent */
+
+    /* the rest is private; first the data of the event that is being read */
+
+    u_char       *data;
+    size_t        len;
+    size_t        size;
+    size_t        max;
+    ngx_log_t    *log;
+
+    /* the line that is being read, and how much of its name or value */
+
+    ngx_uint_t    state;
+    ngx_uint_t    field;
+    size_t        got;
+    ngx_msec_t    number;
+    u_char        name[sizeof("event") - 1];
+
+    /* an id counts at the end of its line, and is known with its event */
+
+    u_char        line_id[NGX_HTTP_MCP_TASKS_FEED_ID];
+    u_char        next_id[NGX_HTTP_MCP_TASKS_FEED_ID];
+    u_char        last_id[NGX_HTTP_MCP_TASKS_FEED_ID];
+    size_t        next_len;
+
+    unsigned      bom:2;           /* bytes of it; all: it cannot come now */
+    unsigned      cr:1;            /* a LF would belong to the CR before it */
+    unsigned      filled:1;        /* there was a data field */
+    unsigned      other:1;         /* the event is not a message */
+};
+
+
+/* max: how many bytes the data of an event may have */
+void ngx_http_mcp_tasks_feed_init(ngx_http_mcp_tasks_feed_t *feed, size_t max,
+    ngx_log_t *log);
+
+/*
+ * NGX_OK; NGX_DECLINED: the data of an event is larger than max; NGX_ERROR:
+ * no memory; or what the handler returned, if it is not NGX_OK.  In all cases
+ * but the first the rest of the piece is not read, and reading ends there.
+ */
+ngx_int_t ngx_http_mcp_tasks_feed_read(ngx_http_mcp_tasks_feed_t *feed,
+    u_char *p, size_t n, ngx_http_mcp_tasks_feed_pt handler, void *ctx);
+
+void ngx_http_mcp_tasks_feed_free(ngx_http_mcp_tasks_feed_t *feed);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_FEED_H_INCLUDED_ */

@@ -1,0 +1,662 @@
+
+/*
+ * Jobs: calls of tools behind the gateway that are tasks.  A job lives in the
+ * process that got the call, from when the task is made until it has ended;
+ * whatever happens to it, one function looks what is to be done.
+ */
+
+
+#include "ngx_http_mcp_tasks_gateway.h"
+#include "ngx_http_mcp_tasks_signal.h"
+
+
+/* a response that goes on after what it was for, in milliseconds */
+#define NGX_HTTP_MCP_TASKS_JOB_LINGER   1000
+
+/* without memory, or without a connection */
+#define NGX_HTTP_MCP_TASKS_JOB_AGAIN    1000
+
+/* a process that exits waits so long for a job, or comes back */
+#define NGX_HTTP_MCP_TASKS_JOB_STAY     3600000
+
+#define NGX_HTTP_MCP_TASKS_JOB_ORPHANS  32
+
+/* tools of which no more may run, in one look for whose turn it is */
+#define NGX_HTTP_MCP_TASKS_JOB_FULL     16
+
+
+typedef char  ngx_http_mcp_tasks_job_ident_fits[
+    offsetof(ngx_http_mcp_tasks_job_t, ident.fd)
+    - offsetof(ngx_http_mcp_tasks_job_t, ident)
+    == offsetof(ngx_connection_t, fd) ? 1 : -1
+];
+
+
+static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_create(
+    ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_tool_t *tool);
+static ngx_uint_t ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job);
+static void ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job,
+    ngx_msec_t time);
+static void ngx_http_mcp_tasks_job_turn(ngx_event_t *ev);
+static ngx_uint_t ngx_http_mcp_tasks_job_full(ngx_str_t **full,
+    ngx_http_mcp_tasks_job_t *job);
+static void ngx_http_mcp_tasks_job_event(ngx_event_t *ev);
+static void ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job);
+static void ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job);
+static void ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_http_mcp_tasks_view_t *v, uint64_t holder);
+static void ngx_http_mcp_tasks_job_give_up(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
+static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_again(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
+
+
+/* of a client's call, before there is a task; NULL: no memory */
+
+ngx_http_mcp_tasks_job_t *
+ngx_http_mcp_tasks_job_new(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_uint_t *bound)
+{
+    ngx_http_mcp_tasks_job_t       *job;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    job = ngx_http_mcp_tasks_job_create(lcf, tool);
+    if (job == NULL) {
+        return NULL;
+    }
+
+    job->first_id.len = ctx->rpc.id.text.len;
+    job->first_id.data = ngx_pstrdup(job->pool, &ctx->rpc.id.text);
+
+    if (job->first_id.data == NULL
+        || ngx_http_mcp_tasks_sender_copy(&job->sender, r, lcf, bound)
+           != NGX_OK
+        || ngx_http_mcp_tasks_job_params(job, &ctx->rpc.params) != NGX_OK)
+    {
+        ngx_http_mcp_tasks_job_free(job);
+        return NULL;
+    }
+
+    /* no other process knows the session, or what the client can do */
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY) {
+        *bound = 1;
+    }
+
+    return job;
+}
+
+
+static ngx_http_mcp_tasks_job_t *
+ngx_http_mcp_tasks_job_create(ngx_http_mcp_tasks_loc_conf_t *lcf,
+    ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_pool_t                *pool;
+    ngx_http_mcp_tasks_job_t  *job;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return NULL;
+    }
+
+    job = ngx_pcalloc(pool, sizeof(ngx_http_mcp_tasks_job_t));
+
+    if (job == NULL
+        || ngx_array_init(&job->questions, pool, 2,
+                          sizeof(ngx_http_mcp_tasks_question_t))
+           != NGX_OK)
+    {
+        ngx_destroy_pool(pool);
+        return NULL;
+    }
+
+    job->pool = pool;
+    job->lcf = lcf;
+    job->zcf = lcf->zone;
+    job->sender.pool = pool;
+    job->asks = tool->asks;
+    job->idempotent = tool->idempotent;
+    job->holder = ngx_http_mcp_tasks_stream_new(&job->zcf->zone.table);
+
+    job->ident.fd = (ngx_socket_t) -1;
+    job->ident.data = job;
+    job->event.data = &job->ident;
+    job->event.handler = ngx_http_mcp_tasks_job_event;
+    job->event.log = ngx_cycle->log;
+
+    ngx_http_mcp_tasks_feed_init(&job->feed, lcf->max_payload + 65536,
+                                 ngx_cycle->log);
+
+    return job;
+}
+
+
+/* nothing of it is under way */
+
+void
+ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job)
+{
+    if (job->begun) {
+        ngx_queue_remove(&job->queue);
+        ngx_http_mcp_tasks_unwatch(&job->watch);
+    }
+
+    if (job->turns) {
+        ngx_queue_remove(&job->turn);
+    }
+
+    if (job->event.timer_set) {
+        ngx_del_timer(&job->event);
+    }
+
+    if (job->event.posted) {
+        ngx_delete_posted_event(&job->event);
+    }
+
+    if (job->caller) {
+        job->caller->job = NULL;
+    }
+
+    if (job->text) {
+        ngx_free(job->text);
+    }
+
+    ngx_http_mcp_tasks_feed_free(&job->feed);
+    ngx_destroy_pool(job->pool);
+}
+
+
+/* the task is there */
+
+void
+ngx_http_mcp_tasks_job_begin(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_id_t *id)
+{
+    ngx_http_mcp_tasks_local_t  *local;
+
+    local = &job->zcf->local;
+    job->id = *id;
+    job->begun = 1;
+
+    job->sender.task_id.data = ngx_pnalloc(job->pool,
+                                           NGX_HTTP_MCP_TASKS_ID_TEXT);
+    if (job->sender.task_id.data) {
+        (void) ngx_http_mcp_tasks_id_text(job->sender.task_id.data, id);
+        job->sender.task_id.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+    }
+
+    ngx_queue_insert_tail(&local->jobs, &job->queue);
+    ngx_http_mcp_tasks_watch(local, &job->watch,
+                             ngx_http_mcp_tasks_signal_id(id), &job->event);
+
+    /* those who wait come first */
+
+    if (!ngx_queue_empty(&local->turns)) {
+        job->turns = 1;
+        ngx_queue_insert_tail(&local->turns, &job->turn);
+        ngx_post_event(&local->turn, &ngx_posted_events);
+        ngx_http_mcp_tasks_job_post(job);
+        return;
+    }
+
+    (void) ngx_http_mcp_tasks_job_run(job);
+}
+
+
+/* the call is answered directly, if it is quick enough */
+
+void
+ngx_http_mcp_tasks_job_caller(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    job->caller = ctx;
+    ctx->job = job;
+}
+
+
+/* it has got the task instead, or has gone */
+
+void
+ngx_http_mcp_tasks_job_left(ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    if (ctx->job) {
+        ctx->job->caller = NULL;
+        ctx->job = NULL;
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_job_post(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_post_event(&job->event, &ngx_posted_events);
+}
+
+
+/* there is no more to do, but to let go of what is still under way */
+
+void
+ngx_http_mcp_tasks_job_over(ngx_http_mcp_tasks_job_t *job)
+{
+    job->over = 1;
+    ngx_http_mcp_tasks_job_post(job);
+}
+
+
+static void
+ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job, ngx_msec_t time)
+{
+    ngx_add_timer(&job->event, ngx_min(time, NGX_HTTP_MCP_TASKS_JOB_STAY));
+}
+
+
+/* begins the call, if it may; whether it has to wait for its turn */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
+{
+    uint64_t                      end;
+    ngx_http_mcp_tasks_local_t   *local;
+    ngx_http_mcp_tasks_op_run_t   op;
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_run_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
+    op.op.pool = job->pool;
+    op.id = job->id;
+    op.holder = job->holder;
+    op.max_zone = (uint32_t) job->lcf->max_running;
+    op.max_tool = (uint32_t) job->lcf->max_tool_running;
+
+    if (ngx_http_mcp_tasks_now(job->zcf, &op.op) != NGX_OK) {
+        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+        return 0;
+    }
+
+    switch (op.op.reason) {
+
+    case NGX_HTTP_MCP_TASKS_OK:
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LIMIT_RUNNING:
+
+        if (!job->turns) {
+            local = &job->zcf->local;
+            job->turns = 1;
+            ngx_queue_insert_tail(&local->turns, &job->turn);
+        }
+
+        ngx_http_mcp_tasks_job_stay(job);
+        return 1;
+
+    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+        /* it is tried again, but not yet */
+        end = op.view.task.step_end;
+        ngx_http_mcp_tasks_job_wait(job, end > ngx_current_msec
+                                         ? end - ngx_current_msec : 1);
+        return 0;
+
+    default:
+        ngx_http_mcp_tasks_job_over(job);
+        return 0;
+    }
+
+    job->lease = op.view.task.lease;
+    job->attempt = op.view.task.attempt;
+
+    if (ngx_http_mcp_tasks_job_send(job, NULL) != NGX_OK) {
+        /* no connection left, or no memory: nobody has seen it */
+        job->why = "upstream_unreachable";
+        ngx_http_mcp_tasks_job_post(job);
+    }
+
+    return 0;
+}
+
+
+/* there may be room for another one, of whichever process */
+
+static void
+ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
+{
+    ngx_str_t                       *full[NGX_HTTP_MCP_TASKS_JOB_FULL + 1];
+    ngx_uint_t                       n;
+    ngx_queue_t                     *q, *next;
+    ngx_connection_t                *c;
+    ngx_http_mcp_tasks_job_t        *job;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+
+    c = ev->data;
+    zcf = c->data;
+    n = 0;
+    full[0] = NULL;
+
+    for (q = ngx_queue_head(&zcf->local.turns);
+         q != ngx_queue_sentinel(&zcf->local.turns);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, turn);
+
+        if (job->over || ngx_http_mcp_tasks_job_full(full, job)) {
+            continue;
+        }
+
+        if (!ngx_http_mcp_tasks_job_run(job)) {
+            ngx_queue_remove(&job->turn);
+            job->turns = 0;
+            continue;
+        }
+
+        /* its tool has enough, or all together */
+
+        if (job->lcf->max_tool_running == 0
+            || n == NGX_HTTP_MCP_TASKS_JOB_FULL)
+        {
+            return;
+        }
+
+        full[n++] = &job->sender.tool;
+        full[n] = NULL;
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_full(ngx_str_t **full, ngx_http_mcp_tasks_job_t *job)
+{
+    for ( /* void */ ; *full; full++) {
+        if ((*full)->len == job->sender.tool.len
+            && ngx_memcmp((*full)->data, job->sender.tool.data, (*full)->len)
+               == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+ngx_http_mcp_tasks_job_event(ngx_event_t *ev)
+{
+    ngx_uint_t                 late;
+    ngx_connection_t          *c;
+    ngx_http_mcp_tasks_job_t  *job;
+
+    c = ev->data;
+    job = c->data;
+    late = ev->timedout;
+    ev->timedout = 0;
+
+    if (!job->over) {
+        ngx_http_mcp_tasks_job_look(job);
+    }
+
+    if (!job->over) {
+        ngx_http_mcp_tasks_job_stay(job);
+        return;
+    }
+
+    if (job->requests == 0) {
+        ngx_http_mcp_tasks_job_free(job);
+        return;
+    }
+
+    /* its upstream may have a good end, so that the connection is kept */
+
+    if (job->call && late) {
+        ngx_http_mcp_tasks_detached_end(job->call);
+        return;
+    }
+
+    if (!ev->timer_set) {
+        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_LINGER);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_http_mcp_tasks_task_t    *task;
+    ngx_http_mcp_tasks_op_get_t   op;
+
+    if (ngx_http_mcp_tasks_job_get(job, &op, 0, job->pool) != NGX_OK) {
+        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+        return;
+    }
+
+    task = &op.view.task;
+
+    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK
+        || ngx_http_mcp_tasks_terminal(task->state)
+        || task->holder != job->holder
+        || (job->lease && task->lease != job->lease))
+    {
+        ngx_http_mcp_tasks_job_cancel(job);
+        return;
+    }
+
+    if (job->lease == 0) {
+
+        if (!job->turns) {
+            (void) ngx_http_mcp_tasks_job_run(job);
+        }
+
+        return;
+    }
+
+    if (job->call == NULL && !job->concluded) {
+        ngx_http_mcp_tasks_job_failed(job);
+        return;
+    }
+
+    if (job->waits && task->state == NGX_HTTP_MCP_TASKS_RUNNING) {
+        ngx_http_mcp_tasks_job_answered(job);
+    }
+}
+
+
+/*
+ * A process that exits stays for its jobs, as long as it may.  With a request
+ * under way nginx sees to that itself.
+ */
+
+static void
+ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_msec_t        time, passed;
+    ngx_core_conf_t  *ccf;
+
+    if (!ngx_exiting || job->requests || job->event.timer_set || job->over) {
+        return;
+    }
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
+                                           ngx_core_module);
+    time = NGX_HTTP_MCP_TASKS_JOB_STAY;
+
+    if (ccf->shutdown_timeout) {
+        passed = ngx_current_msec - job->zcf->local.exiting;
+
+        if (passed >= ccf->shutdown_timeout) {
+            job->why = "shutdown";
+            ngx_http_mcp_tasks_job_failed(job);
+            return;
+        }
+
+        time = ccf->shutdown_timeout - passed;
+    }
+
+    ngx_http_mcp_tasks_job_wait(job, time);
+}
+
+
+void
+ngx_http_mcp_tasks_jobs_init(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_http_mcp_tasks_local_t  *local;
+
+    local = &zcf->local;
+
+    ngx_queue_init(&local->jobs);
+    ngx_queue_init(&local->turns);
+
+    zcf->dummy.fd = (ngx_socket_t) -1;
+    zcf->dummy.data = zcf;
+    local->turn.data = &zcf->dummy;
+    local->turn.handler = ngx_http_mcp_tasks_job_turn;
+    local->turn.log = ngx_cycle->log;
+
+    ngx_http_mcp_tasks_watch(local, &local->room,
+                 ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_ROOM),
+                 &local->turn);
+}
+
+
+void
+ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_queue_t               *q;
+    ngx_http_mcp_tasks_job_t  *job;
+
+    zcf->local.exiting = ngx_current_msec;
+
+    for (q = ngx_queue_head(&zcf->local.jobs);
+         q != ngx_queue_sentinel(&zcf->local.jobs);
+         q = ngx_queue_next(q))
+    {
+        job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, queue);
+        ngx_http_mcp_tasks_job_post(job);
+    }
+}
+
+
+/* a process has died: its calls fail, or are run by whoever comes first */
+
+void
+ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_uint_t                        i;
+    ngx_pool_t                       *pool;
+    ngx_http_mcp_tasks_op_orphans_t   op;
+
+    /* read without the lock: a word */
+
+    if (zcf->zone.table.sh->held.head == 0) {
+        return;
+    }
+
+    do {
+        pool = ngx_create_pool(4096, ngx_cycle->log);
+        if (pool == NULL) {
+            return;
+        }
+
+        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_orphans_t));
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_ORPHANS;
+        op.op.pool = pool;
+        op.limit = NGX_HTTP_MCP_TASKS_JOB_ORPHANS;
+        op.want = NGX_HTTP_MCP_TASKS_WANT_TOOL
+                  | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_PARAMS);
+
+        /* who exits begins nothing new */
+
+        op.holder = ngx_exiting ? 0
+                    : ngx_http_mcp_tasks_stream_new(&zcf->zone.table);
+
+        if (ngx_http_mcp_tasks_now(zcf, &op.op) != NGX_OK) {
+            op.n = 0;
+            op.more = 0;
+        }
+
+        for (i = 0; i < op.n; i++) {
+            ngx_http_mcp_tasks_job_adopt(zcf, &op.views[i], op.holder);
+        }
+
+        ngx_destroy_pool(pool);
+
+    } while (op.more);
+}
+
+
+static void
+ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_http_mcp_tasks_view_t *v, uint64_t holder)
+{
+    ngx_http_mcp_tasks_job_t  *job;
+
+    job = ngx_http_mcp_tasks_job_again(zcf, v);
+
+    if (job == NULL) {
+        ngx_http_mcp_tasks_job_give_up(zcf, v);
+        return;
+    }
+
+    job->holder = holder;
+    ngx_http_mcp_tasks_job_begin(job, &v->id);
+}
+
+
+/* NULL: there is no such gateway any more, or no memory */
+
+static ngx_http_mcp_tasks_job_t *
+ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_job_t        *job;
+    ngx_http_mcp_tasks_json_t        params;
+    ngx_http_mcp_tasks_loc_conf_t  **gateway;
+
+    gateway = zcf->gateways.elts;
+
+    for (i = 0; i < zcf->gateways.nelts; i++) {
+        if (gateway[i]->route == v->task.policy.route) {
+            break;
+        }
+    }
+
+    if (i == zcf->gateways.nelts) {
+        return NULL;
+    }
+
+    job = ngx_http_mcp_tasks_job_create(gateway[i],
+                          ngx_http_mcp_tasks_route_find(gateway[i], &v->tool));
+    if (job == NULL) {
+        return NULL;
+    }
+
+    params.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    params.text = v->payload[NGX_HTTP_MCP_TASKS_PARAMS];
+    ngx_str_set(&job->first_id, "1");
+
+    if (ngx_http_mcp_tasks_sender_make(&job->sender, gateway[i], &v->tool)
+        != NGX_OK
+        || ngx_http_mcp_tasks_job_params(job, &params) != NGX_OK)
+    {
+        ngx_http_mcp_tasks_job_free(job);
+        return NULL;
+    }
+
+    return job;
+}
+
+
+static void
+ngx_http_mcp_tasks_job_give_up(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.id = v->id;
+    op.event.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+
+    (void) ngx_http_mcp_tasks_now(zcf, &op.op);
+}

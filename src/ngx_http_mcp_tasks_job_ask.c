@@ -1,0 +1,569 @@
+
+/*
+ * Questions of the upstream, and the answers to them.
+ *
+ * A legacy server asks by requests on the stream of the call, and gets each
+ * answer as a message of its own; a modern one ends the round with all of its
+ * questions, and gets the answers with the next one.  The task has them under
+ * keys that are never used twice.
+ */
+
+
+#include "ngx_http_mcp_tasks_gateway.h"
+#include "ngx_http_mcp_tasks_input.h"
+
+
+static ngx_uint_t ngx_http_mcp_tasks_job_answers_itself(
+    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_rpc_t *rpc);
+static ngx_int_t ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *id, ngx_str_t *request);
+static ngx_int_t ngx_http_mcp_tasks_job_questions(
+    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
+static ngx_int_t ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses);
+static ngx_uint_t ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses);
+static void ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job);
+static ngx_int_t ngx_http_mcp_tasks_job_requests(
+    ngx_http_mcp_tasks_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
+    ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *id, const char *kind, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses);
+static ngx_int_t ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses);
+static void ngx_http_mcp_tasks_job_forget(ngx_http_mcp_tasks_job_t *job);
+
+
+/* legacy: a request on the stream of the call */
+
+void
+ngx_http_mcp_tasks_job_question(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_rpc_t *rpc)
+{
+    ngx_str_t                 request;
+    ngx_http_mcp_tasks_out_t  out;
+
+    if (ngx_http_mcp_tasks_job_answers_itself(job, rpc)) {
+        return;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, job->pool, rpc->params.text.len
+                                                 + rpc->method.len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
+    ngx_http_mcp_tasks_out_string(&out, &rpc->method);
+    ngx_http_mcp_tasks_out_lit(&out, ",\"params\":");
+
+    if (rpc->params.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        ngx_http_mcp_tasks_out_str(&out, &rpc->params.text);
+
+    } else {
+        ngx_http_mcp_tasks_out_lit(&out, "{}");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &request) != NGX_OK
+        || ngx_http_mcp_tasks_job_keep(job, &rpc->id.text, &request) != NGX_OK)
+    {
+        job->strange = 1;
+        return;
+    }
+
+    /* one after the other, if it has more than one */
+
+    if (!job->waits) {
+        ngx_http_mcp_tasks_job_ask(job);
+    }
+}
+
+
+/* what no client has to be asked */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_rpc_t *rpc)
+{
+    ngx_uint_t        i;
+    static ngx_str_t  empty = ngx_string("{}");
+    static ngx_str_t  ping = ngx_string("ping");
+    static ngx_str_t  unknown = ngx_string("{\"code\":-32601,"
+                                       "\"message\":\"Method not found\"}");
+    static ngx_str_t  many = ngx_string("{\"code\":-32603,"
+                                       "\"message\":\"Too many requests\"}");
+    static ngx_str_t  questions[] = {
+        ngx_string("elicitation/create"),
+        ngx_string("sampling/createMessage"),
+        ngx_string("roots/list"),
+        ngx_null_string
+    };
+
+    if (rpc->method.len == ping.len
+        && ngx_strncmp(rpc->method.data, ping.data, ping.len) == 0)
+    {
+        (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "result",
+                                            &empty);
+        return 1;
+    }
+
+    if (job->questions.nelts >= NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
+        (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error",
+                                            &many);
+        return 1;
+    }
+
+    for (i = 0; questions[i].len; i++) {
+        if (rpc->method.len == questions[i].len
+            && ngx_strncmp(rpc->method.data, questions[i].data,
+                           questions[i].len)
+               == 0)
+        {
+            return 0;
+        }
+    }
+
+    (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error", &unknown);
+
+    return 1;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
+    ngx_str_t *request)
+{
+    ngx_http_mcp_tasks_question_t  *q;
+
+    q = ngx_array_push(&job->questions);
+    if (q == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(q, sizeof(ngx_http_mcp_tasks_question_t));
+
+    q->id.len = id->len;
+    q->id.data = ngx_pstrdup(job->pool, id);
+    q->request.len = request->len;
+    q->request.data = ngx_pstrdup(job->pool, request);
+
+    if (q->id.data == NULL || q->request.data == NULL) {
+        job->questions.nelts--;
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* modern: a result that is a list of questions */
+
+void
+ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *result)
+{
+    ngx_str_t                    none;
+    ngx_http_mcp_tasks_json_t    requests, state;
+    ngx_http_mcp_tasks_member_t  members[] = {
+        { ngx_string("inputRequests"), &requests },
+        { ngx_string("requestState"), &state }
+    };
+
+    if (job->caller && job->asks) {
+
+        /* it is the call that is answered, there is no task yet */
+
+        ngx_http_mcp_tasks_job_complete(job, &result->text, 0);
+        return;
+    }
+
+    ngx_str_null(&none);
+
+    if (ngx_http_mcp_tasks_json_members(result, members, 2) != NGX_OK
+        || (state.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+            && state.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
+        || (requests.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+            && ngx_http_mcp_tasks_input_check(&requests, &none))
+        || (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE
+            && state.type == NGX_HTTP_MCP_TASKS_JSON_NONE))
+    {
+        job->why = "upstream_invalid";
+        ngx_http_mcp_tasks_job_failed(job);
+        return;
+    }
+
+    ngx_str_null(&job->state);
+
+    if (state.type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+        job->state.len = state.text.len;
+        job->state.data = ngx_pstrdup(job->pool, &state.text);
+
+        if (job->state.data == NULL) {
+            job->state.len = 0;
+        }
+    }
+
+    if (ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK) {
+        job->why = "upstream_invalid";
+        ngx_http_mcp_tasks_job_failed(job);
+        return;
+    }
+
+    if (job->questions.nelts == 0) {
+
+        /* only to be called again: once this request is over */
+
+        job->waits = 1;
+        return;
+    }
+
+    ngx_http_mcp_tasks_job_ask(job);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_questions(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *requests)
+{
+    ngx_http_mcp_tasks_json_t       key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    if (requests->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_json_iter(&it, requests);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+        if (ngx_http_mcp_tasks_job_keep(job, &key.text, &value.text)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* asks all that is not asked yet */
+
+static void
+ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_str_t                        text;
+    ngx_uint_t                       reason;
+    ngx_pool_t                      *pool;
+    ngx_http_mcp_tasks_op_get_t      get;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    reason = NGX_HTTP_MCP_TASKS_REASONS;
+
+    if (pool
+        && ngx_http_mcp_tasks_job_get(job, &get,
+                  NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES), pool)
+           == NGX_OK
+        && ngx_http_mcp_tasks_job_requests(job,
+                      &get.view.payload[NGX_HTTP_MCP_TASKS_RESPONSES], pool,
+                      &text)
+           == NGX_OK)
+    {
+        ngx_http_mcp_tasks_job_change(job, &op, NGX_HTTP_MCP_TASKS_EV_ASK);
+        op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = text;
+        reason = ngx_http_mcp_tasks_job_update(job, &op);
+    }
+
+    if (pool) {
+        ngx_destroy_pool(pool);
+    }
+
+    switch (reason) {
+
+    case NGX_HTTP_MCP_TASKS_OK:
+        job->waits = 1;
+        return;
+
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
+        ngx_http_mcp_tasks_job_post(job);
+        return;
+    }
+
+    /* nobody can be asked: the call cannot go on */
+
+    job->why = "upstream_too_large";
+    job->reached = 1;
+    job->idempotent = 0;
+    ngx_http_mcp_tasks_job_failed(job);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_requests(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *text)
+{
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_question_t  *q;
+
+    ngx_http_mcp_tasks_out_init(&out, pool, 1024);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    q = job->questions.elts;
+    job->asked = 0;
+
+    for (i = 0; i < job->questions.nelts; i++) {
+
+        if (ngx_http_mcp_tasks_job_key(job, &q[i], responses) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (i) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &q[i].key);
+        ngx_http_mcp_tasks_out_lit(&out, ":");
+        ngx_http_mcp_tasks_out_str(&out, &q[i].request);
+        job->asked++;
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    return ngx_http_mcp_tasks_out_end(&out, text);
+}
+
+
+/* the upstream's own, if it has one and has not used it before */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses)
+{
+    u_char     *p;
+    ngx_str_t   base;
+
+    if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN) {
+        base = q->id;
+        q->key = q->id;
+
+    } else {
+        ngx_str_set(&base, "\"question\"");
+        q->key.len = 0;
+    }
+
+    while (q->key.len == 0
+           || ngx_http_mcp_tasks_job_used(job, q, responses))
+    {
+        p = ngx_pnalloc(job->pool, base.len + NGX_INT_T_LEN + 1);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        q->key.data = p;
+        p = ngx_cpymem(p, base.data, base.len - 1);
+        p = ngx_sprintf(p, "-%ui\"", ++job->keys);
+        q->key.len = p - q->key.data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses)
+{
+    ngx_http_mcp_tasks_json_t       a, b, ignored;
+    ngx_http_mcp_tasks_question_t  *before;
+
+    if (ngx_http_mcp_tasks_input_answer(responses, &q->key, &ignored)) {
+        return 1;
+    }
+
+    a.text = q->key;
+
+    for (before = job->questions.elts; before != q; before++) {
+        b.text = before->key;
+
+        if (ngx_http_mcp_tasks_json_same(&a, &b)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the task runs again: all that was asked has been answered */
+
+void
+ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_int_t                     rc;
+    ngx_str_t                    *responses;
+    ngx_pool_t                   *pool;
+    ngx_http_mcp_tasks_op_get_t   op;
+
+    if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN && job->call) {
+        /* the request that asked is not over yet */
+        return;
+    }
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    rc = ngx_http_mcp_tasks_job_get(job, &op,
+                 NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES), pool);
+
+    if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        job->waits = 0;
+        responses = &op.view.payload[NGX_HTTP_MCP_TASKS_RESPONSES];
+
+        rc = (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN)
+             ? ngx_http_mcp_tasks_job_next(job, responses)
+             : ngx_http_mcp_tasks_job_replies(job, responses);
+    }
+
+    ngx_destroy_pool(pool);
+
+    if (rc != NGX_OK && !job->over) {
+        job->why = "upstream_unreachable";
+        ngx_http_mcp_tasks_job_failed(job);
+    }
+}
+
+
+/* legacy: a message for each */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses)
+{
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_json_t       answer, error;
+    ngx_http_mcp_tasks_question_t  *q;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("error"), &error }
+    };
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->asked; i++) {
+
+        if (!ngx_http_mcp_tasks_input_answer(responses, &q[i].key, &answer)) {
+            continue;
+        }
+
+        /* that is how a client's error is kept */
+
+        (void) ngx_http_mcp_tasks_json_members(&answer, members, 1);
+
+        if (ngx_http_mcp_tasks_job_reply(job, &q[i].id,
+                         error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                         ? "error" : "result",
+                         error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                         ? &error.text : &answer.text)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_http_mcp_tasks_job_forget(job);
+
+    if (job->questions.nelts) {
+        ngx_http_mcp_tasks_job_ask(job);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
+    const char *kind, ngx_str_t *value)
+{
+    ngx_str_t                 message;
+    ngx_http_mcp_tasks_out_t  out;
+
+    ngx_http_mcp_tasks_out_init(&out, job->pool, id->len + value->len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_http_mcp_tasks_out_str(&out, id);
+    ngx_http_mcp_tasks_out_lit(&out, ",\"");
+    ngx_http_mcp_tasks_out_add(&out, (u_char *) kind, ngx_strlen(kind));
+    ngx_http_mcp_tasks_out_lit(&out, "\":");
+    ngx_http_mcp_tasks_out_str(&out, value);
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_job_tell(job, &message);
+}
+
+
+/* modern: the call once more, under the upstream's own keys */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses)
+{
+    ngx_int_t                       rc;
+    ngx_str_t                       text;
+    ngx_uint_t                      i, n;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_json_t       answer;
+    ngx_http_mcp_tasks_question_t  *q;
+
+    ngx_http_mcp_tasks_out_init(&out, job->pool, responses->len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    q = job->questions.elts;
+
+    for (n = 0, i = 0; i < job->asked; i++) {
+
+        if (!ngx_http_mcp_tasks_input_answer(responses, &q[i].key, &answer)) {
+            continue;
+        }
+
+        if (n++) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &q[i].id);
+        ngx_http_mcp_tasks_out_lit(&out, ":");
+        ngx_http_mcp_tasks_out_str(&out, &answer.text);
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    rc = ngx_http_mcp_tasks_out_end(&out, &text);
+
+    ngx_http_mcp_tasks_job_forget(job);
+
+    return (rc == NGX_OK) ? ngx_http_mcp_tasks_job_send(job, &text) : rc;
+}
+
+
+static void
+ngx_http_mcp_tasks_job_forget(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_uint_t                      i, left;
+    ngx_http_mcp_tasks_question_t  *q;
+
+    q = job->questions.elts;
+    left = job->questions.nelts - job->asked;
+
+    for (i = 0; i < left; i++) {
+        q[i] = q[i + job->asked];
+    }
+
+    job->questions.nelts = left;
+    job->asked = 0;
+}

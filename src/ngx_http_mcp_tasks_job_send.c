@@ -1,0 +1,413 @@
+
+/*
+ * What a job sends to the upstream: the call, round after round, and what
+ * there is to say meanwhile.
+ */
+
+
+#include "ngx_http_mcp_tasks_gateway.h"
+#include "ngx_http_mcp_tasks_hash.h"
+
+
+static void ngx_http_mcp_tasks_job_meta(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *meta);
+static void ngx_http_mcp_tasks_job_capabilities(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_json_t *capabilities);
+static void ngx_http_mcp_tasks_job_extensions(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_json_t *extensions);
+static void ngx_http_mcp_tasks_job_member(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_json_t *key);
+static ngx_int_t ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *meta);
+static ngx_int_t ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses, ngx_str_t *body);
+static void ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_out_t *out, ngx_str_t *responses);
+
+
+/*
+ * The client's params, without what asks for a task: the upstream is not to
+ * make one, too.  A token makes it tell of its progress.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_job_params(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *params)
+{
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_json_t        key, value, meta;
+    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("_meta"), &meta }
+    };
+    static ngx_str_t                 task = ngx_string("task");
+
+    (void) ngx_http_mcp_tasks_json_members(params, members, 1);
+
+    if (ngx_http_mcp_tasks_job_token(job, &meta) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, job->pool, params->text.len + 128);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    ngx_http_mcp_tasks_json_iter(&it, params);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (value.text.data == meta.text.data
+            || (job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY
+                && ngx_http_mcp_tasks_json_is(&key, &task)))
+        {
+            continue;
+        }
+
+        ngx_http_mcp_tasks_job_member(&out, &key);
+        ngx_http_mcp_tasks_out_str(&out, &value.text);
+    }
+
+    ngx_http_mcp_tasks_job_meta(job, &out, &meta);
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    return ngx_http_mcp_tasks_out_end(&out, &job->params);
+}
+
+
+/* the client's own; else one that nobody else has */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *meta)
+{
+    uint64_t                     hash;
+    ngx_http_mcp_tasks_json_t    token;
+    ngx_http_mcp_tasks_member_t  members[] = {
+        { ngx_string("progressToken"), &token }
+    };
+
+    if (meta->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        (void) ngx_http_mcp_tasks_json_members(meta, members, 1);
+
+        if (token.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+            job->token.len = token.text.len;
+            job->token.data = ngx_pstrdup(job->pool, &token.text);
+            return job->token.data ? NGX_OK : NGX_ERROR;
+        }
+    }
+
+    job->token.data = ngx_pnalloc(job->pool, sizeof("\"nginx-\"") + 16);
+    if (job->token.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret,
+                                      (u_char *) &job->holder,
+                                      sizeof(job->holder));
+
+    job->token.len = ngx_sprintf(job->token.data, "\"nginx-%016xL\"", hash)
+                     - job->token.data;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_job_meta(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *meta)
+{
+    ngx_http_mcp_tasks_json_t       key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    static ngx_str_t                token = ngx_string("progressToken");
+    static ngx_str_t                capabilities = ngx_string(
+                            "io.modelcontextprotocol/clientCapabilities");
+
+    if (out->pos && out->pos[-1] != '{') {
+        ngx_http_mcp_tasks_out_lit(out, ",");
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "\"_meta\":{");
+
+    if (meta->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        ngx_http_mcp_tasks_json_iter(&it, meta);
+
+        while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+            if (ngx_http_mcp_tasks_json_is(&key, &token)) {
+                continue;
+            }
+
+            ngx_http_mcp_tasks_job_member(out, &key);
+
+            if (value.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                && ngx_http_mcp_tasks_json_is(&key, &capabilities))
+            {
+                ngx_http_mcp_tasks_job_capabilities(out, &value);
+
+            } else {
+                ngx_http_mcp_tasks_out_str(out, &value.text);
+            }
+        }
+    }
+
+    if (out->pos && out->pos[-1] != '{') {
+        ngx_http_mcp_tasks_out_lit(out, ",");
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "\"progressToken\":");
+    ngx_http_mcp_tasks_out_str(out, &job->token);
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}
+
+
+static void
+ngx_http_mcp_tasks_job_capabilities(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_json_t *capabilities)
+{
+    ngx_http_mcp_tasks_json_t       key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    static ngx_str_t                extensions = ngx_string("extensions");
+
+    ngx_http_mcp_tasks_out_lit(out, "{");
+    ngx_http_mcp_tasks_json_iter(&it, capabilities);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+        ngx_http_mcp_tasks_job_member(out, &key);
+
+        if (value.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
+            && ngx_http_mcp_tasks_json_is(&key, &extensions))
+        {
+            ngx_http_mcp_tasks_job_extensions(out, &value);
+
+        } else {
+            ngx_http_mcp_tasks_out_str(out, &value.text);
+        }
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}
+
+
+static void
+ngx_http_mcp_tasks_job_extensions(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_json_t *extensions)
+{
+    ngx_http_mcp_tasks_json_t       key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    static ngx_str_t                tasks = ngx_string(
+                                            "io.modelcontextprotocol/tasks");
+    static ngx_str_t                ours = ngx_string(
+                                            NGX_HTTP_MCP_TASKS_EXTENSION);
+
+    ngx_http_mcp_tasks_out_lit(out, "{");
+    ngx_http_mcp_tasks_json_iter(&it, extensions);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (!ngx_http_mcp_tasks_json_is(&key, &tasks)
+            && !ngx_http_mcp_tasks_json_is(&key, &ours))
+        {
+            ngx_http_mcp_tasks_job_member(out, &key);
+            ngx_http_mcp_tasks_out_str(out, &value.text);
+        }
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}
+
+
+static void
+ngx_http_mcp_tasks_job_member(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_json_t *key)
+{
+    if (out->pos && out->pos[-1] != '{') {
+        ngx_http_mcp_tasks_out_lit(out, ",");
+    }
+
+    ngx_http_mcp_tasks_out_str(out, &key->text);
+    ngx_http_mcp_tasks_out_lit(out, ":");
+}
+
+
+/* a round of the call; with responses it is not the first one */
+
+ngx_int_t
+ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses)
+{
+    ngx_str_t  body;
+
+    job->concluded = 0;
+    job->waits = 0;
+    job->reached = 0;
+    job->strange = 0;
+    job->stream = 0;
+    job->why = NULL;
+    job->status = 0;
+    job->len = 0;
+
+    ngx_http_mcp_tasks_feed_free(&job->feed);
+    ngx_http_mcp_tasks_feed_init(&job->feed, job->lcf->max_payload + 65536,
+                                 ngx_cycle->log);
+
+    if (ngx_http_mcp_tasks_job_body(job, responses, &body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    job->call = ngx_http_mcp_tasks_detached(&job->sender, &body,
+                                            &ngx_http_mcp_tasks_job_reader,
+                                            job);
+    if (job->call == NULL) {
+        return NGX_ERROR;
+    }
+
+    job->requests++;
+    job->heard = ngx_current_msec;
+    ngx_http_mcp_tasks_detached_run(job->call);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses, ngx_str_t *body)
+{
+    u_char                    *p;
+    ngx_http_mcp_tasks_out_t   out;
+
+    /* each round, and each attempt, is a request of its own */
+
+    if (job->rounds++ == 0) {
+        job->rpc_id = job->first_id;
+
+    } else {
+        p = ngx_pnalloc(job->pool, job->token.len + NGX_INT_T_LEN + 32);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        job->rpc_id.data = p;
+        job->rpc_id.len = ngx_sprintf(p, "\"nginx-%016xL-%ui\"",
+                                      ngx_http_mcp_tasks_siphash(
+                                          job->zcf->zone.table.sh->secret,
+                                          (u_char *) &job->id,
+                                          sizeof(job->id)),
+                                      job->rounds)
+                          - p;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, job->pool, job->params.len + 256
+                                        + (responses ? responses->len : 0));
+    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_http_mcp_tasks_out_str(&out, &job->rpc_id);
+    ngx_http_mcp_tasks_out_lit(&out,
+                               ",\"method\":\"tools/call\",\"params\":");
+
+    if (responses) {
+        ngx_http_mcp_tasks_job_next_params(job, &out, responses);
+
+    } else {
+        ngx_http_mcp_tasks_out_str(&out, &job->params);
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    return ngx_http_mcp_tasks_out_end(&out, body);
+}
+
+
+/* the same, with the answers, and with what the upstream wants back */
+
+static void
+ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_out_t *out, ngx_str_t *responses)
+{
+    ngx_http_mcp_tasks_json_t       params, key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    static ngx_str_t                before = ngx_string("inputResponses");
+    static ngx_str_t                state = ngx_string("requestState");
+
+    params.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    params.text = job->params;
+
+    ngx_http_mcp_tasks_out_lit(out, "{");
+    ngx_http_mcp_tasks_json_iter(&it, &params);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (!ngx_http_mcp_tasks_json_is(&key, &before)
+            && !ngx_http_mcp_tasks_json_is(&key, &state))
+        {
+            ngx_http_mcp_tasks_job_member(out, &key);
+            ngx_http_mcp_tasks_out_str(out, &value.text);
+        }
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, ",\"inputResponses\":");
+    ngx_http_mcp_tasks_out_str(out, responses);
+
+    if (job->state.len) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"requestState\":");
+        ngx_http_mcp_tasks_out_str(out, &job->state);
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}
+
+
+/* a notification or a response, which is only acknowledged */
+
+ngx_int_t
+ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job, ngx_str_t *message)
+{
+    ngx_http_mcp_tasks_detached_t  *d;
+
+    d = ngx_http_mcp_tasks_detached(&job->sender, message,
+                                    &ngx_http_mcp_tasks_job_ignore, job);
+    if (d == NULL) {
+        return NGX_ERROR;
+    }
+
+    job->requests++;
+    ngx_http_mcp_tasks_detached_run(d);
+
+    return NGX_OK;
+}
+
+
+/*
+ * The task has ended without us.  Closing its request is what a modern server
+ * takes for a cancellation; a legacy one goes on until it is told.
+ */
+
+void
+ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_str_t                 message;
+    ngx_http_mcp_tasks_out_t  out;
+
+    ngx_http_mcp_tasks_job_over(job);
+
+    if (job->call == NULL) {
+        return;
+    }
+
+    if (job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY && !job->concluded) {
+        ngx_http_mcp_tasks_out_init(&out, job->pool, 256);
+        ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
+                                   "\"notifications/cancelled\",\"params\":"
+                                   "{\"requestId\":");
+        ngx_http_mcp_tasks_out_str(&out, &job->rpc_id);
+        ngx_http_mcp_tasks_out_lit(&out,
+                                   ",\"reason\":\"The task has ended\"}}");
+
+        if (ngx_http_mcp_tasks_out_end(&out, &message) == NGX_OK) {
+            (void) ngx_http_mcp_tasks_job_tell(job, &message);
+        }
+    }
+
+    if (job->call) {
+        ngx_http_mcp_tasks_detached_end(job->call);
+    }
+}

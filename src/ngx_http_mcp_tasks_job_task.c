@@ -1,0 +1,242 @@
+
+/*
+ * What a job does to its task.
+ */
+
+
+#include "ngx_http_mcp_tasks_gateway.h"
+
+
+static void ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_op_update_t *op);
+static ngx_uint_t ngx_http_mcp_tasks_job_may_retry(
+    ngx_http_mcp_tasks_job_t *job);
+static ngx_str_t ngx_http_mcp_tasks_job_reason(ngx_http_mcp_tasks_job_t *job,
+    u_char *buf, size_t size);
+
+
+ngx_int_t
+ngx_http_mcp_tasks_job_get(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_op_get_t *op, ngx_uint_t want, ngx_pool_t *pool)
+{
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_get_t));
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op->op.pool = pool;
+    op->id = job->id;
+    op->want = want;
+    op->watch = 1;
+
+    return ngx_http_mcp_tasks_now(job->zcf, &op->op);
+}
+
+
+void
+ngx_http_mcp_tasks_job_change(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_op_update_t *op, ngx_uint_t event)
+{
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op->op.pool = job->pool;
+    op->id = job->id;
+    op->event.type = event;
+    op->event.lease = job->lease;
+    op->event.progress = -1;
+    op->event.total = -1;
+    op->change.max_payload = job->lcf->max_payload;
+}
+
+
+/* why it was refused, or NGX_HTTP_MCP_TASKS_OK */
+
+ngx_uint_t
+ngx_http_mcp_tasks_job_update(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_op_update_t *op)
+{
+    if (ngx_http_mcp_tasks_now(job->zcf, &op->op) != NGX_OK) {
+        return NGX_HTTP_MCP_TASKS_REASONS;
+    }
+
+    return op->op.reason;
+}
+
+
+void
+ngx_http_mcp_tasks_job_complete(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *result, ngx_uint_t flags)
+{
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_http_mcp_tasks_job_change(job, &op, NGX_HTTP_MCP_TASKS_EV_COMPLETE);
+    op.event.flags = (uint8_t) flags;
+    op.change.payload[NGX_HTTP_MCP_TASKS_RESULT] = *result;
+
+    ngx_http_mcp_tasks_job_finish(job, &op);
+}
+
+
+/* the upstream's own error */
+
+void
+ngx_http_mcp_tasks_job_error(ngx_http_mcp_tasks_job_t *job, ngx_str_t *error)
+{
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_http_mcp_tasks_job_change(job, &op, NGX_HTTP_MCP_TASKS_EV_FAIL);
+    op.event.flags = NGX_HTTP_MCP_TASKS_RPC_ERROR;
+    op.change.payload[NGX_HTTP_MCP_TASKS_RESULT] = *error;
+
+    ngx_http_mcp_tasks_job_finish(job, &op);
+}
+
+
+static void
+ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_op_update_t *op)
+{
+    switch (ngx_http_mcp_tasks_job_update(job, op)) {
+
+    case NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE:
+    case NGX_HTTP_MCP_TASKS_ZONE_FULL:
+        /* it was done, but there is no room for what came of it */
+        job->reached = 1;
+        job->idempotent = 0;
+        job->why = "upstream_too_large";
+        ngx_http_mcp_tasks_job_failed(job);
+        return;
+    }
+
+    ngx_http_mcp_tasks_job_over(job);
+}
+
+
+/* the call has failed, for our own reason: it is tried again where it may */
+
+void
+ngx_http_mcp_tasks_job_failed(ngx_http_mcp_tasks_job_t *job)
+{
+    u_char                          buf[512];
+    ngx_uint_t                      reason;
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    job->concluded = 1;
+
+    if (job->lease == 0) {
+
+        /* it has not even begun, and nobody else may begin it */
+
+        ngx_http_mcp_tasks_job_change(job, &op,
+                                      NGX_HTTP_MCP_TASKS_EV_ORPHANED);
+        (void) ngx_http_mcp_tasks_job_update(job, &op);
+        ngx_http_mcp_tasks_job_over(job);
+        return;
+    }
+
+    ngx_http_mcp_tasks_job_change(job, &op,
+                                  ngx_http_mcp_tasks_job_may_retry(job)
+                                  ? NGX_HTTP_MCP_TASKS_EV_RETRY
+                                  : NGX_HTTP_MCP_TASKS_EV_FAIL);
+    op.event.flags = NGX_HTTP_MCP_TASKS_RPC_ERROR;
+    op.change.payload[NGX_HTTP_MCP_TASKS_RESULT]
+        = ngx_http_mcp_tasks_job_reason(job, buf, sizeof(buf));
+
+    /* questions of an attempt that is over are questions no more */
+
+    ngx_str_set(&op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS], "");
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "call in the background failed: %s, task %V", job->why,
+                  &job->sender.task_id);
+
+    reason = ngx_http_mcp_tasks_job_update(job, &op);
+
+    if (reason == NGX_HTTP_MCP_TASKS_ZONE_FULL) {
+        /* better without a reason than not at all */
+        ngx_str_null(&op.change.payload[NGX_HTTP_MCP_TASKS_RESULT]);
+        op.event.type = NGX_HTTP_MCP_TASKS_EV_FAIL;
+        op.event.flags = 0;
+        reason = ngx_http_mcp_tasks_job_update(job, &op);
+    }
+
+    if (reason != NGX_HTTP_MCP_TASKS_OK
+        || op.view.task.state != NGX_HTTP_MCP_TASKS_QUEUED)
+    {
+        ngx_http_mcp_tasks_job_over(job);
+        return;
+    }
+
+    job->lease = 0;
+    job->waits = 0;
+    job->why = NULL;
+    job->asked = 0;
+    job->questions.nelts = 0;
+    ngx_http_mcp_tasks_job_post(job);
+}
+
+
+/*
+ * What the upstream never saw may be sent again.  What it may have begun, if
+ * that does no harm, and if the failure was one on the way.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_may_retry(ngx_http_mcp_tasks_job_t *job)
+{
+    if (ngx_strcmp(job->why, "shutdown") == 0) {
+        return 0;
+    }
+
+    if (!job->reached) {
+        return ngx_strcmp(job->why, "upstream_unreachable") == 0;
+    }
+
+    return job->idempotent
+           && (ngx_strcmp(job->why, "upstream_timeout") == 0
+               || ngx_strcmp(job->why, "upstream_closed") == 0
+               || (ngx_strcmp(job->why, "upstream_status") == 0
+                   && job->status >= 500));
+}
+
+
+static ngx_str_t
+ngx_http_mcp_tasks_job_reason(ngx_http_mcp_tasks_job_t *job, u_char *buf,
+    size_t size)
+{
+    u_char      *p;
+    ngx_str_t    text;
+    ngx_uint_t   i;
+    static struct {
+        const char  *why;
+        const char  *message;
+    } reasons[] = {
+        { "upstream_unreachable", "The server could not be reached" },
+        { "upstream_timeout", "The server did not answer in time" },
+        { "upstream_status", "The server refused the call" },
+        { "upstream_closed", "The server did not finish its answer" },
+        { "upstream_invalid", "The server's answer is not valid" },
+        { "upstream_too_large", "The server's answer is too large" },
+        { "shutdown", "The call was ended by a shutdown" },
+        { NULL, "The call failed" }
+    };
+
+    for (i = 0; reasons[i].why; i++) {
+        if (ngx_strcmp(reasons[i].why, job->why) == 0) {
+            break;
+        }
+    }
+
+    p = ngx_snprintf(buf, size, "{\"code\":%d,\"message\":\"%s\","
+                                "\"data\":{\"reason\":\"%s\"",
+                     NGX_HTTP_MCP_TASKS_RPC_UPSTREAM, reasons[i].message,
+                     job->why);
+
+    if (ngx_strcmp(job->why, "upstream_status") == 0) {
+        p = ngx_snprintf(p, buf + size - p, ",\"status\":%ui", job->status);
+    }
+
+    p = ngx_snprintf(p, buf + size - p, "}}");
+
+    text.data = buf;
+    text.len = p - buf;
+
+    return text;
+}
