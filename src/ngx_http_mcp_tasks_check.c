@@ -19,6 +19,7 @@ typedef struct {
     uint32_t    queued;
     uint32_t    running;
     uint32_t    tool_running;
+    uint32_t    holding;
     uint32_t    timed;
     uint32_t    blocks;
     uint32_t    tokens;
@@ -301,7 +302,8 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (tally->running != t->sh->running
-        || tally->running != tally->tool_running)
+        || tally->running != tally->tool_running
+        || tally->holding != t->sh->holding)
     {
         return "running calls are miscounted";
     }
@@ -494,6 +496,7 @@ ngx_http_mcp_tasks_check_queue_locked(ngx_http_mcp_tasks_table_t *t,
         }
 
         tally->queued--;
+        tally->holding += (tool == 0);
         prev = i;
     }
 

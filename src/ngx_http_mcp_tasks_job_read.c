@@ -35,6 +35,8 @@ static void ngx_http_mcp_tasks_job_result(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *result);
 static ngx_uint_t ngx_http_mcp_tasks_job_refusal(
     ngx_http_mcp_tasks_job_t *job);
+static ngx_uint_t ngx_http_mcp_tasks_job_is_error(
+    ngx_http_mcp_tasks_json_t *error);
 static void ngx_http_mcp_tasks_job_notified(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_rpc_t *rpc);
 static void ngx_http_mcp_tasks_job_progress(ngx_http_mcp_tasks_job_t *job,
@@ -226,9 +228,9 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
 
     u = d->r->upstream;
 
-    /* nginx's own answer, since the upstream gave none */
+    /* nginx's own answer, since the upstream gave none that is whole */
 
-    own = (u && u->headers_in.status_n == 0);
+    own = (u && !u->header_sent && job->status != u->headers_in.status_n);
 
     if (d->r->connection->close) {
         job->why = "shutdown";
@@ -242,12 +244,14 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     {
         job->why = "upstream_timeout";
 
-    } else if (job->status != NGX_HTTP_OK && d->headed
+    } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
                && !(own && job->status == NGX_HTTP_BAD_GATEWAY))
     {
         job->why = "upstream_status";
 
-    } else if (job->strange) {
+    } else if (job->strange
+               || (d->headed && job->status != NGX_HTTP_OK && !own))
+    {
         job->why = "upstream_invalid";
 
     } else {
@@ -287,25 +291,19 @@ ngx_http_mcp_tasks_job_refusal(ngx_http_mcp_tasks_job_t *job)
 {
     ngx_str_t                    text;
     const char                  *err;
-    ngx_http_mcp_tasks_json_t    message, error, code;
+    ngx_http_mcp_tasks_json_t    message, error;
     ngx_http_mcp_tasks_member_t  members[] = {
         { ngx_string("error"), &error }
-    };
-    ngx_http_mcp_tasks_member_t  inner[] = {
-        { ngx_string("code"), &code }
     };
 
     text.data = job->text;
     text.len = job->len;
 
     if (text.len == 0
-        || (job->idempotent && job->status >= 500)
         || ngx_http_mcp_tasks_json_parse(&text, &message, &err) != NGX_OK
         || message.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
         || ngx_http_mcp_tasks_json_members(&message, members, 1) != NGX_OK
-        || error.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
-        || ngx_http_mcp_tasks_json_members(&error, inner, 1) != NGX_OK
-        || code.type != NGX_HTTP_MCP_TASKS_JSON_NUMBER)
+        || !ngx_http_mcp_tasks_job_is_error(&error))
     {
         return 0;
     }
@@ -313,6 +311,23 @@ ngx_http_mcp_tasks_job_refusal(ngx_http_mcp_tasks_job_t *job)
     ngx_http_mcp_tasks_job_error(job, &error.text);
 
     return 1;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_is_error(ngx_http_mcp_tasks_json_t *error)
+{
+    int64_t                      n;
+    ngx_http_mcp_tasks_json_t    code, message;
+    ngx_http_mcp_tasks_member_t  members[] = {
+        { ngx_string("code"), &code },
+        { ngx_string("message"), &message }
+    };
+
+    return error->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
+           && ngx_http_mcp_tasks_json_members(error, members, 2) == NGX_OK
+           && ngx_http_mcp_tasks_json_integer(&code, &n) == NGX_OK
+           && message.type == NGX_HTTP_MCP_TASKS_JSON_STRING;
 }
 
 
@@ -390,7 +405,7 @@ ngx_http_mcp_tasks_job_response(ngx_http_mcp_tasks_job_t *job,
         return;
     }
 
-    if (rpc->error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (ngx_http_mcp_tasks_job_is_error(&rpc->error)) {
         job->concluded = 1;
         ngx_http_mcp_tasks_job_error(job, &rpc->error.text);
         return;

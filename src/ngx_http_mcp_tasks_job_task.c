@@ -193,7 +193,8 @@ ngx_http_mcp_tasks_job_may_retry(ngx_http_mcp_tasks_job_t *job)
            && (ngx_strcmp(job->why, "upstream_timeout") == 0
                || ngx_strcmp(job->why, "upstream_closed") == 0
                || (ngx_strcmp(job->why, "upstream_status") == 0
-                   && job->status >= 500));
+                   && job->status >= NGX_HTTP_BAD_GATEWAY
+                   && job->status <= NGX_HTTP_GATEWAY_TIME_OUT));
 }
 
 

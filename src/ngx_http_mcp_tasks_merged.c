@@ -276,6 +276,7 @@ ngx_http_mcp_tasks_merged_message(ngx_http_mcp_tasks_merged_t *m,
 
     if (ngx_http_mcp_tasks_rpc_parse(m->r->pool, text, &rpc, &err) != NGX_OK
         || rpc.kind != NGX_HTTP_MCP_TASKS_RPC_RESPONSE
+        || !ngx_http_mcp_tasks_rpc_same_id(&rpc.id, &m->ctx->rpc.id)
         || rpc.result.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
     {
         ngx_http_mcp_tasks_out_str(&m->out, text);

@@ -112,7 +112,7 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
       NULL },
 
     { ngx_string("mcp_tasks_tool"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_2MORE,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
       ngx_http_mcp_tasks_set_tool,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,

@@ -78,8 +78,9 @@ static ngx_uint_t
 ngx_http_mcp_tasks_pass_answer(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    ngx_str_t                text;
-    ngx_http_mcp_tasks_id_t  id;
+    ngx_str_t                       text;
+    ngx_http_mcp_tasks_op_get_t     op;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
     if (ctx->rpc.id.type != NGX_HTTP_MCP_TASKS_JSON_STRING
         || ngx_http_mcp_tasks_json_string(r->pool, &ctx->rpc.id, &text)
@@ -92,7 +93,21 @@ ngx_http_mcp_tasks_pass_answer(ngx_http_request_t *r,
 
     text.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
 
-    return ngx_http_mcp_tasks_id_parse(&id, &text) == NGX_OK;
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
+
+    if (ngx_http_mcp_tasks_id_parse(&op.id, &text) != NGX_OK) {
+        return 0;
+    }
+
+    /* the upstream may have such ids, too */
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.pool = r->pool;
+    op.owner = &ctx->owner;
+
+    return ngx_http_mcp_tasks_now(lcf->zone, &op.op) == NGX_OK
+           && op.op.reason == NGX_HTTP_MCP_TASKS_OK;
 }
 
 

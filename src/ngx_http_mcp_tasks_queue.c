@@ -47,10 +47,13 @@ ngx_http_mcp_tasks_queue_insert_locked(ngx_http_mcp_tasks_table_t *t,
 
     q->tail = n;
 
-    if (s->body.task.policy.route == 0) {
-        ngx_http_mcp_tasks_signal_name_locked(t,
-                                ngx_http_mcp_tasks_name(t, s->tool)->hash);
+    if (s->body.task.policy.route) {
+        t->sh->holding++;
+        return;
     }
+
+    ngx_http_mcp_tasks_signal_name_locked(t,
+                                ngx_http_mcp_tasks_name(t, s->tool)->hash);
 }
 
 
@@ -79,6 +82,10 @@ ngx_http_mcp_tasks_queue_remove_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     s->queued = 0;
+
+    if (s->body.task.policy.route) {
+        t->sh->holding--;
+    }
 }
 
 

@@ -169,6 +169,7 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     sh->bytes = 0;
     sh->held.head = 0;
     sh->held.tail = 0;
+    sh->holding = 0;
     sh->running = 0;
 }
 

@@ -54,10 +54,14 @@ ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (cf->args->nelts == 3) {
 
-        if (ngx_strcmp(value[2].data, "era=legacy") == 0) {
+        if (ngx_strcmp(value[1].data, "off") != 0
+            && ngx_strcmp(value[2].data, "era=legacy") == 0)
+        {
             lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_LEGACY;
 
-        } else if (ngx_strcmp(value[2].data, "era=modern") == 0) {
+        } else if (ngx_strcmp(value[1].data, "off") != 0
+                   && ngx_strcmp(value[2].data, "era=modern") == 0)
+        {
             lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_MODERN;
 
         } else {
@@ -115,7 +119,7 @@ ngx_http_mcp_tasks_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             && ngx_strcmp(tool[i].pattern.data, value[1].data) == 0)
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "tool \"%V\" is duplicate", &value[1]);
+                               "duplicate tool \"%V\"", &value[1]);
             return NGX_CONF_ERROR;
         }
     }
@@ -159,8 +163,9 @@ ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
 
     tool->pattern = *value;
 
-    if (value->len == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "the name of a tool is empty");
+    if (value->len == 0 || value->len > NGX_HTTP_MCP_TASKS_MAX_NAME) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid tool name \"%V\"", value);
         return NGX_CONF_ERROR;
     }
 
@@ -174,6 +179,19 @@ ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
     ngx_memzero(&rc, sizeof(ngx_regex_compile_t));
     rc.pattern.data = value->data + 1;
     rc.pattern.len = value->len - 1;
+
+    if (rc.pattern.len && rc.pattern.data[0] == '*') {
+        rc.pattern.data++;
+        rc.pattern.len--;
+        rc.options = NGX_REGEX_CASELESS;
+    }
+
+    if (rc.pattern.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "empty regex in tool \"%V\"",
+                           value);
+        return NGX_CONF_ERROR;
+    }
+
     rc.pool = cf->pool;
     rc.err.len = NGX_MAX_CONF_ERRSTR;
     rc.err.data = errstr;

@@ -9,9 +9,19 @@
 #include "ngx_http_mcp_tasks_signal.h"
 
 
+/* calls that are looked at to find one that comes first */
+#define NGX_HTTP_MCP_TASKS_RUN_LOOK  1024
+
+
 static ngx_uint_t ngx_http_mcp_tasks_run_check_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
     ngx_http_mcp_tasks_op_run_t *op, uint64_t now);
+static ngx_uint_t ngx_http_mcp_tasks_tool_full_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_http_mcp_tasks_op_run_t *op);
+static ngx_uint_t ngx_http_mcp_tasks_run_before_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_http_mcp_tasks_op_run_t *op);
 static void ngx_http_mcp_tasks_orphans_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found);
 
@@ -54,6 +64,10 @@ ngx_http_mcp_tasks_shm_run(ngx_http_mcp_tasks_zone_t *zone,
 
     if (o->reason == NGX_HTTP_MCP_TASKS_LIMIT_RUNNING) {
         ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+
+    } else if (t->sh->holding > t->sh->running) {
+        /* those who let it go first have their turn now */
+        ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
     }
 
     (void) ngx_http_mcp_tasks_view_locked(t, s, 0, &op->view, NULL);
@@ -97,13 +111,63 @@ ngx_http_mcp_tasks_run_check_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if ((op->max_zone && t->sh->running >= op->max_zone)
-        || (op->max_tool && ngx_http_mcp_tasks_name(t, s->tool)->running
-                            >= op->max_tool))
+        || ngx_http_mcp_tasks_tool_full_locked(t, s, op)
+        || ngx_http_mcp_tasks_run_before_locked(t, s, op))
     {
         return NGX_HTTP_MCP_TASKS_LIMIT_RUNNING;
     }
 
     return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_tool_full_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_run_t *op)
+{
+    return op->max_tool
+           && ngx_http_mcp_tasks_name(t, s->tool)->running >= op->max_tool;
+}
+
+
+/*
+ * Whether another one waits for longer and could run, in any process.  There
+ * are not many to look at: those that run, which are limited, and those before
+ * it whose tool is full.  If those are many, it is not worth the time.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_run_t *op)
+{
+    uint32_t                    n;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_slot_t  *b;
+
+    if (t->sh->holding - t->sh->running == 1) {
+        /* nobody else waits */
+        return 0;
+    }
+
+    n = t->sh->held.head;
+
+    for (i = 0; n && i < NGX_HTTP_MCP_TASKS_RUN_LOOK; i++) {
+        b = ngx_http_mcp_tasks_slot(t, n);
+        n = b->queue_next;
+
+        if (b == s) {
+            return 0;
+        }
+
+        if (ngx_http_mcp_tasks_task_claimable(&b->body.task)
+            && ngx_http_mcp_tasks_stream_alive(t, b->body.task.holder)
+            && !ngx_http_mcp_tasks_tool_full_locked(t, b, op))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

@@ -303,6 +303,7 @@ typedef struct {
 
     /* calls that processes of ours run or will run, and how many run now */
     ngx_http_mcp_tasks_queue_t   held;
+    uint32_t                     holding;
     uint32_t                     running;
 
     ngx_http_mcp_tasks_wheel_t   wheel;
