@@ -526,12 +526,14 @@ ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
     zcf->local.exiting = ngx_current_msec;
 
+    /* at once: if there is no timer, the process exits without another look */
+
     for (q = ngx_queue_head(&zcf->local.jobs);
          q != ngx_queue_sentinel(&zcf->local.jobs);
          q = ngx_queue_next(q))
     {
         job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, queue);
-        ngx_http_mcp_tasks_job_post(job);
+        ngx_http_mcp_tasks_job_stay(job);
     }
 }
 
