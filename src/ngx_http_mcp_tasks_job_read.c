@@ -223,10 +223,15 @@ static void
 ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_detached_t *d)
 {
-    ngx_uint_t            own;
+    ngx_uint_t            own, silent;
     ngx_http_upstream_t  *u;
 
     u = d->r->upstream;
+
+    /* it may be a little early, since timers are not moved by little */
+
+    silent = (u && ngx_current_msec - job->heard + NGX_TIMER_LAZY_DELAY
+                   >= u->conf->read_timeout);
 
     /* nginx's own answer, since the upstream gave none that is whole */
 
@@ -238,10 +243,7 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     } else if (u && !job->reached) {
         job->why = "upstream_unreachable";
 
-    } else if (u && ((own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)
-                     || ngx_current_msec - job->heard
-                        >= u->conf->read_timeout))
-    {
+    } else if (silent || (own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)) {
         job->why = "upstream_timeout";
 
     } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
