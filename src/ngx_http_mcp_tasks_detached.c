@@ -16,11 +16,16 @@ static ngx_int_t ngx_http_mcp_tasks_detached_init(
     ngx_http_mcp_tasks_detached_t *d, ngx_connection_t *c,
     ngx_http_mcp_tasks_sender_t *sender);
 static ngx_int_t ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body);
+    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id);
+static ngx_int_t ngx_http_mcp_tasks_detached_line(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender);
 static ngx_int_t ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
     ngx_http_mcp_tasks_sender_t *sender);
 static ngx_int_t ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
     ngx_table_elt_t *from);
+static ngx_table_elt_t *ngx_http_mcp_tasks_detached_add(
+    ngx_http_request_t *r, const char *key, const char *lowcase,
+    ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r,
     ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
@@ -33,11 +38,15 @@ static u_char *ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf,
     size_t len);
 
 
-/* with the sender's memory, which has to outlive it; NULL: no resources */
+/*
+ * A POST with that body, or a GET that goes on after an event.  Both refer to
+ * the sender's memory, which has to outlive them.  NULL: no resources.
+ */
 
 ngx_http_mcp_tasks_detached_t *
 ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_str_t *body, ngx_http_mcp_tasks_reader_t *reader, void *data)
+    ngx_str_t *body, ngx_str_t *last_id, ngx_http_mcp_tasks_reader_t *reader,
+    void *data)
 {
     ngx_socket_t                    peer;
     ngx_connection_t               *c;
@@ -70,7 +79,9 @@ ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
 
     cln = NULL;
 
-    if (ngx_http_mcp_tasks_detached_request(r, sender, body) == NGX_OK) {
+    if (ngx_http_mcp_tasks_detached_request(r, sender, body, last_id)
+        == NGX_OK)
+    {
         cln = ngx_http_cleanup_add(r, 0);
     }
 
@@ -199,10 +210,8 @@ ngx_http_mcp_tasks_detached_init(ngx_http_mcp_tasks_detached_t *d,
 
 static ngx_int_t
 ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body)
+    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id)
 {
-    u_char  *p;
-
 #if (NGX_STAT_STUB)
     (void) ngx_atomic_fetch_add(ngx_stat_reading, -1);
     r->stat_reading = 0;
@@ -210,24 +219,53 @@ ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
     r->stat_writing = 1;
 #endif
 
-    r->method = NGX_HTTP_POST;
-    ngx_str_set(&r->method_name, "POST");
-    ngx_str_set(&r->http_protocol, "HTTP/1.1");
-    r->http_version = NGX_HTTP_VERSION_11;
     r->internal = 1;
     r->disable_not_modified = 1;
+
+    if (body) {
+        r->method = NGX_HTTP_POST;
+        ngx_str_set(&r->method_name, "POST");
+
+    } else {
+        r->method = NGX_HTTP_GET;
+        ngx_str_set(&r->method_name, "GET");
+    }
+
+    if (ngx_http_mcp_tasks_detached_line(r, sender) != NGX_OK
+        || ngx_http_mcp_tasks_detached_headers(r, sender) != NGX_OK
+        || ngx_http_mcp_tasks_detached_ctx(r, sender) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return body ? ngx_http_mcp_tasks_detached_body(r, body)
+                : ngx_http_mcp_tasks_detached_add(r, "Last-Event-ID",
+                                                  "last-event-id", last_id)
+                  ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_line(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender)
+{
+    u_char  *p;
+
+    ngx_str_set(&r->http_protocol, "HTTP/1.1");
+    r->http_version = NGX_HTTP_VERSION_11;
     r->uri = sender->uri;
     r->args = sender->args;
     ngx_http_set_exten(r);
 
-    p = ngx_pnalloc(r->pool, sizeof("POST ? HTTP/1.1") + r->uri.len
-                             + r->args.len);
+    p = ngx_pnalloc(r->pool, r->method_name.len + sizeof(" ? HTTP/1.1")
+                             + r->uri.len + r->args.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
     r->request_line.data = p;
-    p = ngx_cpymem(p, "POST ", 5);
+    p = ngx_cpymem(p, r->method_name.data, r->method_name.len);
+    *p++ = ' ';
     r->unparsed_uri.data = p;
     p = ngx_cpymem(p, r->uri.data, r->uri.len);
 
@@ -239,13 +277,6 @@ ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
     r->unparsed_uri.len = p - r->unparsed_uri.data;
     p = ngx_cpymem(p, " HTTP/1.1", 9);
     r->request_line.len = p - r->request_line.data;
-
-    if (ngx_http_mcp_tasks_detached_headers(r, sender) != NGX_OK
-        || ngx_http_mcp_tasks_detached_body(r, body) != NGX_OK
-        || ngx_http_mcp_tasks_detached_ctx(r, sender) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
 
     return NGX_OK;
 }
@@ -311,20 +342,42 @@ ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
 }
 
 
+static ngx_table_elt_t *
+ngx_http_mcp_tasks_detached_add(ngx_http_request_t *r, const char *key,
+    const char *lowcase, ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_in.headers);
+    if (h == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+    h->key.data = (u_char *) key;
+    h->key.len = ngx_strlen(key);
+    h->lowcase_key = (u_char *) lowcase;
+    h->hash = ngx_hash_key(h->lowcase_key, h->key.len);
+    h->value = *value;
+
+    return h;
+}
+
+
 static ngx_int_t
 ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
 {
     ngx_buf_t                *b;
+    ngx_str_t                 length;
     ngx_chain_t              *cl;
-    ngx_table_elt_t          *h;
     ngx_http_request_body_t  *rb;
 
     rb = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
     b = ngx_calloc_buf(r->pool);
     cl = ngx_alloc_chain_link(r->pool);
-    h = ngx_list_push(&r->headers_in.headers);
+    length.data = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);
 
-    if (rb == NULL || b == NULL || cl == NULL || h == NULL) {
+    if (rb == NULL || b == NULL || cl == NULL || length.data == NULL) {
         return NGX_ERROR;
     }
 
@@ -341,23 +394,13 @@ ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
     rb->bufs = cl;
     r->request_body = rb;
 
-    ngx_memzero(h, sizeof(ngx_table_elt_t));
-    ngx_str_set(&h->key, "Content-Length");
-    h->lowcase_key = (u_char *) "content-length";
-    h->hash = ngx_hash_key(h->lowcase_key, h->key.len);
-    h->value.data = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);
+    length.len = ngx_sprintf(length.data, "%uz", body->len) - length.data;
 
-    if (h->value.data == NULL) {
-        return NGX_ERROR;
-    }
-
-    h->value.len = ngx_sprintf(h->value.data, "%uz", body->len)
-                   - h->value.data;
-
-    r->headers_in.content_length = h;
     r->headers_in.content_length_n = body->len;
+    r->headers_in.content_length = ngx_http_mcp_tasks_detached_add(r,
+                                 "Content-Length", "content-length", &length);
 
-    return NGX_OK;
+    return r->headers_in.content_length ? NGX_OK : NGX_ERROR;
 }
 
 

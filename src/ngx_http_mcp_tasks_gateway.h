@@ -92,7 +92,6 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_uint_t                     attempt;
     ngx_str_t                      params;      /* as they go out */
     ngx_str_t                      token;       /* of progress, as JSON */
-    ngx_str_t                      first_id;    /* the client's, as JSON */
     ngx_str_t                      rpc_id;      /* of the present round */
     ngx_uint_t                     rounds;
 
@@ -117,6 +116,11 @@ struct ngx_http_mcp_tasks_job_s {
     size_t                         size;
     ngx_msec_t                     heard;       /* when it last came */
 
+    /* a stream that ended too early goes on from its last event, later */
+    ngx_str_t                      last_id;
+    ngx_msec_t                     resume_at;
+    ngx_uint_t                     resumed;     /* without anything new */
+
     /* in the order in which they came; the first ones are being asked */
     ngx_array_t                    questions;
     ngx_uint_t                     asked;
@@ -133,6 +137,7 @@ struct ngx_http_mcp_tasks_job_s {
     unsigned                       stream:1;    /* the response is one */
     unsigned                       reached:1;   /* the upstream may know */
     unsigned                       strange:1;   /* had what it must not */
+    unsigned                       resumes:1;   /* is to be asked for more */
     unsigned                       concluded:1; /* the round is */
     unsigned                       waits:1;     /* for answers */
     unsigned                       over:1;      /* so is the task, for us */
@@ -168,7 +173,7 @@ ngx_int_t ngx_http_mcp_tasks_merged_body(ngx_http_request_t *r,
 /* ngx_http_mcp_tasks_detached.c */
 
 ngx_http_mcp_tasks_detached_t *ngx_http_mcp_tasks_detached(
-    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body,
+    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id,
     ngx_http_mcp_tasks_reader_t *reader, void *data);
 void ngx_http_mcp_tasks_detached_run(ngx_http_mcp_tasks_detached_t *d);
 void ngx_http_mcp_tasks_detached_end(ngx_http_mcp_tasks_detached_t *d);
@@ -220,6 +225,7 @@ ngx_int_t ngx_http_mcp_tasks_job_params(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *params);
 ngx_int_t ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses);
+ngx_int_t ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job);
 ngx_int_t ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *message);
 void ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job);
@@ -236,6 +242,8 @@ void ngx_http_mcp_tasks_job_question(ngx_http_mcp_tasks_job_t *job,
 void ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *result);
 void ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job);
+void ngx_http_mcp_tasks_job_withdrawn(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *params);
 
 
 #endif /* _NGX_HTTP_MCP_TASKS_GATEWAY_H_INCLUDED_ */

@@ -126,6 +126,47 @@ ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
 }
 
 
+ngx_int_t
+ngx_http_mcp_tasks_input_drop(ngx_pool_t *pool, ngx_str_t *requests,
+    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_merge_t *merge)
+{
+    ngx_http_mcp_tasks_out_t         left;
+    ngx_http_mcp_tasks_json_t        open, k, value;
+    ngx_http_mcp_tasks_json_iter_t   it;
+
+    merge->taken = 0;
+    merge->left = 0;
+
+    ngx_http_mcp_tasks_input_object(requests, &open);
+    ngx_http_mcp_tasks_out_init(&left, pool, requests->len + 2);
+    ngx_http_mcp_tasks_out_lit(&left, "{");
+    ngx_http_mcp_tasks_json_iter(&it, &open);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &k, &value) == NGX_OK) {
+
+        if (ngx_http_mcp_tasks_json_same(&k, key)) {
+            merge->taken++;
+
+        } else {
+            ngx_http_mcp_tasks_input_member(&left, &k, &value);
+            merge->left++;
+        }
+    }
+
+    ngx_http_mcp_tasks_out_lit(&left, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&left, &merge->requests) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (merge->left == 0) {
+        merge->requests.len = 0;
+    }
+
+    return NGX_OK;
+}
+
+
 ngx_uint_t
 ngx_http_mcp_tasks_input_answer(ngx_str_t *responses, ngx_str_t *key,
     ngx_http_mcp_tasks_json_t *answer)

@@ -40,6 +40,11 @@ ngx_int_t ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool,
     ngx_str_t *requests, ngx_str_t *responses,
     ngx_http_mcp_tasks_json_t *answers, ngx_http_mcp_tasks_merge_t *merge);
 
+/* without that one; taken says whether it was there */
+ngx_int_t ngx_http_mcp_tasks_input_drop(ngx_pool_t *pool,
+    ngx_str_t *requests, ngx_http_mcp_tasks_json_t *key,
+    ngx_http_mcp_tasks_merge_t *merge);
+
 /* the answer with that key; 0: there is none */
 ngx_uint_t ngx_http_mcp_tasks_input_answer(ngx_str_t *responses,
     ngx_str_t *key, ngx_http_mcp_tasks_json_t *answer);

@@ -42,6 +42,7 @@ static ngx_uint_t ngx_http_mcp_tasks_job_full(ngx_str_t **full,
     ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_event(ngx_event_t *ev);
 static void ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job);
+static void ngx_http_mcp_tasks_job_more(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_http_mcp_tasks_view_t *v, uint64_t holder);
@@ -68,12 +69,7 @@ ngx_http_mcp_tasks_job_new(ngx_http_request_t *r,
         return NULL;
     }
 
-    job->first_id.len = ctx->rpc.id.text.len;
-    job->first_id.data = ngx_pstrdup(job->pool, &ctx->rpc.id.text);
-
-    if (job->first_id.data == NULL
-        || ngx_http_mcp_tasks_sender_copy(&job->sender, r, lcf, bound)
-           != NGX_OK
+    if (ngx_http_mcp_tasks_sender_copy(&job->sender, r, lcf, bound) != NGX_OK
         || ngx_http_mcp_tasks_job_params(job, &ctx->rpc.params) != NGX_OK)
     {
         ngx_http_mcp_tasks_job_free(job);
@@ -305,6 +301,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 
     job->lease = op.view.task.lease;
     job->attempt = op.view.task.attempt;
+    job->reached = 0;
 
     if (ngx_http_mcp_tasks_job_send(job, NULL) != NGX_OK) {
         /* no connection left, or no memory: nobody has seen it */
@@ -450,13 +447,36 @@ ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
-    if (job->call == NULL && !job->concluded) {
+    if (job->call == NULL && job->resumes) {
+        ngx_http_mcp_tasks_job_more(job);
+
+    } else if (job->call == NULL && !job->concluded) {
         ngx_http_mcp_tasks_job_failed(job);
         return;
     }
 
     if (job->waits && task->state == NGX_HTTP_MCP_TASKS_RUNNING) {
         ngx_http_mcp_tasks_job_answered(job);
+    }
+}
+
+
+/* the rest of a stream, but not before the server wants to be asked */
+
+static void
+ngx_http_mcp_tasks_job_more(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_msec_int_t  left;
+
+    left = (ngx_msec_int_t) (job->resume_at - ngx_current_msec);
+
+    if (left > 0) {
+        ngx_http_mcp_tasks_job_wait(job, left);
+
+    } else if (ngx_http_mcp_tasks_job_resume(job) != NGX_OK) {
+        job->why = "upstream_unreachable";
+        job->reached = 1;
+        ngx_http_mcp_tasks_job_failed(job);
     }
 }
 
@@ -635,7 +655,6 @@ ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
 
     params.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
     params.text = v->payload[NGX_HTTP_MCP_TASKS_PARAMS];
-    ngx_str_set(&job->first_id, "1");
 
     if (ngx_http_mcp_tasks_sender_make(&job->sender, gateway[i], &v->tool)
         != NGX_OK

@@ -27,6 +27,8 @@ static void ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job);
 static ngx_int_t ngx_http_mcp_tasks_job_requests(
     ngx_http_mcp_tasks_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
     ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q);
 static ngx_int_t ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *id, const char *kind, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
@@ -394,6 +396,100 @@ ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
     }
 
     return 0;
+}
+
+
+/*
+ * Legacy: the server does not wait for an answer any longer.  Nobody should
+ * have to give it; and if it was the last one, the task runs again.
+ */
+
+void
+ngx_http_mcp_tasks_job_withdrawn(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *params)
+{
+    ngx_uint_t                      i, n;
+    ngx_http_mcp_tasks_json_t       id, own;
+    ngx_http_mcp_tasks_question_t  *q;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("requestId"), &id }
+    };
+
+    (void) ngx_http_mcp_tasks_json_members(params, members, 1);
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->questions.nelts; i++) {
+        own.text = q[i].id;
+        own.type = (own.text.data[0] == '"') ? NGX_HTTP_MCP_TASKS_JSON_STRING
+                                             : NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+
+        if (ngx_http_mcp_tasks_rpc_same_id(&id, &own)) {
+            break;
+        }
+    }
+
+    if (i == job->questions.nelts
+        || (i < job->asked
+            && ngx_http_mcp_tasks_job_unask(job, &q[i]) != NGX_OK))
+    {
+        return;
+    }
+
+    job->asked -= (i < job->asked);
+    job->questions.nelts--;
+
+    for (n = i; n < job->questions.nelts; n++) {
+        q[n] = q[n + 1];
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q)
+{
+    ngx_int_t                        rc;
+    ngx_pool_t                      *pool;
+    ngx_http_mcp_tasks_json_t        key;
+    ngx_http_mcp_tasks_merge_t       merge;
+    ngx_http_mcp_tasks_op_get_t      get;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = NGX_ERROR;
+    key.type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+    key.text = q->key;
+
+    if (ngx_http_mcp_tasks_job_get(job, &get,
+                  NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS), pool)
+        == NGX_OK
+        && get.op.reason == NGX_HTTP_MCP_TASKS_OK
+        && get.view.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+        && ngx_http_mcp_tasks_input_drop(pool,
+                          &get.view.payload[NGX_HTTP_MCP_TASKS_REQUESTS],
+                          &key, &merge)
+           == NGX_OK
+        && merge.taken)
+    {
+        ngx_http_mcp_tasks_job_change(job, &op, merge.left
+                                      ? NGX_HTTP_MCP_TASKS_EV_ANSWER
+                                      : NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+        op.version = get.view.task.version;
+        op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = merge.requests;
+
+        if (ngx_http_mcp_tasks_job_update(job, &op) == NGX_HTTP_MCP_TASKS_OK) {
+            rc = NGX_OK;
+        }
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
 }
 
 

@@ -14,6 +14,10 @@
 /* of a response that is a single message, beside its result */
 #define NGX_HTTP_MCP_TASKS_JOB_FRAME  65536
 
+/* a stream is asked for more so many times, if nothing comes */
+#define NGX_HTTP_MCP_TASKS_JOB_RESUMES    10
+#define NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX  60000
+
 
 static ngx_int_t ngx_http_mcp_tasks_job_header(
     ngx_http_mcp_tasks_detached_t *d);
@@ -22,6 +26,7 @@ static ngx_int_t ngx_http_mcp_tasks_job_body_part(
 static ngx_int_t ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job,
     u_char *p, size_t n);
 static void ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d);
+static void ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_detached_t *d);
 static ngx_uint_t ngx_http_mcp_tasks_job_connected(ngx_http_request_t *r);
@@ -184,7 +189,10 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
     job = d->data;
     job->requests--;
     job->call = NULL;
-    job->reached = ngx_http_mcp_tasks_job_connected(d->r);
+
+    if (ngx_http_mcp_tasks_job_connected(d->r)) {
+        job->reached = 1;
+    }
 
     if (!job->concluded && !job->over && job->why == NULL && d->whole
         && !job->stream)
@@ -213,9 +221,59 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
 
     if (!job->concluded && job->why == NULL) {
         ngx_http_mcp_tasks_job_why(job, d);
+        ngx_http_mcp_tasks_job_goes_on(job);
     }
 
     ngx_http_mcp_tasks_job_post(job);
+}
+
+
+/*
+ * Legacy servers may end a stream before its time, on purpose or not, and tell
+ * the rest to who asks for it.
+ */
+
+static void
+ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
+{
+    u_char     *p;
+    ngx_str_t  *id;
+
+    id = &job->feed.id;
+
+    if (!job->stream || id->len == 0
+        || job->sender.era != NGX_HTTP_MCP_TASKS_LEGACY
+        || ngx_strcmp(job->why, "upstream_closed") != 0
+        || job->resumed++ == NGX_HTTP_MCP_TASKS_JOB_RESUMES)
+    {
+        return;
+    }
+
+    for (p = id->data; p < id->data + id->len; p++) {
+        if (*p < 0x20 || *p == 0x7f) {
+            /* no header can carry it */
+            return;
+        }
+    }
+
+    if (job->last_id.data == NULL) {
+        job->last_id.data = ngx_pnalloc(job->pool,
+                                        NGX_HTTP_MCP_TASKS_FEED_ID);
+        if (job->last_id.data == NULL) {
+            return;
+        }
+    }
+
+    job->last_id.len = id->len;
+    ngx_memcpy(job->last_id.data, id->data, id->len);
+
+    job->why = NULL;
+    job->resumes = 1;
+    job->resume_at = ngx_current_msec
+                     + (job->feed.retry
+                        ? ngx_min(job->feed.retry,
+                                  NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX)
+                        : NGX_HTTP_MCP_TASKS_RETRY);
 }
 
 
@@ -347,6 +405,8 @@ ngx_http_mcp_tasks_job_event_data(void *data, ngx_http_mcp_tasks_feed_t *feed,
         return NGX_OK;
     }
 
+    job->resumed = 0;
+
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
         return NGX_ERROR;
@@ -399,8 +459,7 @@ ngx_http_mcp_tasks_job_response(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t  id;
 
     id.text = job->rpc_id;
-    id.type = (id.text.data[0] == '"') ? NGX_HTTP_MCP_TASKS_JSON_STRING
-                                       : NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+    id.type = NGX_HTTP_MCP_TASKS_JSON_STRING;
 
     if (!ngx_http_mcp_tasks_rpc_same_id(&rpc->id, &id)) {
         job->strange = 1;
@@ -463,19 +522,33 @@ static void
 ngx_http_mcp_tasks_job_notified(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_rpc_t *rpc)
 {
-    static ngx_str_t  progress = ngx_string("notifications/progress");
-    static ngx_str_t  message = ngx_string("notifications/message");
+    ngx_uint_t  i;
+    static struct {
+        ngx_str_t    method;
+        void       (*handler)(ngx_http_mcp_tasks_job_t *job,
+                              ngx_http_mcp_tasks_json_t *params);
+    } known[] = {
+        { ngx_string("notifications/progress"),
+          ngx_http_mcp_tasks_job_progress },
+        { ngx_string("notifications/message"),
+          ngx_http_mcp_tasks_job_logged },
+        { ngx_string("notifications/cancelled"),
+          ngx_http_mcp_tasks_job_withdrawn }
+    };
 
-    if (rpc->method.len == progress.len
-        && ngx_strncmp(rpc->method.data, progress.data, progress.len) == 0)
-    {
-        ngx_http_mcp_tasks_job_progress(job, &rpc->params);
+    if (rpc->params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return;
+    }
 
-    } else if (rpc->method.len == message.len
-               && ngx_strncmp(rpc->method.data, message.data, message.len)
-                  == 0)
-    {
-        ngx_http_mcp_tasks_job_logged(job, &rpc->params);
+    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (rpc->method.len == known[i].method.len
+            && ngx_strncmp(rpc->method.data, known[i].method.data,
+                           rpc->method.len)
+               == 0)
+        {
+            known[i].handler(job, &rpc->params);
+            return;
+        }
     }
 }
 
@@ -499,8 +572,7 @@ ngx_http_mcp_tasks_job_progress(ngx_http_mcp_tasks_job_t *job,
     own.type = (own.text.data[0] == '"') ? NGX_HTTP_MCP_TASKS_JSON_STRING
                                          : NGX_HTTP_MCP_TASKS_JSON_NUMBER;
 
-    if (params->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
-        || ngx_http_mcp_tasks_json_members(params, members, 4) != NGX_OK
+    if (ngx_http_mcp_tasks_json_members(params, members, 4) != NGX_OK
         || !ngx_http_mcp_tasks_rpc_same_id(&token, &own))
     {
         return;
@@ -544,8 +616,7 @@ ngx_http_mcp_tasks_job_logged(ngx_http_mcp_tasks_job_t *job,
     };
     static ngx_str_t                debug = ngx_string("debug");
 
-    if (params->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
-        || ngx_http_mcp_tasks_json_members(params, members, 2) != NGX_OK
+    if (ngx_http_mcp_tasks_json_members(params, members, 2) != NGX_OK
         || data.type != NGX_HTTP_MCP_TASKS_JSON_STRING
         || data.text.len > NGX_HTTP_MCP_TASKS_MAX_MESSAGE
         || level.type != NGX_HTTP_MCP_TASKS_JSON_STRING

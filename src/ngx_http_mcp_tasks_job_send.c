@@ -19,6 +19,9 @@ static void ngx_http_mcp_tasks_job_member(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_json_t *key);
 static ngx_int_t ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *meta);
+static void ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job);
+static ngx_int_t ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses, ngx_str_t *body);
 static void ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
@@ -237,9 +240,26 @@ ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
 {
     ngx_str_t  body;
 
-    job->concluded = 0;
     job->waits = 0;
-    job->reached = 0;
+    job->resumed = 0;
+    job->last_id.len = 0;
+    ngx_http_mcp_tasks_job_clear(job);
+
+    if (ngx_http_mcp_tasks_job_body(job, responses, &body) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_job_request(job, &body);
+}
+
+
+/* what there is of a response */
+
+static void
+ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job)
+{
+    job->concluded = 0;
+    job->resumes = 0;
     job->strange = 0;
     job->stream = 0;
     job->why = NULL;
@@ -249,12 +269,13 @@ ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_feed_free(&job->feed);
     ngx_http_mcp_tasks_feed_init(&job->feed, job->lcf->max_payload + 65536,
                                  ngx_cycle->log);
+}
 
-    if (ngx_http_mcp_tasks_job_body(job, responses, &body) != NGX_OK) {
-        return NGX_ERROR;
-    }
 
-    job->call = ngx_http_mcp_tasks_detached(&job->sender, &body,
+static ngx_int_t
+ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job, ngx_str_t *body)
+{
+    job->call = ngx_http_mcp_tasks_detached(&job->sender, body, &job->last_id,
                                             &ngx_http_mcp_tasks_job_reader,
                                             job);
     if (job->call == NULL) {
@@ -269,33 +290,42 @@ ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
 }
 
 
+/* legacy: what comes after the last event of a stream that has ended */
+
+ngx_int_t
+ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_http_mcp_tasks_job_clear(job);
+
+    return ngx_http_mcp_tasks_job_request(job, NULL);
+}
+
+
 static ngx_int_t
 ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses, ngx_str_t *body)
 {
     u_char                    *p;
+    uint64_t                   hash;
     ngx_http_mcp_tasks_out_t   out;
 
-    /* each round, and each attempt, is a request of its own */
+    /*
+     * Each round, and each attempt, is a request of its own.  The client's id
+     * would not do: it may use it again, while servers know calls by theirs.
+     */
 
-    if (job->rounds++ == 0) {
-        job->rpc_id = job->first_id;
-
-    } else {
-        p = ngx_pnalloc(job->pool, job->token.len + NGX_INT_T_LEN + 32);
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        job->rpc_id.data = p;
-        job->rpc_id.len = ngx_sprintf(p, "\"nginx-%016xL-%ui\"",
-                                      ngx_http_mcp_tasks_siphash(
-                                          job->zcf->zone.table.sh->secret,
-                                          (u_char *) &job->id,
-                                          sizeof(job->id)),
-                                      job->rounds)
-                          - p;
+    p = ngx_pnalloc(job->pool, sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
     }
+
+    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret,
+                                      (u_char *) &job->id, sizeof(job->id));
+
+    job->rpc_id.data = p;
+    job->rpc_id.len = ngx_sprintf(p, "\"nginx-%016xL-%ui\"", hash,
+                                  ++job->rounds)
+                      - p;
 
     ngx_http_mcp_tasks_out_init(&out, job->pool, job->params.len + 256
                                         + (responses ? responses->len : 0));
@@ -363,7 +393,7 @@ ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job, ngx_str_t *message)
 {
     ngx_http_mcp_tasks_detached_t  *d;
 
-    d = ngx_http_mcp_tasks_detached(&job->sender, message,
+    d = ngx_http_mcp_tasks_detached(&job->sender, message, NULL,
                                     &ngx_http_mcp_tasks_job_ignore, job);
     if (d == NULL) {
         return NGX_ERROR;
@@ -389,7 +419,7 @@ ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job)
 
     ngx_http_mcp_tasks_job_over(job);
 
-    if (job->call == NULL) {
+    if (job->call == NULL && !job->resumes) {
         return;
     }
 

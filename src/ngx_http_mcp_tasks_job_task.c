@@ -190,7 +190,8 @@ ngx_http_mcp_tasks_job_may_retry(ngx_http_mcp_tasks_job_t *job)
     }
 
     return job->idempotent
-           && (ngx_strcmp(job->why, "upstream_timeout") == 0
+           && (ngx_strcmp(job->why, "upstream_unreachable") == 0
+               || ngx_strcmp(job->why, "upstream_timeout") == 0
                || ngx_strcmp(job->why, "upstream_closed") == 0
                || (ngx_strcmp(job->why, "upstream_status") == 0
                    && job->status >= NGX_HTTP_BAD_GATEWAY

@@ -20,6 +20,7 @@ static void ngx_http_mcp_tasks_pass_merge(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 static ngx_int_t ngx_http_mcp_tasks_pass_era(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t modern);
+static void ngx_http_mcp_tasks_pass_plain(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_mark_cleanup(void *data);
 
 
@@ -246,10 +247,49 @@ ngx_http_mcp_tasks_pass(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
     ctx->passed = 1;
     ctx->lcf = lcf;
 
+    if (ctx->merge) {
+        ngx_http_mcp_tasks_pass_plain(r);
+    }
+
     uri = lcf->pass;
     args = r->args;
 
     return ngx_http_internal_redirect(r, &uri, &args);
+}
+
+
+/* what has to be changed must not come compressed */
+
+static void
+ngx_http_mcp_tasks_pass_plain(ngx_http_request_t *r)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+    static ngx_str_t  name = ngx_string("Accept-Encoding");
+
+    for (part = &r->headers_in.headers.part; part; part = part->next) {
+        h = part->elts;
+        i = 0;
+
+        while (i < part->nelts) {
+
+            if (h[i].key.len != name.len
+                || ngx_strncasecmp(h[i].key.data, name.data, name.len) != 0)
+            {
+                i++;
+                continue;
+            }
+
+            /* the last one takes its place; who refers to it still may */
+
+            h[i] = h[--part->nelts];
+        }
+    }
+
+#if (NGX_HTTP_GZIP)
+    r->headers_in.accept_encoding = NULL;
+#endif
 }
 
 
