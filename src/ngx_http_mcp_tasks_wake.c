@@ -315,7 +315,13 @@ ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
     c->write->log = cycle->log;
     c->write->channel = 1;
 
-    if (ngx_add_event(c->read, NGX_READ_EVENT, 0) != NGX_OK) {
+    /* edge-triggered, each wake-up is an event, and need not be read */
+
+    if (ngx_add_event(c->read, NGX_READ_EVENT,
+                      (ngx_event_flags & NGX_USE_CLEAR_EVENT) ? NGX_CLEAR_EVENT
+                                                              : 0)
+        != NGX_OK)
+    {
         ngx_free_connection(c);
         return NGX_ERROR;
     }
@@ -489,7 +495,9 @@ ngx_http_mcp_tasks_wake_read(ngx_event_t *ev)
         return;
     }
 
-    (void) (read(c->fd, &n, sizeof(uint64_t)) == -1);
+    if (!(ngx_event_flags & NGX_USE_CLEAR_EVENT)) {
+        (void) (read(c->fd, &n, sizeof(uint64_t)) == -1);
+    }
 
     ngx_http_mcp_tasks_wake_drain(ev);
 }
