@@ -38,6 +38,7 @@ typedef struct {
     ngx_uint_t                       terminal;
     ngx_uint_t                       wakeups;
     ngx_http_mcp_tasks_shared_t     *event;
+    ngx_pool_t                      *pool;      /* to make it in */
 } ngx_http_mcp_tasks_latest_t;
 
 
@@ -155,7 +156,6 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
     u_char                          buf[NGX_INT64_LEN];
     ngx_int_t                       rc;
     ngx_str_t                       id, text;
-    ngx_pool_t                     *pool;
     ngx_http_mcp_tasks_out_t        out;
     ngx_http_mcp_tasks_op_get_t     op;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
@@ -165,14 +165,18 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
     ngx_http_mcp_tasks_unshare(latest->event);
     latest->event = NULL;
 
-    pool = ngx_create_pool(2048, w->r->connection->log);
-    if (pool == NULL) {
-        return NGX_ERROR;
+    /* made once: each event needs one, and only as long as it is made */
+
+    if (latest->pool == NULL) {
+        latest->pool = ngx_create_pool(2048, ngx_cycle->log);
+        if (latest->pool == NULL) {
+            return NGX_ERROR;
+        }
     }
 
     ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
     op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
-    op.op.pool = pool;
+    op.op.pool = latest->pool;
     op.id = w->id;
     op.owner = &w->ctx->owner;
     op.watch = 1;
@@ -183,7 +187,7 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
     if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
         ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
 
-        ngx_http_mcp_tasks_out_init(&out, pool, 512);
+        ngx_http_mcp_tasks_out_init(&out, latest->pool, 512);
         ngx_http_mcp_tasks_render_rest(&out, &op.view, 1);
 
         id.data = buf;
@@ -201,7 +205,7 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
         latest->wakeups = ngx_http_mcp_tasks_wakeups;
     }
 
-    ngx_destroy_pool(pool);
+    ngx_reset_pool(latest->pool);
 
     if (latest->event) {
         return NGX_DECLINED;

@@ -5,6 +5,9 @@
 /* a key longer than this is none that we look for */
 #define NGX_HTTP_MCP_TASKS_JSON_KEY  256
 
+/* a word with this in each of its bytes */
+#define NGX_HTTP_MCP_TASKS_JSON_EACH(c)  (0x0101010101010101ULL * (c))
+
 
 static u_char *ngx_http_mcp_tasks_json_space(u_char *p, u_char *end);
 static u_char *ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
@@ -18,8 +21,9 @@ static u_char *ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end,
 static u_char *ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end);
 static u_char *ngx_http_mcp_tasks_json_number(u_char *p, u_char *end,
     const char **err);
-static u_char *ngx_http_mcp_tasks_json_skip(u_char *p, ngx_uint_t *type);
-static u_char *ngx_http_mcp_tasks_json_skip_string(u_char *p);
+static u_char *ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end,
+    ngx_uint_t *type);
+static u_char *ngx_http_mcp_tasks_json_skip_string(u_char *p, u_char *end);
 static ngx_int_t ngx_http_mcp_tasks_json_unescape(u_char *p, u_char *end,
     u_char *dst, u_char *dst_end, size_t *len);
 static u_char *ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end,
@@ -244,10 +248,52 @@ ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
 }
 
 
+/*
+ * Over bytes of a string that stand for themselves, eight at a time: most of
+ * what comes is such text.  Stops at or before the first one that does not,
+ * since a byte that is looked for may only hide bytes that follow it.
+ */
+
+static ngx_inline u_char *
+ngx_http_mcp_tasks_json_plain(u_char *p, u_char *end)
+{
+    uint64_t  word, found;
+
+    while (end - p >= 8) {
+        ngx_memcpy(&word, p, 8);
+
+        found = (word
+                 | (word - NGX_HTTP_MCP_TASKS_JSON_EACH(0x20))
+                 | ((word ^ NGX_HTTP_MCP_TASKS_JSON_EACH('"'))
+                    - NGX_HTTP_MCP_TASKS_JSON_EACH(1))
+                 | ((word ^ NGX_HTTP_MCP_TASKS_JSON_EACH('\\'))
+                    - NGX_HTTP_MCP_TASKS_JSON_EACH(1)))
+                & NGX_HTTP_MCP_TASKS_JSON_EACH(0x80);
+
+        if (found) {
+#if (NGX_HAVE_LITTLE_ENDIAN)
+            p += __builtin_ctzll(found) / 8;
+#endif
+            break;
+        }
+
+        p += 8;
+    }
+
+    return p;
+}
+
+
 static u_char *
 ngx_http_mcp_tasks_json_text(u_char *p, u_char *end, const char **err)
 {
-    for (p++; p < end; /* void */) {
+    for (p++; /* void */ ; /* void */ ) {
+
+        p = ngx_http_mcp_tasks_json_plain(p, end);
+
+        if (p == end) {
+            break;
+        }
 
         if (*p == '"') {
             return p + 1;
@@ -446,7 +492,7 @@ ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
     if (it->object) {
         key->text.data = p;
         key->type = NGX_HTTP_MCP_TASKS_JSON_STRING;
-        p = ngx_http_mcp_tasks_json_skip_string(p);
+        p = ngx_http_mcp_tasks_json_skip_string(p, it->end);
         key->text.len = p - key->text.data;
 
         p = ngx_http_mcp_tasks_json_space(p, it->end) + 1;
@@ -454,7 +500,7 @@ ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
     }
 
     value->text.data = p;
-    p = ngx_http_mcp_tasks_json_skip(p, &value->type);
+    p = ngx_http_mcp_tasks_json_skip(p, it->end, &value->type);
     value->text.len = p - value->text.data;
 
     p = ngx_http_mcp_tasks_json_space(p, it->end);
@@ -468,7 +514,7 @@ ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
 /* over a value that is known to be well-formed */
 
 static u_char *
-ngx_http_mcp_tasks_json_skip(u_char *p, ngx_uint_t *type)
+ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
 {
     ngx_uint_t  depth;
 
@@ -476,7 +522,7 @@ ngx_http_mcp_tasks_json_skip(u_char *p, ngx_uint_t *type)
 
     case '"':
         *type = NGX_HTTP_MCP_TASKS_JSON_STRING;
-        return ngx_http_mcp_tasks_json_skip_string(p);
+        return ngx_http_mcp_tasks_json_skip_string(p, end);
 
     case 't':
         *type = NGX_HTTP_MCP_TASKS_JSON_TRUE;
@@ -518,7 +564,7 @@ ngx_http_mcp_tasks_json_skip(u_char *p, ngx_uint_t *type)
         switch (*p) {
 
         case '"':
-            p = ngx_http_mcp_tasks_json_skip_string(p);
+            p = ngx_http_mcp_tasks_json_skip_string(p, end);
             continue;
 
         case '{': case '[':
@@ -539,15 +585,20 @@ ngx_http_mcp_tasks_json_skip(u_char *p, ngx_uint_t *type)
 
 
 static u_char *
-ngx_http_mcp_tasks_json_skip_string(u_char *p)
+ngx_http_mcp_tasks_json_skip_string(u_char *p, u_char *end)
 {
-    for (p++; *p != '"'; p++) {
+    for (p++; /* void */ ; p++) {
+
+        p = ngx_http_mcp_tasks_json_plain(p, end);
+
+        if (*p == '"') {
+            return p + 1;
+        }
+
         if (*p == '\\') {
             p++;
         }
     }
-
-    return p + 1;
 }
 
 
@@ -555,7 +606,7 @@ ngx_int_t
 ngx_http_mcp_tasks_json_members(ngx_http_mcp_tasks_json_t *object,
     ngx_http_mcp_tasks_member_t *members, ngx_uint_t n)
 {
-    ngx_uint_t                       i;
+    ngx_uint_t                       i, escaped;
     ngx_http_mcp_tasks_json_t        key, value;
     ngx_http_mcp_tasks_json_iter_t   it;
 
@@ -572,9 +623,13 @@ ngx_http_mcp_tasks_json_members(ngx_http_mcp_tasks_json_t *object,
 
     while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
 
+        escaped = (memchr(key.text.data, '\\', key.text.len) != NULL);
+
         for (i = 0; i < n; i++) {
 
-            if (!ngx_http_mcp_tasks_json_is(&key, &members[i].name)) {
+            if ((!escaped && key.text.len != members[i].name.len + 2)
+                || !ngx_http_mcp_tasks_json_is(&key, &members[i].name))
+            {
                 continue;
             }
 
@@ -606,7 +661,7 @@ ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string, ngx_str_t *s)
 
     /* an escape makes it longer than what it stands for */
 
-    if (len <= s->len || ngx_strlchr(p, p + len, '\\') == NULL) {
+    if (len <= s->len || memchr(p, '\\', len) == NULL) {
         return 0;
     }
 
@@ -631,7 +686,7 @@ ngx_http_mcp_tasks_json_string(ngx_pool_t *pool,
     p = value->text.data + 1;
     len = value->text.len - 2;
 
-    if (ngx_strlchr(p, p + len, '\\') == NULL) {
+    if (memchr(p, '\\', len) == NULL) {
         s->data = p;
         s->len = len;
         return NGX_OK;

@@ -316,7 +316,13 @@ ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
     c->write->log = cycle->log;
     c->write->channel = 1;
 
-    if (ngx_add_event(c->read, NGX_READ_EVENT, 0) != NGX_OK) {
+    /* edge-triggered, each wake-up is an event, and need not be read */
+
+    if (ngx_add_event(c->read, NGX_READ_EVENT,
+                      (ngx_event_flags & NGX_USE_CLEAR_EVENT) ? NGX_CLEAR_EVENT
+                                                              : 0)
+        != NGX_OK)
+    {
         ngx_free_connection(c);
         return NGX_ERROR;
     }
@@ -429,30 +435,37 @@ static void
 ngx_http_mcp_tasks_wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
 {
     uint64_t                    one;
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, bit;
     ngx_http_mcp_tasks_wake_t  *ctx;
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
     one = 1;
 
-    for (i = 0; i < ctx->n; i++) {
+    for ( /* void */ ; processes; processes &= processes - 1) {
 
-        if (!(processes >> (i & 63) & 1) || ctx->places[i] == 0) {
-            continue;
-        }
+        bit = __builtin_ctzll(processes);
 
-        if ((ngx_int_t) i == ctx->place) {
-            ngx_post_event(&ctx->drain, &ngx_posted_events);
-            continue;
-        }
+        /* places beyond the first 64 share their bits */
 
-        /* full, it will be read soon enough */
+        for (i = bit; i < ctx->n; i += 64) {
 
-        if (write(ctx->fds[i], &one, sizeof(uint64_t)) == -1
-            && ngx_errno != NGX_EAGAIN)
-        {
-            ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
-                          "write() to an eventfd failed");
+            if (ctx->places[i] == 0) {
+                continue;
+            }
+
+            if ((ngx_int_t) i == ctx->place) {
+                ngx_post_event(&ctx->drain, &ngx_posted_events);
+                continue;
+            }
+
+            /* full, it will be read soon enough */
+
+            if (write(ctx->fds[i], &one, sizeof(uint64_t)) == -1
+                && ngx_errno != NGX_EAGAIN)
+            {
+                ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
+                              "write() to an eventfd failed");
+            }
         }
     }
 }
@@ -486,7 +499,9 @@ ngx_http_mcp_tasks_wake_read(ngx_event_t *ev)
         return;
     }
 
-    (void) (read(c->fd, &n, sizeof(uint64_t)) == -1);
+    if (!(ngx_event_flags & NGX_USE_CLEAR_EVENT)) {
+        (void) (read(c->fd, &n, sizeof(uint64_t)) == -1);
+    }
 
     ngx_http_mcp_tasks_wake_drain(ev);
 }

@@ -17,6 +17,9 @@
 #define NGX_HTTP_MCP_TASKS_WORKER_WAIT 60000
 #define NGX_HTTP_MCP_TASKS_ASK_TRIES   10
 
+/* members of their own that methods have, beside the task and the lease */
+#define NGX_HTTP_MCP_TASKS_HELD_OWN    3
+
 #define NGX_HTTP_MCP_TASKS_WANT_WORK                                          \
     (NGX_HTTP_MCP_TASKS_WANT_TOOL                                             \
      | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_PARAMS)                     \
@@ -917,17 +920,20 @@ ngx_http_mcp_tasks_holding(ngx_http_request_t *r,
     ngx_http_mcp_tasks_json_t       id, lease;
     ngx_http_mcp_tasks_holding_t   *h;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_member_t     held[] = {
+    ngx_http_mcp_tasks_member_t     all[2 + NGX_HTTP_MCP_TASKS_HELD_OWN] = {
         { ngx_string("taskId"), &id },
         { ngx_string("lease"), &lease }
     };
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, held, 2) != NGX_OK
-        || ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, n)
-           != NGX_OK)
-    {
+    /* all in one pass: the text may be long */
+
+    if (n) {
+        ngx_memcpy(&all[2], members, n * sizeof(ngx_http_mcp_tasks_member_t));
+    }
+
+    if (ngx_http_mcp_tasks_members(ctx, all, 2 + n) != NGX_OK) {
         *rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
                                          "a member stands twice");
         return NULL;
@@ -986,14 +992,14 @@ ngx_http_mcp_tasks_lease(ngx_http_mcp_tasks_json_t *value)
 
     p = value->text.data + 1;
 
-    for (lease = 0, i = 0; i < 16; i++) {
-        n = ngx_hextoi(p + i, 1);
+    for (lease = 0, i = 0; i < 16; i += 4) {
+        n = ngx_hextoi(p + i, 4);
 
         if (n == NGX_ERROR) {
             return 0;
         }
 
-        lease = lease << 4 | n;
+        lease = lease << 16 | n;
     }
 
     return lease;

@@ -202,6 +202,53 @@ test_cut(void)
 }
 
 
+/* strings are scanned by words: a byte counts wherever in them it stands */
+
+static void
+test_words(void)
+{
+    char                            text[64];
+    u_char                          buf[32];
+    ngx_int_t                       n;
+    ngx_uint_t                      c, at, bad, plain, lost;
+    ngx_http_mcp_tasks_json_t       array, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    for (bad = 0, c = 0; c < 256; c++) {
+        plain = (c >= 0x20 && c < 0x80 && c != '"' && c != '\\');
+
+        for (at = 1; at < 25; at++) {
+            ngx_memset(buf, 'a', 26);
+            buf[0] = '"';
+            buf[25] = '"';
+            buf[at] = (u_char) c;
+            bad += ((why(buf, 26) == NULL) != plain);
+        }
+    }
+
+    is(bad, 0, "bytes in strings are told from each other at any place");
+
+    for (lost = 0, at = 0; at < 20; at++) {
+        sprintf(text, "[\"%.*s\\\"%.*s\",7]", (int) at,
+                "abcdefghijklmnopqrst", (int) (20 - at),
+                "abcdefghijklmnopqrst");
+        array = parse(text);
+        ngx_http_mcp_tasks_json_iter(&it, &array);
+
+        for (n = 0;
+             ngx_http_mcp_tasks_json_next(&it, NULL, &value) == NGX_OK;
+             n++)
+        {
+            /* void */
+        }
+
+        lost += (n != 2 || !same(&value.text, "7"));
+    }
+
+    is(lost, 0, "a quote with a backslash does not end a string");
+}
+
+
 static void
 test_depth(void)
 {
@@ -860,6 +907,7 @@ main(void)
     test_types();
     test_refused();
     test_cut();
+    test_words();
     test_depth();
     test_utf8();
     test_iterate();
