@@ -915,6 +915,7 @@ sub do_go {
 
     shift @{ $c->{steps} } if @{ $c->{steps} } && $c->{steps}[0][0] eq 'hold';
     unshift @{ $c->{steps} }, @$steps;
+    $self->{again} = 1;
     $self->steps($c);
     return 1;
 }
