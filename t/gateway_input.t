@@ -62,7 +62,8 @@ sub answer {
 sub response {
     my ($id, $n) = @_;
     return wait_for {
-        return (grep { ($_->{id} // '') eq $id } $up->said('response'))[$n // 0];
+        my @got = grep { ($_->{id} // '') eq $id } $up->said('response');
+        return $got[$n // 0];
     } 15;
 }
 
