@@ -44,8 +44,7 @@ sub begin {
 # what upstream was told of that call
 sub cancelled {
     my ($call) = @_;
-    return grep { MCPClient::encode($_->{json}{params}) =~
-                  /"requestId":\Q$call->{id}\E\b/ }
+    return grep { $_->{body} =~ /"requestId":\s*\Q$call->{id}\E\s*[,}]/ }
            $up->said('notifications/cancelled');
 }
 

@@ -51,8 +51,7 @@ for my $era ('legacy', 'modern') {
     ok($up->left($call, 10), "$era: upstream is left");
 
     my $told = sub {
-        return grep { MCPClient::encode($_->{json}{params})
-                      =~ /"requestId":\Q$call->{id}\E\b/ }
+        return grep { $_->{body} =~ /"requestId":\s*\Q$call->{id}\E\s*[,}]/ }
                $up->said('notifications/cancelled');
     };
 
