@@ -60,7 +60,7 @@ is($res->{json}{id}, 'm1', 'for this call');
 my $id = $res->{json}{result}{taskId};
 
 my $call = $up->call('slow');
-like($call->{body}, qr/"arguments":\{"n":1\.0,"s":"\\u00e9"\}/,
+like($call->{body}, qr/"arguments":\s*\{"n":1\.0,"s":"\\u00e9"\}/,
      'upstream gets the arguments as they were');
 my $can = $call->{json}{params}{_meta}{"$meta/clientCapabilities"};
 is_deeply($can, { elicitation => {}, extensions => { 'other/one' =>
@@ -192,7 +192,8 @@ is($g->ends($res->{json}{result}{taskId})->{status}, 'completed', 'and ends');
 # --- it ends in the moment when the time is up
 
 {
-    $up->script(late => [['pause', 0.3], ['result', '{"content":[]}']]);
+    $up->script(late => [['pause', 0.3], ['result', '{"resultType":"complete",'
+                                          . '"content":[]}']]);
     my %seen;
 
     for (1 .. 20) {
