@@ -146,8 +146,11 @@ for my $method (sort keys %params) {
     my ($key) = keys %{ asked($id) };
     is(answer($id, $key, '"error":{"code":-1,"message":"no \u00e9"}'), 202,
        'an error as an answer');
-    like((response('"err"') || {})->{body},
-         qr/"error":\{"code":-1,"message":"no \\u00e9"\}/, 'is handed on');
+    my $got = response('"err"') || {};
+    is($got->{json}{error}{code}, -1, 'is handed on as one');
+    ok(!exists $got->{json}{result}, 'and as nothing else');
+    like($got->{body} // '', qr/"error":\{"code":-1,"message":"no \\u00e9"\}/,
+         'to the byte');
     finish($id, $call, 'after an error');
 }
 

@@ -206,14 +206,15 @@ sub asked {
               'as it is');
     like($res->{body}, qr/"requestState":"\Q$state\E"/, 'with its state');
 
-    $res = call('early', { requestState => $result->{requestState},
-                           inputResponses => { name => { ok => 1 } } });
+    $res = $c->modern('tools/call', "{\"name\":\"early\",\"requestState\":"
+        . "\"$state\",\"inputResponses\":{\"name\":{\"ok\":1}}}",
+        meta => \%meta, headers => { 'Mcp-Name' => 'early' });
     is($res->{json}{result}{resultType}, 'complete', 'called again: the end');
     my $second = $up->call('early', 2);
     is_deeply($second->{json}{params}{inputResponses}, { name => { ok => 1 } },
               'upstream got the answer');
     is($second->{json}{params}{requestState}, $result->{requestState},
-       'and its state');
+       'and its own state');
 
     $res = call('later');
     is($res->{json}{result}{resultType}, 'task', 'input=task: a task');
