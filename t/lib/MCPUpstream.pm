@@ -171,10 +171,12 @@ sub requests {
 }
 
 
+# what became of a call; one that never came is not one that goes on well
 sub get {
     my ($self, $call) = @_;
-    my ($got) = $self->requests(sub { $_[0]{n} == $call->{n} });
-    return $got;
+    my $n = $call ? $call->{n} : -1;
+    my ($got) = $self->requests(sub { $_[0]{n} == $n });
+    return $got || { done => 'no such call', closed => 'no such call' };
 }
 
 
@@ -224,6 +226,7 @@ sub clear {
 # whether the other side has left before the answer was whole
 sub left {
     my ($self, $call, $seconds) = @_;
+    return unless $call;
     return MCPTasks::wait_for(sub { $self->get($call)->{closed} }, $seconds);
 }
 
@@ -235,6 +238,7 @@ sub set    { my ($self, @args) = @_; return $self->ask('set', @args) }
 # more steps for a call, in place of what its script holds back
 sub go {
     my ($self, $call, @steps) = @_;
+    return 0 unless $call;
     return $self->ask('go', $call->{n}, \@steps);
 }
 
