@@ -33,10 +33,10 @@ my @all = map { $c->as(via => $conn->{$_}) } @pids;
 sub begin {
     my ($tool, $era, $who) = @_;
     my $n = @{[$up->calls($tool)]};
-    my $id = $era eq 'legacy' ? $g->task($tool, who => $who, id => '"c-' . $n
-                                         . '"', headers => {
-                                         Authorization => 'Bearer abc' })
-                              : $g->modern_task($tool, who => $who);
+    my $id = $era eq 'legacy'
+             ? $g->task($tool, who => $who, id => "\"$tool-$n\"",
+                        headers => { Authorization => 'Bearer abc' })
+             : $g->modern_task($tool, who => $who);
     return ($id, $up->call($tool, $n + 1));
 }
 
