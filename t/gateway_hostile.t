@@ -72,7 +72,8 @@ my @cases = (
     ['400 with a broken error', 'upstream_status 400', status(400,
      '{"jsonrpc":"2.0","id":%ID%,"error":{"code":')],
     ['500 with a result', 'upstream_status 500', status(500, $ok)],
-    ['400 with a very long error', 'upstream_status 400', status(400,
+    ['400 with a very long error', 'upstream_status 400|upstream_too_large',
+     status(400,
      '{"jsonrpc":"2.0","id":%ID%,"error":{"code":-7,"message":"'
      . 'x' x 200_000 . '"}}')],
     ['202 with nothing', 'upstream_invalid',

@@ -44,6 +44,7 @@ sub in_zone {
     for my $line (split /\n/, slurp("/proc/$pid/maps")) {
         my ($from, $to, $mode) = $line =~ /^([0-9a-f]+)-([0-9a-f]+) (\S{4})/;
         next unless $mode && $mode =~ /^rw.s/;
+        no warnings 'portable';
         ($from, $to) = (hex $from, hex $to);
 
         # with what is left of the block before, for words on the border
