@@ -67,11 +67,11 @@ configure('http://both/mcp', 'proxy_next_upstream error timeout;'
 for my $n (1 .. 4) {
     my $id = $g->task("tool$n");
     completes($id, "two servers, one is down: call $n");
-    ok((wait_for { slurp("$t->{dir}/logs/up.log") =~ /$id/ }),
+    ok((wait_for { slurp("$t->{dir}/logs/up.log") =~ /$id/ } 10),
        'it is in the log');
     my ($line) = grep { /$id/ } split /\n/, slurp("$t->{dir}/logs/up.log");
     my $down = qr/127\.0\.0\.1:$closed, /;
-    like($line // '', qr/\APOST (?:$down)?127\.0\.0\.1:$up->{port}\|
+    like($line // '', qr/\APOST\ (?:$down)?127\.0\.0\.1:$up->{port}\|
                          (?:502,\ )?200\|$id\|tool$n\z/x,
          'with addresses, status and task');
 }
