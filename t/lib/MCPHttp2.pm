@@ -81,17 +81,38 @@ sub text_of {
 # the number of the stream
 sub get {
     my ($self, $path, %headers) = @_;
+    return $self->begin("\x82", $path, undef, %headers);
+}
+
+
+sub post {
+    my ($self, $path, $body, %headers) = @_;
+    return $self->begin("\x83", $path, $body, %headers);
+}
+
+
+sub begin {
+    my ($self, $method, $path, $body, %headers) = @_;
     my $n = $self->{next};
     $self->{next} += 2;
 
-    # :method GET, :scheme http, :path, :authority, and all others by name
-    my $block = "\x82\x86\x04" . text_of($path) . "\x01"
+    # :method, :scheme http, :path, :authority, and all others by name
+    my $block = "$method\x86\x04" . text_of($path) . "\x01"
                 . text_of('localhost');
     $block .= "\x00" . text_of($_) . text_of($headers{$_})
         for sort keys %headers;
 
     $self->{streams}{$n} = { text => '' };
-    $self->send_bytes(frame(HEADERS, END_STREAM | END_HEADERS, $n, $block));
+    my $last = defined $body ? 0 : END_STREAM;
+    $self->send_bytes(frame(HEADERS, $last | END_HEADERS, $n, $block));
+
+    # what every server takes: frames of 16384 bytes, 65535 bytes in all
+    if (defined $body) {
+        my @parts = $body =~ /.{1,16384}/gs;
+        $self->send_bytes(frame(DATA, $_ == $#parts ? END_STREAM : 0, $n,
+                                $parts[$_])) for 0 .. $#parts;
+    }
+
     return $n;
 }
 

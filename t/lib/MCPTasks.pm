@@ -106,8 +106,8 @@ sub new {
     my $name = basename($0, '.t');
 
     my $self = bless {
-        workers => 1, connections => 256, listen => '', http => '', server => '',
-        module => '', files => {}, %conf,
+        workers => 1, connections => 256, listen => '', main => '', http => '',
+        server => '', module => '', files => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
@@ -149,6 +149,7 @@ load_module  $module;
 daemon  off;
 $user
 worker_processes  $self->{workers};
+$self->{main}
 
 pid        $self->{dir}/nginx.pid;
 error_log  $self->{log}  info;
