@@ -1,5 +1,5 @@
-// Clients of the 2025-11-25 era, made by its TypeScript SDK, and what is done with
-// them over and over.
+// Clients of the 2025-11-25 era, made by its TypeScript SDK, and what is done
+// with them over and over.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
