@@ -41,6 +41,14 @@ async function abandoned(name) {
     await sleep(50);
 }
 
+// as soon as the client's own stream is open: it does not wait for that
+async function listening({ transport: { sessionId } }) {
+  while (!(await seen("legacy")).requests.some(({ method, headers }) =>
+    method === "GET" && headers["mcp-session-id"] === sessionId))
+    await sleep(50);
+  await sleep(100);
+}
+
 function withoutTask({ _meta: { [related]: task, ..._meta } = {}, ...rest }) {
   return Object.keys(_meta).length ? { ...rest, _meta } : rest;
 }
@@ -93,6 +101,7 @@ const plainly = {
 
   async "questions on the session's stream"() {
     const { client, asked } = await answering({ name: "Ann" });
+    await listening(client);
     await client.callTool({ name: "ask",
                             arguments: { label: label(), aside: true } });
     assert.equal(asked.length, 1);
@@ -385,6 +394,7 @@ const asTasks = {
 
   async "a question of a task on the session's stream"() {
     const { client, asked } = await answering({ name: "Ann" });
+    await listening(client);
     const { taskId } = await create(client, "ask", { label: label(),
                                                      aside: true });
     const { content } = await result(client, taskId);

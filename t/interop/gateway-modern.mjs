@@ -325,7 +325,7 @@ const asTasks = {
     await execution.detach();
     const task = s.task(taskId);
     await until(task, "input_required");
-    const { inputRequests } = await task.snapshot();
+    const { result: { inputRequests } } = await say("tasks/get", { taskId });
     assert.deepEqual(Object.keys(inputRequests), ["name"]);
     await task.update({ other: { action: "decline" } });
     assert.equal((await task.snapshot()).status, "input_required");
