@@ -70,6 +70,17 @@ const plainly = {
     }
   },
 
+  async "servers that answer in other ways"() {
+    for (const path of ["/modern/json", "/modern/crlf", "/modern/gzip"]) {
+      const client = await connect({ path });
+      const { tools } = await client.listTools();
+      assert.ok(tools.length > 5);
+      const { content } = await client.callTool(
+        { name: "echo", arguments: { text: "x" } });
+      assert.equal(content[0].text, "x");
+    }
+  },
+
   async "questions"() {
     const client = await connect({ capabilities: { elicitation: {},
                                                    sampling: {} } });
@@ -427,8 +438,9 @@ const asTasks = {
     assert.equal(task.result.content[0].text, "routed to eu");
   },
 
-  async "servers that answer with streams, and with JSON"() {
-    for (const path of ["/modern/sse", "/modern/json"]) {
+  async "servers that answer in other ways"() {
+    for (const path of ["/modern/sse", "/modern/json", "/modern/crlf",
+                        "/modern/gzip"]) {
       const { onInputRequest } = answering();
       const s = await session({ path, onInputRequest });
       const slow = await settled(await s.callTool("slow", { ms: 500 }));

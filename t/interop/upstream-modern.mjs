@@ -4,7 +4,9 @@
 //
 // /mcp answers with JSON, or a stream if there is something to tell before;
 // /sse with streams, /json without; /both knows the era before, too, without
-// sessions.  /conformance has what the suite's scenarios for tasks call.
+// sessions.  /crlf frames its streams as the Python SDK does, /gzip compresses
+// answers if it may.  /conformance has what the suite's scenarios for tasks
+// call.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createMcpExpressApp } from "@modelcontextprotocol/express";
@@ -157,15 +159,42 @@ function createForSuite() {
 const app = createMcpExpressApp();
 watch(app);
 
-const serve = (path, factory, how) => {
-  const handler = toNodeHandler(createMcpHandler(factory, how));
+const serve = (path, factory, how, change = (response) => response) => {
+  const { fetch } = createMcpHandler(factory, how);
+  const handler = toNodeHandler({ fetch: async (request, options) =>
+    change(await fetch(request, options), request) });
   app.all(path, (req, res) => handler(req, res, req.body));
 };
+
+
+function crlf(response) {
+  const { body, status, headers } = response;
+  if (headers.get("content-type") !== "text/event-stream") return response;
+
+  const lines = new TransformStream({
+    start: (out) => out.enqueue(": ping\r\n\r\n"),
+    transform: (chunk, out) => out.enqueue(chunk.replaceAll("\n", "\r\n")),
+  });
+  return new Response(body.pipeThrough(new TextDecoderStream())
+    .pipeThrough(lines).pipeThrough(new TextEncoderStream()),
+    { status, headers });
+}
+
+
+function gzip(response, request) {
+  if (!/gzip/.test(request.headers.get("accept-encoding"))) return response;
+  const headers = new Headers(response.headers);
+  headers.set("Content-Encoding", "gzip");
+  return new Response(response.body.pipeThrough(new CompressionStream("gzip")),
+                      { status: response.status, headers });
+}
 
 serve("/mcp", create, { legacy: "reject" });
 serve("/sse", create, { legacy: "reject", responseMode: "sse" });
 serve("/json", create, { legacy: "reject", responseMode: "json" });
 serve("/both", create, {});
+serve("/crlf", create, { legacy: "reject", responseMode: "sse" }, crlf);
+serve("/gzip", create, { legacy: "reject" }, gzip);
 serve("/conformance", createForSuite, { legacy: "reject" });
 
 listen(app);
