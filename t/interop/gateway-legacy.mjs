@@ -26,11 +26,17 @@ const label = () => `legacy-${++calls}`;
 async function asked(matches) {
   for (;;) {
     const { requests } = await seen("legacy");
-    const found = requests.find(({ body }) => body && matches(body));
+    const found = requests.find(({ body, headers }) =>
+      body && matches(body, headers));
     if (found) return found;
     await sleep(50);
   }
 }
+
+// that its call does not go on, in this session
+const told = ({ transport }, { body: { id } }) => asked((body, headers) =>
+  body.method === "notifications/cancelled" && body.params.requestId === id
+  && headers["mcp-session-id"] === transport.sessionId);
 
 const called = (name) => asked(({ method, params }) =>
   method === "tools/call" && params.arguments?.label === name);
@@ -73,18 +79,18 @@ const plainly = {
 
   async "progress and messages arrive while it works"() {
     const client = await connect();
-    const told = [];
+    const steps = [];
     const logged = [];
     client.setNotificationHandler(LoggingMessageNotificationSchema,
       ({ params }) => { logged.push(params.data); });
     const name = label();
     const { content } = await client.callTool(
       { name: "slow", arguments: { ms: 800, label: name } }, undefined,
-      { onprogress: ({ progress }) => told.push([progress, Date.now()]) });
+      { onprogress: ({ progress }) => steps.push([progress, Date.now()]) });
     const end = Date.now();
     assert.equal(content[0].text, "worked 800 ms");
-    assert.deepEqual(told.map(([progress]) => progress), [1, 2, 3, 4]);
-    assert.ok(end - told[0][1] > 300, "all came at once");
+    assert.deepEqual(steps.map(([progress]) => progress), [1, 2, 3, 4]);
+    assert.ok(end - steps[0][1] > 300, "all came at once");
     assert.deepEqual(logged, [`${name} has begun`]);
   },
 
@@ -272,10 +278,11 @@ const asTasks = {
 
   async "stream, with what it is at"() {
     const client = await connect();
-    const told = await stream(client, "slow", { ms: 2000 });
-    assert.deepEqual(types(told), ["taskCreated", "taskStatus", "result"]);
-    assert.ok(told.some(({ task }) => /^step/.test(task?.statusMessage ?? "")));
-    assert.equal(told.at(-1).result.content[0].text, "worked 2000 ms");
+    const heard = await stream(client, "slow", { ms: 2000 });
+    assert.deepEqual(types(heard), ["taskCreated", "taskStatus", "result"]);
+    assert.ok(heard.some(({ task }) =>
+      /^step/.test(task?.statusMessage ?? "")));
+    assert.equal(heard.at(-1).result.content[0].text, "worked 2000 ms");
   },
 
   async "events of a task, with progress"() {
@@ -297,14 +304,12 @@ const asTasks = {
     const client = await connect();
     const name = label();
     const { taskId } = await create(client, "slow", { ms: 30000, label: name });
-    const { body } = await called(name);
-    assert.equal(body.params.task, undefined);
+    const call = await called(name);
+    assert.equal(call.body.params.task, undefined);
     const { status } = await client.experimental.tasks.cancelTask(taskId);
     assert.equal(status, "cancelled");
     await abandoned(name);
-    const { headers } = await asked(({ method, params }) =>
-      method === "notifications/cancelled" && params.requestId === body.id);
-    assert.equal(headers["mcp-session-id"], client.transport.sessionId);
+    await told(client, call);
     await assert.rejects(result(client, taskId));
   },
 
@@ -323,8 +328,8 @@ const asTasks = {
 
   async "elicitation, twice, in a stream of a call"() {
     const { client, asked } = await answering({ name: "Ann" });
-    const told = await stream(client, "ask", { twice: true, label: label() });
-    assert.equal(told.at(-1).type, "result");
+    const heard = await stream(client, "ask", { twice: true, label: label() });
+    assert.equal(heard.at(-1).type, "result");
     assert.equal(asked.length, 2);
     assert.notEqual(asked[0].params.message, asked[1].params.message);
   },
@@ -387,9 +392,7 @@ const asTasks = {
     const { taskId } = await create(client, "ask", { label: name });
     await until(client, taskId, "input_required");
     await client.experimental.tasks.cancelTask(taskId);
-    const { body } = await called(name);
-    await asked(({ method, params }) =>
-      method === "notifications/cancelled" && params.requestId === body.id);
+    await told(client, await called(name));
   },
 
   async "a question of a task on the session's stream"() {
@@ -509,8 +512,8 @@ const asTasks = {
   async "a server whose streams have ids"() {
     const { client } = await answering({ name: "Ann" },
                                        { path: "/legacy/resumable" });
-    const told = await stream(client, "slow", { ms: 1200 });
-    assert.equal(told.at(-1).type, "result");
+    const heard = await stream(client, "slow", { ms: 1200 });
+    assert.equal(heard.at(-1).type, "result");
     const { taskId } = await create(client, "ask", { label: label() });
     assert.match((await result(client, taskId)).content[0].text, /Ann/);
   },
