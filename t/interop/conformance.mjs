@@ -65,9 +65,8 @@ const complaint = (checks) => checks.filter(complains)
   .map((c) => `${c.id}: ${c.errorMessage}`).join("; ");
 
 
-function judge(name, version, checks) {
+function judge(name, version, checks, title = `${name} (${version})`) {
   const list = lists[version];
-  const title = `${name} (${version})`;
 
   if (!checks) return report.failed(title, "the suite did not run it");
 
@@ -105,6 +104,29 @@ function judge(name, version, checks) {
 }
 
 
+// Scenarios of extensions are not on the suite's timeline: each has to be asked
+// for, and as they mostly wait, three at a time.
+async function eachOf(names, env, args) {
+  const rest = [...names];
+  await Promise.all([1, 2, 3].map(async () => {
+    for (let name; (name = rest.shift());)
+      await conformance(env, ...args, "--scenario", name);
+  }));
+}
+
+
+// those for tasks, at another endpoint
+export async function tasksOnly({ url, env, out, where }) {
+  const all = (await names(env, "extension"))
+    .filter((name) => name.startsWith("tasks-"));
+  await eachOf(all, env, ["server", "--url", url, "-o", out]);
+
+  const found = results(out);
+  for (const name of all)
+    judge(name, "extension", found[name], `${name} (${where})`);
+}
+
+
 export async function run({ url, dir, env }) {
   for (const [version, list] of Object.entries(lists)) {
     report.heading(`conformance suite, ${version}`);
@@ -113,18 +135,11 @@ export async function run({ url, dir, env }) {
     const all = await names(env, version);
     const args = ["server", "--url", `${url}/mcp`, "-o", out];
 
-    if (version === "extension") {
-      // not on the suite's timeline: each has to be asked for, and as they
-      // mostly wait, three at a time
-      const rest = [...all];
-      await Promise.all([1, 2, 3].map(async () => {
-        for (let name; (name = rest.shift());)
-          await conformance(env, ...args, "--scenario", name);
-      }));
-    } else {
+    if (version === "extension")
+      await eachOf(all, env, args);
+    else
       await conformance(env, ...args, "--suite", "all",
                         "--spec-version", version);
-    }
 
     const found = results(out);
     for (const name of all) judge(name, version, found[name]);

@@ -2,36 +2,51 @@
 //
 // ONLY=conformance,inspector runs just these parts; "schemas" needs the others.
 
-import { startServer } from "./server.mjs";
+import { startGateway, startServer } from "./server.mjs";
 import * as report from "./report.mjs";
 
 // the last one looks at what all the others were told
 const parts = ["conformance", "subscriptions", "sdk-legacy", "sdk-modern",
                "inspector", "schemas"];
 
+// these have a server of their own
+const gateways = ["gateway-legacy", "gateway-modern", "gateway-everything",
+                  "gateway-conformance"];
+
 const [nginx, module, dir] = process.argv.slice(2);
-const only = process.env.ONLY?.split(",") ?? parts;
+const only = process.env.ONLY?.split(",") ?? [...parts, ...gateways];
 const begin = Date.now();
 
-const server = await startServer({ nginx, module, dir });
-
+const running = [];
 let ended = false;
+
+async function stop() {
+  ended = true;
+  for (const server of running.splice(0)) await server.stop();
+}
 
 for (const signal of ["SIGINT", "SIGTERM"])
   process.on(signal, async () => {
     if (ended) return;
-    ended = true;
-    await server.stop();
+    await stop();
     process.exit(1);
   });
 
-try {
-  const record = process.env.MCP_TASKS_RECORD = `${dir}/messages`;
+
+// these parts, with the server that they need
+async function run(names, start, where) {
+  const chosen = names.filter((name) => only.includes(name));
+  if (!chosen.length) return;
+
+  const server = await start({ nginx, module, dir: where });
+  running.push(server);
+
+  const record = process.env.MCP_TASKS_RECORD = `${where}/messages`;
   const env = { ...process.env,
                 NODE_OPTIONS: `--import ${import.meta.dirname}/record.mjs` };
   await import("./record.mjs");
 
-  for (const part of parts.filter((name) => only.includes(name))) {
+  for (const part of chosen) {
     const { run } = await import(`./${part}.mjs`);
     await run({ ...server, env, record });
   }
@@ -40,9 +55,16 @@ try {
   await report.test("nothing went wrong in nginx", async () => {
     if (server.faults().length) throw new Error(server.faults().join("\n"));
   });
-} finally {
-  ended = true;
+
+  running.splice(running.indexOf(server), 1);
   await server.stop();
+}
+
+try {
+  await run(parts, startServer, dir);
+  await run(gateways, startGateway, `${dir}/gateway`);
+} finally {
+  await stop();
 }
 
 process.exit(report.total((Date.now() - begin) / 1000) ? 0 : 1);

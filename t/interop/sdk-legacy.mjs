@@ -4,82 +4,14 @@
 import assert from "node:assert/strict";
 import { once, EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport }
-  from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { CallToolResultSchema, CreateMessageRequestSchema,
-         CreateTaskResultSchema, ElicitRequestSchema,
-         TaskStatusNotificationSchema }
+import { ElicitRequestSchema, TaskStatusNotificationSchema }
   from "@modelcontextprotocol/sdk/types.js";
+import { answers, create, legacyClients, refused, related, result, stream,
+         types, until } from "./clients-legacy.mjs";
 import * as report from "./report.mjs";
 
-const related = "io.modelcontextprotocol/related-task";
-const answers = { elicitation: { form: {} }, sampling: {} };
-
-let base;
-const open = [];
-
-
-async function connect({ path = "/named", owner = "ann",
-                         capabilities = {} } = {}) {
-  const client = new Client({ name: "interop", version: "1" },
-                            { capabilities });
-  client.onerror = () => {};
-  const transport = new StreamableHTTPClientTransport(new URL(base + path), {
-    requestInit: { headers: owner ? { "X-Owner": owner } : {} },
-  });
-  await client.connect(transport);
-  open.push(client);
-  return client;
-}
-
-
-// a client that accepts whatever it is asked, and remembers what that was
-async function answering(content, options) {
-  const client = await connect({ capabilities: answers, ...options });
-  const asked = [];
-  client.setRequestHandler(ElicitRequestSchema, async (request) => {
-    asked.push(request);
-    return { action: "accept", content };
-  });
-  client.setRequestHandler(CreateMessageRequestSchema, async (request) => {
-    asked.push(request);
-    return { role: "assistant", model: "none", stopReason: "endTurn",
-             content: { type: "text", text: "forty-two" } };
-  });
-  return { client, asked };
-}
-
-
-async function create(client, name, args, task = {}) {
-  const { task: made } = await client.request(
-    { method: "tools/call", params: { name, arguments: args, task } },
-    CreateTaskResultSchema);
-  return made;
-}
-
-
-const result = (client, id) =>
-  client.experimental.tasks.getTaskResult(id, CallToolResultSchema);
-
-async function until(client, id, status) {
-  for (;;) {
-    const task = await client.experimental.tasks.getTask(id);
-    if (task.status === status) return task;
-    await sleep(task.pollInterval);
-  }
-}
-
-async function stream(client, name, args, options) {
-  const messages = [];
-  for await (const message of client.experimental.tasks.callToolStream(
-    { name, arguments: args }, CallToolResultSchema,
-    { task: {}, ...options })) messages.push(message);
-  return messages;
-}
-
-const types = (messages) => [...new Set(messages.map((m) => m.type))];
-const refused = (code) => (e) => e.code === code;
+const defaults = { path: "/named", owner: "ann" };
+const { connect, answering, close } = legacyClients(defaults);
 
 
 const tests = {
@@ -336,7 +268,7 @@ const tests = {
     const { transport } = client;
     const id = transport.sessionId;
     await transport.terminateSession();
-    const response = await fetch(`${base}/named`, {
+    const response = await fetch(`${defaults.base}/named`, {
       method: "POST",
       headers: { "Content-Type": "application/json", "Mcp-Session-Id": id,
                  "X-Owner": "ann",
@@ -350,10 +282,10 @@ const tests = {
 
 export async function run({ url }) {
   report.heading("TypeScript SDK 1.32, 2025-11-25");
-  base = url;
+  defaults.base = url;
 
   for (const [name, body] of Object.entries(tests)) {
     await report.test(`${name} (SDK 1.32)`, body);
-    await Promise.all(open.splice(0).map((client) => client.close()));
+    await close();
   }
 }

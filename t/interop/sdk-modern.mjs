@@ -3,83 +3,14 @@
 
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Client, StreamableHTTPClientTransport }
-  from "@modelcontextprotocol/client";
-import { createTaskSessionFromClient, resultFromTaskOutcome }
-  from "@modelcontextprotocol/ext-tasks/client";
-import { answer, framing, modern } from "./wire.mjs";
+import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client";
+import { answering, extension, modernClients, refused, settled }
+  from "./clients-modern.mjs";
 import * as report from "./report.mjs";
 
-const extension = "io.modelcontextprotocol/tasks";
-
-let base;
-const open = [];
-
-
-async function connect({ path = "/mcp", mode = "auto", capabilities = {},
-                         owner = "" } = {}) {
-  const client = new Client(framing.clientInfo,
-    { capabilities, versionNegotiation: { mode } });
-  await client.connect(new StreamableHTTPClientTransport(
-    new URL(base + path),
-    { requestInit: { headers: owner ? { "X-Owner": owner } : {} } }));
-  open.push(client);
-  return client;
-}
-
-
-// The SDK leaves it to the host to send what has to do with tasks.
-const dispatcher = (path, owner) => async (request, options) => {
-  const message = await answer(modern(base + path, request, {
-    signal: options?.signal,
-    headers: { ...(owner && { "X-Owner": owner }),
-               ...options?.context?.headers },
-  }));
-  return message.error ? { kind: "error", error: message.error }
-                       : { kind: "result", result: message.result };
-};
-
-
-async function session({ path = "/named", owner = "ann", mode = "auto",
-                         onInputRequest, endpointId = "test" } = {}) {
-  const capabilities = { extensions: { [extension]: {} },
-                         elicitation: { form: {} }, sampling: {} };
-  const client = await connect({ path, mode, owner, capabilities });
-  const made = createTaskSessionFromClient(client, {
-    endpointId, onInputRequest,
-    ...(mode !== "legacy" && {
-      rawDispatch: dispatcher(path, owner),
-      v2RequestFraming: { ...framing, clientCapabilities: capabilities },
-    }),
-  });
-  open.push(made);
-  return made;
-}
-
-
-// answers what it is asked, and remembers what that was
-function answering() {
-  const asked = [];
-  const onInputRequest = async (request, context) => {
-    asked.push({ ...request, taskId: context.taskId });
-    return request.kind === "sampling"
-      ? { role: "assistant", model: "none",
-          content: { type: "text", text: "forty-two" } }
-      : { action: "accept", content: { confirm: true, name: "Ann" } };
-  };
-  return { asked, onInputRequest };
-}
-
-
-async function settled(execution) {
-  const seen = [];
-  const { outcome } = await execution.settle({
-    onEvent: (event) => { if (event.task) seen.push(event.task.status); },
-  });
-  return { outcome, seen };
-}
-
-const refused = (code) => (e) => e.code === code;
+const defaults = { path: "/mcp" };
+const { open, connect, session, close } =
+  modernClients(defaults, { path: "/named", owner: "ann" });
 
 
 const tests = {
@@ -304,11 +235,7 @@ const tests = {
 
 export async function run({ url }) {
   report.heading("TypeScript SDK 2.4 and ext-tasks 0.2, 2026-07-28");
-  base = url;
-
-  const close = async () => {
-    for (const it of open.splice(0).reverse()) await it.close();
-  };
+  defaults.base = url;
 
   for (const [name, body] of Object.entries(tests)) {
     await report.test(`${name} (SDK 2.4)`, body);

@@ -1,5 +1,5 @@
-// nginx with the module, four processes, and the worker of the tools, until
-// stop(): everything that they write goes into one directory.
+// nginx with the module, four processes, and what belongs to it, until stop():
+// everything that they write goes into one directory.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -37,36 +37,38 @@ function reachable(port) {
 }
 
 
-export async function startServer({ nginx, module, dir }) {
+// An nginx with this configuration, in whose text @NAME@ stands for a value,
+// and programs beside it.
+async function launch({ nginx, module, dir, file, values }) {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
 
   const port = await freePort();
-  const values = {
+  const all = {
     MODULE: module,
     PORT: String(port),
-    TOOLS: `${here}/tools.json`,
 
     // the default user, nobody, may not even enter the directory
     USER: process.getuid() === 0 ? "user root;" : "",
+    ...values,
   };
 
   writeFileSync(`${dir}/nginx.conf`,
-    readFileSync(`${here}/nginx.conf`, "utf8")
-      .replace(/@([A-Z]+)@/g, (_, name) => values[name]));
+    readFileSync(`${here}/${file}`, "utf8")
+      .replace(/@([A-Z]+)@/g, (_, name) => all[name]));
 
   const log = openSync(`${dir}/output.log`, "a");
   const started = [];
 
-  const start = (...command) => {
-    const child = spawn(command[0], command.slice(1),
-                        { stdio: ["ignore", log, log] });
+  const start = (command, args, env = {}) => {
+    const child = spawn(command, args, { stdio: ["ignore", log, log],
+                                         env: { ...process.env, ...env } });
     started.push(child);
     return child;
   };
 
   const stop = async () => {
-    // the worker first: it gives back what it has
+    // nginx last: the worker gives back what it has
     for (const child of started.reverse()) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const ended = once(child, "exit");
@@ -77,17 +79,21 @@ export async function startServer({ nginx, module, dir }) {
     }
   };
 
-  const master = start(nginx, "-e", "stderr", "-p", `${dir}/`,
-                       "-c", `${dir}/nginx.conf`);
+  // until it can be connected to
+  const up = async (child, port) => {
+    while (!await reachable(port)) {
+      if (child.exitCode !== null) {
+        await stop();
+        throw new Error(`${child.spawnargs[0]} did not start:`
+                        + ` see ${dir}/output.log`);
+      }
+      await sleep(50);
+    }
+  };
 
-  while (!await reachable(port)) {
-    if (master.exitCode !== null)
-      throw new Error(`nginx did not start: see ${dir}/output.log`);
-    await sleep(50);
-  }
-
-  const url = `http://127.0.0.1:${port}`;
-  start(process.execPath, `${here}/worker.mjs`, `${url}/worker`);
+  const master = start(nginx, ["-e", "stderr", "-p", `${dir}/`,
+                               "-c", `${dir}/nginx.conf`]);
+  await up(master, port);
 
   const faults = () =>
     readFileSync(`${dir}/error.log`, "utf8").split("\n")
@@ -95,5 +101,48 @@ export async function startServer({ nginx, module, dir }) {
 
   const reload = () => master.kill("SIGHUP");
 
-  return { url, dir, reload, stop, faults };
+  return { url: `http://127.0.0.1:${port}`, dir, start, up, reload, stop,
+           faults };
+}
+
+
+export async function startServer(how) {
+  const server = await launch({ ...how, file: "nginx.conf",
+                                values: { TOOLS: `${here}/tools.json` } });
+  server.start(process.execPath,
+               [`${here}/worker.mjs`, `${server.url}/worker`]);
+  return server;
+}
+
+
+// The gateway, and the servers behind it; "plain" has the same servers behind
+// nothing but nginx, "seen" says what one of our own was asked.
+export async function startGateway(how) {
+  const [plain, legacy, modern, everything, gone] =
+    await Promise.all(Array.from({ length: 5 }, freePort));
+
+  const server = await launch({ ...how, file: "gateway.conf", values: {
+    PLAIN: String(plain), LEGACY: String(legacy), MODERN: String(modern),
+    EVERYTHING: String(everything), GONE: String(gone) } });
+
+  const node = (port, args, env) =>
+    server.up(server.start(process.execPath, args, env), port);
+
+  await Promise.all([
+    node(legacy, [`${here}/upstream-legacy.mjs`, String(legacy)]),
+    node(modern, [`${here}/upstream-modern.mjs`, String(modern)]),
+    node(everything, [`${here}/node_modules/@modelcontextprotocol/`
+                      + "server-everything/dist/index.js", "streamableHttp"],
+         { PORT: String(everything) }),
+  ]);
+
+  const ports = { legacy, modern };
+  const seen = async (name) =>
+    (await fetch(`http://127.0.0.1:${ports[name]}/seen`)).json();
+
+  return { ...server, plain: `http://127.0.0.1:${plain}`, seen,
+
+           // nobody listens there, which nginx rightly says
+           faults: () => server.faults().filter((line) =>
+             !line.includes(`127.0.0.1:${gone}/`)) };
 }
