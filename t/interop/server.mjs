@@ -142,7 +142,9 @@ export async function startGateway(how) {
 
   return { ...server, plain: `http://127.0.0.1:${plain}`, seen,
 
-           // nobody listens there, which nginx rightly says
+           // nobody listens there, and a session ends during a call: nginx
+           // rightly says so
            faults: () => server.faults().filter((line) =>
-             !line.includes(`127.0.0.1:${gone}/`)) };
+             !line.includes(`127.0.0.1:${gone}/`)
+             && !/failed: upstream_(unreachable|closed), task/.test(line)) };
 }
