@@ -66,6 +66,17 @@ struct ngx_http_mcp_tasks_detached_s {
 };
 
 
+/* what comes for a result, at most: without a limit there is one, too */
+
+#define ngx_http_mcp_tasks_job_max(job)                                       \
+    (((job)->lcf->max_payload ? (job)->lcf->max_payload                       \
+                              : NGX_HTTP_MCP_TASKS_JOB_MAX)                   \
+     + NGX_HTTP_MCP_TASKS_JOB_FRAME)
+
+#define NGX_HTTP_MCP_TASKS_JOB_MAX    (64 * 1024 * 1024)
+#define NGX_HTTP_MCP_TASKS_JOB_FRAME  65536
+
+
 /* a question of the upstream, and how the task calls it */
 
 typedef struct {

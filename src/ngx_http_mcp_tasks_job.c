@@ -123,7 +123,7 @@ ngx_http_mcp_tasks_job_create(ngx_http_mcp_tasks_loc_conf_t *lcf,
     job->event.handler = ngx_http_mcp_tasks_job_event;
     job->event.log = ngx_cycle->log;
 
-    ngx_http_mcp_tasks_feed_init(&job->feed, lcf->max_payload + 65536,
+    ngx_http_mcp_tasks_feed_init(&job->feed, ngx_http_mcp_tasks_job_max(job),
                                  ngx_cycle->log);
 
     return job;

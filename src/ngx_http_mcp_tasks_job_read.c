@@ -11,9 +11,6 @@
 /* of a response that is no success: an error may be in it */
 #define NGX_HTTP_MCP_TASKS_JOB_ERROR  65536
 
-/* of a response that is a single message, beside its result */
-#define NGX_HTTP_MCP_TASKS_JOB_FRAME  65536
-
 /* a stream is asked for more so many times, if nothing comes */
 #define NGX_HTTP_MCP_TASKS_JOB_RESUMES    10
 #define NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX  60000
@@ -141,7 +138,7 @@ ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job, u_char *p,
     size_t   max, size;
 
     if (job->status == NGX_HTTP_OK) {
-        max = job->lcf->max_payload + NGX_HTTP_MCP_TASKS_JOB_FRAME;
+        max = ngx_http_mcp_tasks_job_max(job);
 
         if (n > max - job->len) {
             job->why = "upstream_too_large";

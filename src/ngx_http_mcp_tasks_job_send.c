@@ -267,7 +267,7 @@ ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job)
     job->len = 0;
 
     ngx_http_mcp_tasks_feed_free(&job->feed);
-    ngx_http_mcp_tasks_feed_init(&job->feed, job->lcf->max_payload + 65536,
+    ngx_http_mcp_tasks_feed_init(&job->feed, ngx_http_mcp_tasks_job_max(job),
                                  ngx_cycle->log);
 }
 

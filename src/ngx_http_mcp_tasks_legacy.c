@@ -89,10 +89,11 @@ ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
     ctx->tasks = (v == ngx_http_mcp_tasks_legacy_versions);
     ctx->extended = ctx->tasks;
 
-    rc = lcf->pass.len ? ngx_http_mcp_tasks_session_foreign(r, ctx)
-                       : ngx_http_mcp_tasks_session_check(r, ctx);
+    /* sessions of a gateway are the upstream's affair */
 
-    if (rc == NGX_DECLINED) {
+    if (lcf->pass.len == 0
+        && ngx_http_mcp_tasks_session_check(r, ctx) == NGX_DECLINED)
+    {
         return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_NOT_FOUND,
                                         NGX_HTTP_MCP_TASKS_RPC_NO_SESSION,
                                         "Session not found", NULL);

@@ -343,6 +343,7 @@ char *
 ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
     ngx_http_mcp_tasks_loc_conf_t *prev, ngx_http_mcp_tasks_loc_conf_t *conf)
 {
+    uint32_t                         route;
     ngx_uint_t                       i;
     ngx_http_core_srv_conf_t        *cscf;
     ngx_http_core_loc_conf_t        *clcf;
@@ -386,9 +387,13 @@ ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
 
     /* by which a task finds this location again in another process */
 
-    conf->route = ngx_crc32_long(clcf->name.data, clcf->name.len)
-                  ^ ngx_crc32_long(conf->pass.data, conf->pass.len) << 1;
-    conf->route |= (conf->route == 0);
+    ngx_crc32_init(route);
+    ngx_crc32_update(&route, cscf->server_name.data, cscf->server_name.len);
+    ngx_crc32_update(&route, clcf->name.data, clcf->name.len);
+    ngx_crc32_update(&route, conf->pass.data, conf->pass.len);
+    ngx_crc32_final(route);
+
+    conf->route = route ? route : 1;
 
     gateway = ngx_array_push(&conf->zone->gateways);
     if (gateway == NULL) {

@@ -106,50 +106,6 @@ ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
 }
 
 
-/*
- * A session of the upstream behind a gateway.  Whether it is good the upstream
- * knows; its tasks are found by a number made of it and of the owner, so that
- * the id itself is kept nowhere.  NGX_DONE: the request has no session.
- */
-
-ngx_int_t
-ngx_http_mcp_tasks_session_foreign(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
-{
-    uint64_t                        key[2], number[2];
-    ngx_str_t                       value;
-    ngx_http_mcp_tasks_header_t    *sh;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-
-    if (ngx_http_mcp_tasks_header(r, &ngx_http_mcp_tasks_session_header,
-                                  &value)
-        == 0)
-    {
-        return NGX_DONE;
-    }
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    sh = lcf->zone->zone.table.sh;
-
-    key[0] = ngx_http_mcp_tasks_siphash(sh->secret, ctx->owner.data,
-                                        ctx->owner.len);
-    key[1] = ~sh->secret[1];
-    number[0] = ngx_http_mcp_tasks_siphash(key, value.data, value.len);
-    key[1] = ~sh->secret[0];
-    number[1] = ngx_http_mcp_tasks_siphash(key, value.data, value.len);
-
-    ctx->session.data = ngx_pnalloc(r->pool, 2 * sizeof(number));
-    if (ctx->session.data == NULL) {
-        return NGX_DECLINED;
-    }
-
-    ctx->session.len = 2 * sizeof(number);
-    (void) ngx_hex_dump(ctx->session.data, (u_char *) number, sizeof(number));
-
-    return NGX_OK;
-}
-
-
 /* DELETE on the endpoint; the session's stream ends with it */
 
 ngx_int_t
