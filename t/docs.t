@@ -1,5 +1,5 @@
 # The documentation and the code say the same: directives, variables, reasons,
-# links.
+# files, links.
 
 use strict;
 use warnings;
@@ -64,8 +64,10 @@ my $errors = slurp('docs/errors.md');
 for my $reason (slurp('src/ngx_http_mcp_tasks_reason.c')
                     =~ /ngx_string\("(\w+)"\)/g)
 {
-    # these never reach a client: a cursor is judged before, a conflict retried
-    next if $reason =~ /^(ok|unknown|invalid_cursor|version_conflict)$/;
+    # these never reach a client: a cursor is judged before, a conflict retried,
+    # a call that may not run yet waits
+    next if $reason =~ /^(ok|unknown|invalid_cursor|version_conflict
+                          |limit_running)$/x;
     like($errors, qr/`$reason`/, "reason $reason is documented");
 }
 
@@ -74,13 +76,81 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
     like($errors, qr/\| $code \|/, "code $code is documented");
 }
 
+# why calls of a gateway and other tasks fail
+my $gateway = slurp('docs/gateway.md');
+my @reasons = (slurp('src/ngx_http_mcp_tasks_job_task.c')
+                   =~ /\{ "(\w+)", "The /g,
+               slurp('src/ngx_http_mcp_tasks_render.c') =~ /"(\w+_lost)"/g);
+
+cmp_ok(scalar @reasons, '>', 7, 'the reasons of failures were read');
+
+for my $reason (@reasons) {
+    like($errors, qr/^\| -3201[34] \| `$reason` \|/m, "$reason: in the errors");
+    like($gateway, qr/^\| `$reason` \|/m, "$reason: in the gateway's failures")
+        if $reason ne 'lease_lost';
+}
+
+# what may be said of a tool
+my $route = slurp('src/ngx_http_mcp_tasks_route.c');
+my %parameter = map { $_ => 1 }
+    $route =~ /(?:\{|arg->data,) "(\w+=?)\w*"/g;
+my @described = $documented{mcp_tasks_tool} =~ /^\| `(\w+=?)`/mg;
+
+is_deeply([sort @described], [sort keys %parameter],
+          'every parameter of mcp_tasks_tool is documented');
+
+# headers that calls in the background have not, and those that are harmless
+{
+    my $sender = slurp('src/ngx_http_mcp_tasks_sender.c');
+    my ($without) = $gateway =~ /^(The client's headers go along.*?)\n\n/ms;
+    my ($harmless) = $gateway =~ /^(A call of a lost process .*?)\n\n/ms;
+    my %text = (not_sent => lc $without, harmless => lc $harmless);
+
+    for my $list (sort keys %text) {
+        my ($table) = $sender =~ /tasks_${list}\[\] = \{(.*?)^\};/ms;
+        my @names = $table =~ /ngx_string\("([\w-]+)"\)/g;
+        cmp_ok(scalar @names, '>', 10, "$list: headers were read");
+        like($text{$list}, qr/`\Q$_\E`/, "$list: $_") for @names;
+    }
+}
+
+# every file of the source has its job
+my ($files) = slurp('docs/architecture.md')
+              =~ /^\| file .*?\n\| --- .*?\n(.*?)\n\n/ms;
+
+for my $file (glob 'src/*.c') {
+    my ($name) = $file =~ /ngx_http_mcp_tasks_(\w+)\.c$/;
+    like($files, qr/^\|[^|]*`$name`/m, "architecture: $name");
+}
+
+# a heading as the name that links have for it
+sub anchors {
+    my ($text) = @_;
+    my %anchor;
+
+    $text =~ s/^```.*?^```$//msg;
+
+    for ($text =~ /^#+ (.*)$/mg) {
+        (my $name = lc) =~ s/[^\w\- ]//g;
+        $name =~ tr/ /-/;
+        $anchor{"#$name"} = 1;
+    }
+
+    return \%anchor;
+}
+
 for my $file ('README.md', glob 'docs/*.md') {
     (my $dir = $file) =~ s{[^/]*$}{};
 
     my $text = slurp($file);
 
-    while ($text =~ /\]\(([^)#:]+)(#[^)]*)?\)/g) {
-        ok(-e "$dir$1", "$file: $1 exists");
+    while ($text =~ /\]\(([^)#:]*)(#[^)]*)?\)/g) {
+        my ($to, $anchor) = ($1, $2);
+        my $path = $to eq '' ? $file : "$dir$to";
+
+        ok(-e $path, "$file: $path exists") or next;
+        ok(anchors(slurp($path))->{$anchor}, "$file: $path has $anchor")
+            if defined $anchor;
     }
 }
 
