@@ -234,6 +234,9 @@ ngx_http_mcp_tasks_render_cause(ngx_http_mcp_tasks_view_t *v)
                        "lease_lost");
     static ngx_str_t  queue_timeout = ngx_http_mcp_tasks_failure(
                        "No worker took the task in time", "task_timeout");
+    static ngx_str_t  turn_timeout = ngx_http_mcp_tasks_failure(
+                       "The call did not get its turn in time",
+                       "task_timeout");
     static ngx_str_t  run_timeout = ngx_http_mcp_tasks_failure(
                        "The task ran for too long", "task_timeout");
     static ngx_str_t  cancelled = ngx_http_mcp_tasks_failure(
@@ -248,7 +251,7 @@ ngx_http_mcp_tasks_render_cause(ngx_http_mcp_tasks_view_t *v)
     case NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST:
         return &lease_lost;
     case NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT:
-        return &queue_timeout;
+        return v->task.policy.route ? &turn_timeout : &queue_timeout;
     case NGX_HTTP_MCP_TASKS_CAUSE_RUN_TIMEOUT:
         return &run_timeout;
     case NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED:

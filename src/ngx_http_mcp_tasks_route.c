@@ -14,6 +14,7 @@
 typedef struct {
     const char                  *name;
     size_t                       offset;
+    ngx_uint_t                   limit;      /* may be off, but not 0 */
 } ngx_http_mcp_tasks_route_time_t;
 
 
@@ -26,13 +27,15 @@ static ngx_int_t ngx_http_mcp_tasks_route_time(ngx_str_t *arg,
 static ngx_int_t ngx_http_mcp_tasks_route_word(ngx_str_t *arg,
     ngx_http_mcp_tasks_tool_t *tool);
 static void ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool);
+static void ngx_http_mcp_tasks_route_defaults(
+    ngx_http_mcp_tasks_tool_t *tool);
 
 
 static ngx_http_mcp_tasks_route_time_t  ngx_http_mcp_tasks_route_times[] = {
-    { "after=", offsetof(ngx_http_mcp_tasks_tool_t, after) },
-    { "timeout=", offsetof(ngx_http_mcp_tasks_tool_t, run_timeout) },
-    { "ttl=", offsetof(ngx_http_mcp_tasks_tool_t, ttl) },
-    { NULL, 0 }
+    { "after=", offsetof(ngx_http_mcp_tasks_tool_t, after), 0 },
+    { "timeout=", offsetof(ngx_http_mcp_tasks_tool_t, run_timeout), 1 },
+    { "ttl=", offsetof(ngx_http_mcp_tasks_tool_t, ttl), 1 },
+    { NULL, 0, 0 }
 };
 
 
@@ -147,6 +150,15 @@ ngx_http_mcp_tasks_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
     }
+
+    if (tool->asks == 1 && tool->after == NGX_CONF_UNSET_MSEC) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"input=call\" of tool \"%V\" needs \"after\"",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_http_mcp_tasks_route_defaults(tool);
 
     return NGX_CONF_OK;
 }
@@ -271,13 +283,18 @@ ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
 
         s.data = arg->data + len;
         s.len = arg->len - len;
+
+        if (time->limit && s.len == 3 && ngx_strncmp(s.data, "off", 3) == 0) {
+            *field = NGX_HTTP_MCP_TASKS_UNLIMITED;
+            return NGX_OK;
+        }
+
         n = ngx_parse_time(&s, 0);
 
-        /* records keep them in 32 bits */
+        /* records keep them in 32 bits; no time at all is no limit */
 
         if (n == NGX_ERROR || n >= (ngx_int_t) NGX_HTTP_MCP_TASKS_UNLIMITED
-            || (n == 0
-                && time->offset == offsetof(ngx_http_mcp_tasks_tool_t, ttl)))
+            || (n == 0 && time->limit))
         {
             return NGX_ERROR;
         }
@@ -293,7 +310,7 @@ ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
 static ngx_int_t
 ngx_http_mcp_tasks_route_word(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
 {
-    ngx_uint_t  i;
+    ngx_uint_t  i, *field;
     static struct {
         const char  *word;
         size_t       offset;
@@ -312,11 +329,18 @@ ngx_http_mcp_tasks_route_word(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
     };
 
     for (i = 0; words[i].word; i++) {
-        if (ngx_strcmp(arg->data, words[i].word) == 0) {
-            *(ngx_uint_t *) ((u_char *) tool + words[i].offset)
-                = words[i].value;
-            return NGX_OK;
+        if (ngx_strcmp(arg->data, words[i].word) != 0) {
+            continue;
         }
+
+        field = (ngx_uint_t *) ((u_char *) tool + words[i].offset);
+
+        if (*field != NGX_CONF_UNSET_UINT) {
+            return NGX_DECLINED;
+        }
+
+        *field = words[i].value;
+        return NGX_OK;
     }
 
     return NGX_ERROR;
@@ -328,6 +352,9 @@ ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool)
 {
     ngx_memzero(tool, sizeof(ngx_http_mcp_tasks_tool_t));
 
+    tool->support = NGX_CONF_UNSET_UINT;
+    tool->asks = NGX_CONF_UNSET_UINT;
+    tool->idempotent = NGX_CONF_UNSET_UINT;
     tool->after = NGX_CONF_UNSET_MSEC;
     tool->lease = NGX_HTTP_MCP_TASKS_UNLIMITED;
     tool->backoff = NGX_CONF_UNSET_MSEC;
@@ -339,15 +366,25 @@ ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool)
 }
 
 
+/* what a tool does not say; the rest comes from the location */
+
+static void
+ngx_http_mcp_tasks_route_defaults(ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_conf_init_uint_value(tool->support, NGX_HTTP_MCP_TASKS_OPTIONAL);
+    ngx_conf_init_uint_value(tool->asks, 0);
+    ngx_conf_init_uint_value(tool->idempotent, 0);
+    ngx_conf_init_msec_value(tool->after, 0);
+}
+
+
 char *
 ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
     ngx_http_mcp_tasks_loc_conf_t *prev, ngx_http_mcp_tasks_loc_conf_t *conf)
 {
     uint32_t                         route;
-    ngx_uint_t                       i;
     ngx_http_core_srv_conf_t        *cscf;
     ngx_http_core_loc_conf_t        *clcf;
-    ngx_http_mcp_tasks_tool_t       *tool;
     ngx_http_mcp_tasks_loc_conf_t  **gateway;
 
     if (conf->pass.data == NULL) {
@@ -363,16 +400,6 @@ ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
 
     if (conf->zone == NULL || conf->pass.len == 0) {
         return NGX_CONF_OK;
-    }
-
-    /* what the tools do not say of themselves */
-
-    tool = conf->routes ? conf->routes->elts : NULL;
-
-    for (i = 0; conf->routes && i < conf->routes->nelts; i++) {
-        if (tool[i].after == NGX_CONF_UNSET_MSEC) {
-            tool[i].after = 0;
-        }
     }
 
     cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
@@ -418,7 +445,7 @@ ngx_http_mcp_tasks_route_find(ngx_http_mcp_tasks_loc_conf_t *lcf,
 
     if (any.lease == 0) {
         ngx_http_mcp_tasks_route_init(&any);
-        any.after = 0;
+        ngx_http_mcp_tasks_route_defaults(&any);
     }
 
     if (lcf->routes == NULL) {
