@@ -88,6 +88,21 @@ typedef struct {
 
 typedef struct ngx_http_mcp_tasks_job_s  ngx_http_mcp_tasks_job_t;
 
+
+/* a message beside the call, until the upstream has taken it */
+
+typedef struct {
+    ngx_queue_t                    queue;
+    ngx_http_mcp_tasks_job_t      *job;
+    ngx_str_t                      text;
+    ngx_msec_t                     due;
+    ngx_uint_t                     tries;
+    ngx_uint_t                     status;      /* of the answer; 0: none */
+    unsigned                       answer:1;    /* the call waits for it */
+    unsigned                       sending:1;
+} ngx_http_mcp_tasks_letter_t;
+
+
 struct ngx_http_mcp_tasks_job_s {
     ngx_queue_t                    queue;       /* of all in this process */
     ngx_queue_t                    turn;        /* of those that wait for it */
@@ -117,6 +132,7 @@ struct ngx_http_mcp_tasks_job_s {
         ngx_socket_t               fd;
     } ident;
 
+    ngx_queue_t                    letters;     /* not delivered yet */
     ngx_uint_t                     requests;    /* under way */
     ngx_http_mcp_tasks_detached_t *call;        /* the one that counts */
 
@@ -127,8 +143,10 @@ struct ngx_http_mcp_tasks_job_s {
     size_t                         size;
     ngx_msec_t                     heard;       /* when it last came */
 
-    /* a stream that ended too early goes on from its last event, later */
+    /* later: a stream that ended too early, from its last event on, or a
+     * round that did not get through */
     ngx_str_t                      last_id;
+    ngx_str_t                      body;
     ngx_msec_t                     resume_at;
     ngx_uint_t                     resumed;     /* without anything new */
 
@@ -146,7 +164,9 @@ struct ngx_http_mcp_tasks_job_s {
     unsigned                       asks:1;      /* before it is a task */
     unsigned                       idempotent:1;
     unsigned                       stream:1;    /* the response is one */
+    unsigned                       met:1;       /* there was a connection */
     unsigned                       reached:1;   /* the upstream may know */
+    unsigned                       answers:1;   /* are in the round */
     unsigned                       strange:1;   /* had what it must not */
     unsigned                       resumes:1;   /* is to be asked for more */
     unsigned                       concluded:1; /* the round is */
@@ -212,6 +232,8 @@ void ngx_http_mcp_tasks_job_caller(ngx_http_mcp_tasks_job_t *job,
 void ngx_http_mcp_tasks_job_left(ngx_http_mcp_tasks_ctx_t *ctx);
 void ngx_http_mcp_tasks_job_post(ngx_http_mcp_tasks_job_t *job);
 void ngx_http_mcp_tasks_job_over(ngx_http_mcp_tasks_job_t *job);
+void ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job,
+    ngx_msec_t time);
 void ngx_http_mcp_tasks_jobs_init(ngx_http_mcp_tasks_zone_conf_t *zcf);
 void ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf);
 void ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf);
@@ -238,13 +260,14 @@ ngx_int_t ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses);
 ngx_int_t ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job);
 ngx_int_t ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *message);
+    ngx_str_t *message, ngx_uint_t answer);
+void ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job);
 void ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job);
 
 /* ngx_http_mcp_tasks_job_read.c: what comes from there */
 
 extern ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_job_reader;
-extern ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_job_ignore;
+ngx_uint_t ngx_http_mcp_tasks_job_connected(ngx_http_request_t *r);
 
 /* ngx_http_mcp_tasks_job_ask.c: questions and answers */
 

@@ -35,8 +35,6 @@ typedef char  ngx_http_mcp_tasks_job_ident_fits[
 static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_create(
     ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_tool_t *tool);
 static ngx_uint_t ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job,
-    ngx_msec_t time);
 static void ngx_http_mcp_tasks_job_turn(ngx_event_t *ev);
 static ngx_uint_t ngx_http_mcp_tasks_job_full(ngx_str_t **full,
     ngx_http_mcp_tasks_job_t *job);
@@ -109,6 +107,7 @@ ngx_http_mcp_tasks_job_create(ngx_http_mcp_tasks_loc_conf_t *lcf,
         return NULL;
     }
 
+    ngx_queue_init(&job->letters);
     job->pool = pool;
     job->lcf = lcf;
     job->zcf = lcf->zone;
@@ -242,10 +241,23 @@ ngx_http_mcp_tasks_job_over(ngx_http_mcp_tasks_job_t *job)
 }
 
 
-static void
+/* it looks again then, or before */
+
+void
 ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job, ngx_msec_t time)
 {
-    ngx_add_timer(&job->event, ngx_min(time, NGX_HTTP_MCP_TASKS_JOB_STAY));
+    ngx_msec_t  due;
+
+    time = ngx_min(time, NGX_HTTP_MCP_TASKS_JOB_STAY);
+    due = ngx_current_msec + time;
+
+    if (job->event.timer_set
+        && (ngx_msec_int_t) (job->event.timer.key - due) <= 0)
+    {
+        return;
+    }
+
+    ngx_add_timer(&job->event, time);
 }
 
 
@@ -447,6 +459,12 @@ ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
+    ngx_http_mcp_tasks_job_letters(job);
+
+    if (job->over) {
+        return;
+    }
+
     if (job->call == NULL && job->resumes) {
         ngx_http_mcp_tasks_job_more(job);
 
@@ -461,7 +479,7 @@ ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
 }
 
 
-/* the rest of a stream, but not before the server wants to be asked */
+/* what is to be asked again, but not before its time */
 
 static void
 ngx_http_mcp_tasks_job_more(ngx_http_mcp_tasks_job_t *job)

@@ -30,7 +30,7 @@ static ngx_int_t ngx_http_mcp_tasks_job_requests(
 static ngx_int_t ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_question_t *q);
 static ngx_int_t ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *id, const char *kind, ngx_str_t *value);
+    ngx_str_t *id, const char *kind, ngx_str_t *value, ngx_uint_t answer);
 static ngx_int_t ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses);
 static ngx_int_t ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
@@ -105,13 +105,13 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
         && ngx_strncmp(rpc->method.data, ping.data, ping.len) == 0)
     {
         (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "result",
-                                            &empty);
+                                            &empty, 0);
         return 1;
     }
 
     if (job->questions.nelts >= NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
         (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error",
-                                            &many);
+                                            &many, 0);
         return 1;
     }
 
@@ -125,7 +125,8 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
         }
     }
 
-    (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error", &unknown);
+    (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error", &unknown,
+                                        0);
 
     return 1;
 }
@@ -563,7 +564,7 @@ ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
                          error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
                          ? "error" : "result",
                          error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
-                         ? &error.text : &answer.text)
+                         ? &error.text : &answer.text, 1)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -582,7 +583,7 @@ ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
 
 static ngx_int_t
 ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
-    const char *kind, ngx_str_t *value)
+    const char *kind, ngx_str_t *value, ngx_uint_t answer)
 {
     ngx_str_t                 message;
     ngx_http_mcp_tasks_out_t  out;
@@ -600,7 +601,7 @@ ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_job_tell(job, &message);
+    return ngx_http_mcp_tasks_job_tell(job, &message, answer);
 }
 
 

@@ -24,9 +24,9 @@ static ngx_int_t ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job,
     u_char *p, size_t n);
 static void ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d);
 static void ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job);
+static ngx_int_t ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_detached_t *d);
-static ngx_uint_t ngx_http_mcp_tasks_job_connected(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_tasks_job_event_data(void *data,
     ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *text);
 static void ngx_http_mcp_tasks_job_message(ngx_http_mcp_tasks_job_t *job,
@@ -45,23 +45,12 @@ static void ngx_http_mcp_tasks_job_progress(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *params);
 static void ngx_http_mcp_tasks_job_logged(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *params);
-static ngx_int_t ngx_http_mcp_tasks_ignore_header(
-    ngx_http_mcp_tasks_detached_t *d);
-static ngx_int_t ngx_http_mcp_tasks_ignore_body(
-    ngx_http_mcp_tasks_detached_t *d, u_char *p, size_t n);
-static void ngx_http_mcp_tasks_ignore_done(ngx_http_mcp_tasks_detached_t *d);
 
 
 ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_job_reader = {
     ngx_http_mcp_tasks_job_header,
     ngx_http_mcp_tasks_job_body_part,
     ngx_http_mcp_tasks_job_done
-};
-
-ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_job_ignore = {
-    ngx_http_mcp_tasks_ignore_header,
-    ngx_http_mcp_tasks_ignore_body,
-    ngx_http_mcp_tasks_ignore_done
 };
 
 
@@ -186,10 +175,8 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
     job = d->data;
     job->requests--;
     job->call = NULL;
-
-    if (ngx_http_mcp_tasks_job_connected(d->r)) {
-        job->reached = 1;
-    }
+    job->met = ngx_http_mcp_tasks_job_connected(d->r);
+    job->reached |= job->met;
 
     if (!job->concluded && !job->over && job->why == NULL && d->whole
         && !job->stream)
@@ -227,29 +214,55 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
 
 /*
  * Legacy servers may end a stream before its time, on purpose or not, and tell
- * the rest to who asks for it.
+ * the rest to who asks for it.  And what a person has answered is not lost for
+ * a server that is away for a moment.
  */
 
 static void
 ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_msec_t  after;
+
+    after = NGX_HTTP_MCP_TASKS_RETRY;
+
+    if (ngx_strcmp(job->why, "upstream_closed") == 0
+        && job->stream && job->feed.id.len
+        && job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY)
+    {
+        if (ngx_http_mcp_tasks_job_last_id(job) != NGX_OK) {
+            return;
+        }
+
+        if (job->feed.retry) {
+            after = ngx_min(job->feed.retry, NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX);
+        }
+
+    } else if (job->met || !(job->last_id.len || job->answers)) {
+        return;
+    }
+
+    if (job->resumed++ == NGX_HTTP_MCP_TASKS_JOB_RESUMES) {
+        return;
+    }
+
+    job->why = NULL;
+    job->resumes = 1;
+    job->resume_at = ngx_current_msec + after;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job)
 {
     u_char     *p;
     ngx_str_t  *id;
 
     id = &job->feed.id;
 
-    if (!job->stream || id->len == 0
-        || job->sender.era != NGX_HTTP_MCP_TASKS_LEGACY
-        || ngx_strcmp(job->why, "upstream_closed") != 0
-        || job->resumed++ == NGX_HTTP_MCP_TASKS_JOB_RESUMES)
-    {
-        return;
-    }
-
     for (p = id->data; p < id->data + id->len; p++) {
         if (*p < 0x20 || *p == 0x7f) {
             /* no header can carry it */
-            return;
+            return NGX_ERROR;
         }
     }
 
@@ -257,20 +270,14 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
         job->last_id.data = ngx_pnalloc(job->pool,
                                         NGX_HTTP_MCP_TASKS_FEED_ID);
         if (job->last_id.data == NULL) {
-            return;
+            return NGX_ERROR;
         }
     }
 
     job->last_id.len = id->len;
     ngx_memcpy(job->last_id.data, id->data, id->len);
 
-    job->why = NULL;
-    job->resumes = 1;
-    job->resume_at = ngx_current_msec
-                     + (job->feed.retry
-                        ? ngx_min(job->feed.retry,
-                                  NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX)
-                        : NGX_HTTP_MCP_TASKS_RETRY);
+    return NGX_OK;
 }
 
 
@@ -295,7 +302,7 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     if (d->r->connection->close) {
         job->why = "shutdown";
 
-    } else if (u && !job->reached) {
+    } else if (u && !job->met) {
         job->why = "upstream_unreachable";
 
     } else if (silent || (own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)) {
@@ -319,7 +326,7 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
 
 /* whether any of the servers that were tried may have got the request */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_mcp_tasks_job_connected(ngx_http_request_t *r)
 {
     ngx_uint_t                  i;
@@ -626,36 +633,4 @@ ngx_http_mcp_tasks_job_logged(ngx_http_mcp_tasks_job_t *job,
     op.change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = data.text;
 
     (void) ngx_http_mcp_tasks_job_update(job, &op);
-}
-
-
-static ngx_int_t
-ngx_http_mcp_tasks_ignore_header(ngx_http_mcp_tasks_detached_t *d)
-{
-    if (d->r->headers_out.status >= NGX_HTTP_SPECIAL_RESPONSE) {
-        ngx_log_error(NGX_LOG_ERR, d->r->connection->log, 0,
-                      "upstream answered a message of a call in the "
-                      "background with %ui", d->r->headers_out.status);
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_tasks_ignore_body(ngx_http_mcp_tasks_detached_t *d, u_char *p,
-    size_t n)
-{
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_mcp_tasks_ignore_done(ngx_http_mcp_tasks_detached_t *d)
-{
-    ngx_http_mcp_tasks_job_t  *job;
-
-    job = d->data;
-    job->requests--;
-    ngx_http_mcp_tasks_job_post(job);
 }

@@ -238,18 +238,17 @@ ngx_int_t
 ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses)
 {
-    ngx_str_t  body;
-
     job->waits = 0;
     job->resumed = 0;
     job->last_id.len = 0;
+    job->answers = (responses != NULL);
     ngx_http_mcp_tasks_job_clear(job);
 
-    if (ngx_http_mcp_tasks_job_body(job, responses, &body) != NGX_OK) {
+    if (ngx_http_mcp_tasks_job_body(job, responses, &job->body) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_job_request(job, &body);
+    return ngx_http_mcp_tasks_job_request(job, &job->body);
 }
 
 
@@ -290,14 +289,18 @@ ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job, ngx_str_t *body)
 }
 
 
-/* legacy: what comes after the last event of a stream that has ended */
+/*
+ * Legacy: what comes after the last event of a stream that has ended.  Modern:
+ * a round with answers, which would be lost if the call began anew.
+ */
 
 ngx_int_t
 ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job)
 {
     ngx_http_mcp_tasks_job_clear(job);
 
-    return ngx_http_mcp_tasks_job_request(job, NULL);
+    return ngx_http_mcp_tasks_job_request(job, job->last_id.len ? NULL
+                                                                : &job->body);
 }
 
 
@@ -386,26 +389,6 @@ ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
 }
 
 
-/* a notification or a response, which is only acknowledged */
-
-ngx_int_t
-ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job, ngx_str_t *message)
-{
-    ngx_http_mcp_tasks_detached_t  *d;
-
-    d = ngx_http_mcp_tasks_detached(&job->sender, message, NULL,
-                                    &ngx_http_mcp_tasks_job_ignore, job);
-    if (d == NULL) {
-        return NGX_ERROR;
-    }
-
-    job->requests++;
-    ngx_http_mcp_tasks_detached_run(d);
-
-    return NGX_OK;
-}
-
-
 /*
  * The task has ended without us.  Closing its request is what a modern server
  * takes for a cancellation; a legacy one goes on until it is told.
@@ -433,7 +416,7 @@ ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job)
                                    ",\"reason\":\"The task has ended\"}}");
 
         if (ngx_http_mcp_tasks_out_end(&out, &message) == NGX_OK) {
-            (void) ngx_http_mcp_tasks_job_tell(job, &message);
+            (void) ngx_http_mcp_tasks_job_tell(job, &message, 0);
         }
     }
 

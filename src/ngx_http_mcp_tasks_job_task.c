@@ -164,6 +164,11 @@ ngx_http_mcp_tasks_job_failed(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
+    if (job->call) {
+        /* what it still says is of an attempt that is over */
+        ngx_http_mcp_tasks_detached_end(job->call);
+    }
+
     job->lease = 0;
     job->waits = 0;
     job->why = NULL;

@@ -1,0 +1,177 @@
+
+/*
+ * What a job says to the upstream beside the call: answers, and that it is
+ * cancelled.  They are only acknowledged; one that did not get through, and
+ * that the call waits for, is sent again.
+ */
+
+
+#include "ngx_http_mcp_tasks_gateway.h"
+
+
+#define NGX_HTTP_MCP_TASKS_LETTER_TRIES  5
+
+
+static void ngx_http_mcp_tasks_letter_send(ngx_http_mcp_tasks_letter_t *l);
+static void ngx_http_mcp_tasks_letter_lost(ngx_http_mcp_tasks_letter_t *l);
+static ngx_int_t ngx_http_mcp_tasks_letter_header(
+    ngx_http_mcp_tasks_detached_t *d);
+static ngx_int_t ngx_http_mcp_tasks_letter_body(
+    ngx_http_mcp_tasks_detached_t *d, u_char *p, size_t n);
+static void ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d);
+
+
+static ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_letter_reader = {
+    ngx_http_mcp_tasks_letter_header,
+    ngx_http_mcp_tasks_letter_body,
+    ngx_http_mcp_tasks_letter_done
+};
+
+
+/* the message is in the job's memory */
+
+ngx_int_t
+ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job, ngx_str_t *message,
+    ngx_uint_t answer)
+{
+    ngx_http_mcp_tasks_letter_t  *l;
+
+    l = ngx_pcalloc(job->pool, sizeof(ngx_http_mcp_tasks_letter_t));
+    if (l == NULL) {
+        return NGX_ERROR;
+    }
+
+    l->job = job;
+    l->text = *message;
+    l->answer = answer;
+    ngx_queue_insert_tail(&job->letters, &l->queue);
+
+    ngx_http_mcp_tasks_letter_send(l);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_letter_send(ngx_http_mcp_tasks_letter_t *l)
+{
+    ngx_http_mcp_tasks_job_t       *job;
+    ngx_http_mcp_tasks_detached_t  *d;
+
+    job = l->job;
+    l->tries++;
+    l->status = 0;
+    l->due = ngx_current_msec + l->tries * NGX_HTTP_MCP_TASKS_RETRY;
+
+    d = ngx_http_mcp_tasks_detached(&job->sender, &l->text, NULL,
+                                    &ngx_http_mcp_tasks_letter_reader, l);
+    if (d == NULL) {
+        ngx_http_mcp_tasks_job_post(job);
+        return;
+    }
+
+    l->sending = 1;
+    job->requests++;
+    ngx_http_mcp_tasks_detached_run(d);
+}
+
+
+/* what has not got through, once it is time */
+
+void
+ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_queue_t                  *q, *next;
+    ngx_msec_int_t                left;
+    ngx_http_mcp_tasks_letter_t  *l;
+
+    for (q = ngx_queue_head(&job->letters);
+         q != ngx_queue_sentinel(&job->letters) && !job->over;
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        l = ngx_queue_data(q, ngx_http_mcp_tasks_letter_t, queue);
+
+        if (l->sending) {
+            continue;
+        }
+
+        if (l->status || l->tries == NGX_HTTP_MCP_TASKS_LETTER_TRIES) {
+            ngx_http_mcp_tasks_letter_lost(l);
+            return;
+        }
+
+        left = (ngx_msec_int_t) (l->due - ngx_current_msec);
+
+        if (left > 0) {
+            ngx_http_mcp_tasks_job_wait(job, left);
+
+        } else {
+            ngx_http_mcp_tasks_letter_send(l);
+        }
+    }
+}
+
+
+/* the upstream does not take it: the call would wait for it in vain */
+
+static void
+ngx_http_mcp_tasks_letter_lost(ngx_http_mcp_tasks_letter_t *l)
+{
+    ngx_http_mcp_tasks_job_t  *job;
+
+    job = l->job;
+    ngx_queue_remove(&l->queue);
+
+    if (!l->answer || job->concluded) {
+        return;
+    }
+
+    job->why = l->status ? "upstream_status" : "upstream_unreachable";
+    job->status = l->status;
+    ngx_http_mcp_tasks_job_failed(job);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_letter_header(ngx_http_mcp_tasks_detached_t *d)
+{
+    ngx_http_mcp_tasks_letter_t  *l;
+
+    l = d->data;
+    l->status = d->r->headers_out.status;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_letter_body(ngx_http_mcp_tasks_detached_t *d, u_char *p,
+    size_t n)
+{
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
+{
+    ngx_http_mcp_tasks_job_t     *job;
+    ngx_http_mcp_tasks_letter_t  *l;
+
+    l = d->data;
+    job = l->job;
+
+    l->sending = 0;
+    job->requests--;
+
+    if (l->status && l->status < NGX_HTTP_SPECIAL_RESPONSE) {
+        ngx_queue_remove(&l->queue);
+
+    } else if (!ngx_http_mcp_tasks_job_connected(d->r)) {
+        /* nginx's own answer: nobody has seen it */
+        l->status = 0;
+    }
+
+    ngx_http_mcp_tasks_job_post(job);
+}
