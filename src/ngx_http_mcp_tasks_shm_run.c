@@ -65,7 +65,9 @@ ngx_http_mcp_tasks_shm_run(ngx_http_mcp_tasks_zone_t *zone,
     if (o->reason == NGX_HTTP_MCP_TASKS_LIMIT_RUNNING) {
         ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
 
-    } else if (t->sh->holding > t->sh->running) {
+    } else if (o->reason == NGX_HTTP_MCP_TASKS_OK
+               && t->sh->holding > t->sh->running)
+    {
         /* those who let it go first have their turn now */
         ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
     }
