@@ -1458,6 +1458,7 @@ do_orphans(void)
     for (k = 0, i = 0; i < n; i++) {
         old = *sorted[i];
         expect(model_event(sorted[i], &ev), NGX_HTTP_MCP_TASKS_OK, "orphaned");
+        sorted[i]->len[NGX_HTTP_MCP_TASKS_REQUESTS] = 0;
 
         s = ngx_http_mcp_tasks_find_locked(&zone->table, &old.id, NULL, 0);
 
