@@ -18,7 +18,6 @@ typedef struct {
     uint32_t    states[NGX_HTTP_MCP_TASKS_STATES];
     uint32_t    queued;
     uint32_t    running;
-    uint32_t    tool_running;
     uint32_t    holding;
     uint32_t    timed;
     uint32_t    blocks;
@@ -232,6 +231,13 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_memzero(tasks, sizeof(tasks));
     ngx_memzero(bytes, sizeof(bytes));
 
+    /* first, because tools count what is there */
+
+    err = ngx_http_mcp_tasks_check_queue_locked(t, &t->sh->held, 0, 0, tally);
+    if (err) {
+        return err;
+    }
+
     for (i = 0; i <= t->sh->name_mask; i++) {
 
         for (n = t->names[i]; n; n = name->next) {
@@ -292,17 +298,11 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
         return "a task is not in the list of its session";
     }
 
-    err = ngx_http_mcp_tasks_check_queue_locked(t, &t->sh->held, 0, 0, tally);
-    if (err) {
-        return err;
-    }
-
     if (tally->queued != 0) {
         return "a claimable task is not in its queue";
     }
 
     if (tally->running != t->sh->running
-        || tally->running != tally->tool_running
         || tally->holding != t->sh->holding)
     {
         return "running calls are miscounted";
@@ -447,8 +447,10 @@ static const char *
 ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t n, ngx_http_mcp_tasks_tally_t *tally)
 {
+    uint32_t                    i, running;
     ngx_uint_t                  p;
     const char                 *err;
+    ngx_http_mcp_tasks_slot_t  *s;
     ngx_http_mcp_tasks_name_t  *tool;
 
     tool = ngx_http_mcp_tasks_name(t, n);
@@ -461,9 +463,16 @@ ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
         }
     }
 
-    tally->tool_running += tool->running;
+    running = 0;
 
-    return NULL;
+    for (i = t->sh->held.head; i; i = s->queue_next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+        running += (s->tool == n
+                    && ngx_http_mcp_tasks_task_runs(&s->body.task));
+    }
+
+    return (running == tool->running)
+           ? NULL : "a tool's running calls are miscounted";
 }
 
 

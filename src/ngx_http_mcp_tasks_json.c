@@ -655,13 +655,15 @@ ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string, ngx_str_t *s)
     p = string->text.data + 1;
     len = string->text.len - 2;
 
-    if (len == s->len && (len == 0 || ngx_memcmp(p, s->data, len) == 0)) {
-        return 1;
-    }
-
     /* an escape makes it longer than what it stands for */
 
-    if (len <= s->len || memchr(p, '\\', len) == NULL) {
+    if (len == s->len) {
+        return len == 0
+               || (ngx_memcmp(p, s->data, len) == 0
+                   && memchr(p, '\\', len) == NULL);
+    }
+
+    if (len < s->len || memchr(p, '\\', len) == NULL) {
         return 0;
     }
 

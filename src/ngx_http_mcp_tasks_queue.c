@@ -85,6 +85,9 @@ ngx_http_mcp_tasks_queue_remove_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (s->body.task.policy.route) {
         t->sh->holding--;
+
+        /* it may have been the one that all the others waited for */
+        ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
     }
 }
 

@@ -65,7 +65,9 @@ ngx_http_mcp_tasks_shm_run(ngx_http_mcp_tasks_zone_t *zone,
     if (o->reason == NGX_HTTP_MCP_TASKS_LIMIT_RUNNING) {
         ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
 
-    } else if (t->sh->holding > t->sh->running) {
+    } else if (o->reason == NGX_HTTP_MCP_TASKS_OK
+               && t->sh->holding > t->sh->running)
+    {
         /* those who let it go first have their turn now */
         ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
     }
@@ -178,12 +180,13 @@ ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_orphans_t *op =
                                         (ngx_http_mcp_tasks_op_orphans_t *) o;
 
-    u_char                      *p;
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_found_t   found;
-    ngx_http_mcp_tasks_table_t  *t;
+    u_char                       *p;
+    ngx_uint_t                    i;
+    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_http_mcp_tasks_event_t    ev;
+    ngx_http_mcp_tasks_found_t    found;
+    ngx_http_mcp_tasks_table_t   *t;
+    ngx_http_mcp_tasks_change_t   change;
 
     t = &zone->table;
 
@@ -191,6 +194,11 @@ ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
     ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
     ev.holder = op->holder;
     ngx_http_mcp_tasks_event_time(&ev);
+
+    /* questions of an attempt that is over are questions no more */
+
+    ngx_memzero(&change, sizeof(ngx_http_mcp_tasks_change_t));
+    ngx_str_set(&change.payload[NGX_HTTP_MCP_TASKS_REQUESTS], "");
 
     op->n = 0;
     op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
@@ -203,7 +211,7 @@ ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
     for (p = found.room.data, i = 0; i < found.n; i++) {
         s = ngx_http_mcp_tasks_slot(t, found.slots[i]);
 
-        if (ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL)
+        if (ngx_http_mcp_tasks_change_locked(t, s, &ev, &change)
             == NGX_HTTP_MCP_TASKS_OK
             && !ngx_http_mcp_tasks_terminal(s->body.task.state))
         {

@@ -42,7 +42,7 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
 #define ngx_http_mcp_tasks_signal_name(hash)                                  \
     ((uint64_t) ((hash) % NGX_HTTP_MCP_TASKS_AWAITED))
 
-/* in place of a hash: one call less is running */
+/* in place of a hash: one call less is running, or waits to */
 #define NGX_HTTP_MCP_TASKS_ROOM  0
 
 #define ngx_http_mcp_tasks_signal_is_name(key)  (((key) >> 63) == 0)

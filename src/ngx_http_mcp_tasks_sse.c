@@ -2,7 +2,20 @@
 #include "ngx_http_mcp_tasks_sse.h"
 
 
-static u_char *ngx_http_mcp_tasks_sse_line(u_char *p, u_char *end);
+/* the next end of a line, of either kind; the end of the text: none */
+
+typedef struct {
+    u_char  *lf;
+    u_char  *cr;
+    u_char  *end;
+} ngx_http_mcp_tasks_sse_lines_t;
+
+
+static void ngx_http_mcp_tasks_sse_lines(ngx_http_mcp_tasks_sse_lines_t *lines,
+    ngx_str_t *text);
+static u_char *ngx_http_mcp_tasks_sse_line(
+    ngx_http_mcp_tasks_sse_lines_t *lines, u_char *p);
+static u_char *ngx_http_mcp_tasks_sse_find(u_char *p, u_char *end, u_char c);
 
 
 /* what an event takes at most */
@@ -10,8 +23,9 @@ static u_char *ngx_http_mcp_tasks_sse_line(u_char *p, u_char *end);
 size_t
 ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
 {
-    u_char  *p, *end;
-    size_t   size;
+    u_char                          *p;
+    size_t                           size;
+    ngx_http_mcp_tasks_sse_lines_t   lines;
 
     size = sizeof("id: \ndata: \n\n") - 1 + text->len;
 
@@ -19,11 +33,11 @@ ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
         size += id->len;
     }
 
-    end = text->data + text->len;
+    ngx_http_mcp_tasks_sse_lines(&lines, text);
 
-    for (p = ngx_http_mcp_tasks_sse_line(text->data, end);
-         p < end;
-         p = ngx_http_mcp_tasks_sse_line(p + 1, end))
+    for (p = ngx_http_mcp_tasks_sse_line(&lines, text->data);
+         p < lines.end;
+         p = ngx_http_mcp_tasks_sse_line(&lines, p + 1))
     {
         size += sizeof("data: ") - 1;
     }
@@ -37,7 +51,8 @@ ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
 u_char *
 ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
 {
-    u_char  *s, *line, *end;
+    u_char                          *s, *line;
+    ngx_http_mcp_tasks_sse_lines_t   lines;
 
     if (id) {
         p = ngx_cpymem(p, "id: ", 4);
@@ -46,18 +61,18 @@ ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
     }
 
     p = ngx_cpymem(p, "data: ", 6);
-    end = text->data + text->len;
+    ngx_http_mcp_tasks_sse_lines(&lines, text);
 
     for (s = text->data; /* void */ ; s = line + 1) {
 
-        line = ngx_http_mcp_tasks_sse_line(s, end);
+        line = ngx_http_mcp_tasks_sse_line(&lines, s);
         p = ngx_cpymem(p, s, line - s);
 
-        if (line == end) {
+        if (line == lines.end) {
             break;
         }
 
-        if (*line == '\r' && line + 1 < end && line[1] == '\n') {
+        if (*line == '\r' && line + 1 < lines.end && line[1] == '\n') {
             /* both together end one line */
             continue;
         }
@@ -69,22 +84,48 @@ ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
 }
 
 
-/* where the line ends; nearly all texts are one line */
+static void
+ngx_http_mcp_tasks_sse_lines(ngx_http_mcp_tasks_sse_lines_t *lines,
+    ngx_str_t *text)
+{
+    lines->end = text->data + text->len;
+    lines->lf = ngx_http_mcp_tasks_sse_find(text->data, lines->end, '\n');
+    lines->cr = ngx_http_mcp_tasks_sse_find(text->data, lines->end, '\r');
+}
+
+
+/*
+ * Where the line ends.  What was found is kept until it is passed: a search
+ * for each line would read all the rest if it has none of the other kind.
+ */
 
 static u_char *
-ngx_http_mcp_tasks_sse_line(u_char *p, u_char *end)
+ngx_http_mcp_tasks_sse_line(ngx_http_mcp_tasks_sse_lines_t *lines, u_char *p)
 {
-    u_char  *lf, *cr;
-
-    lf = memchr(p, '\n', end - p);
-
-    if (lf) {
-        end = lf;
+    if (lines->lf < p) {
+        lines->lf = ngx_http_mcp_tasks_sse_find(p, lines->end, '\n');
     }
 
-    cr = memchr(p, '\r', end - p);
+    if (lines->cr < p) {
+        lines->cr = ngx_http_mcp_tasks_sse_find(p, lines->end, '\r');
+    }
 
-    return cr ? cr : end;
+    return ngx_min(lines->lf, lines->cr);
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_sse_find(u_char *p, u_char *end, u_char c)
+{
+    u_char  *found;
+
+    if (p == end) {
+        return end;
+    }
+
+    found = memchr(p, c, end - p);
+
+    return found ? found : end;
 }
 
 

@@ -16,6 +16,8 @@
 
 #define TASK   (&t->slots[2])
 #define OWNER  ngx_http_mcp_tasks_name(t, TASK->owner)
+#define HELD   (&t->slots[t->sh->held.head])
+#define CALLS(s)  ngx_http_mcp_tasks_name(t, (s)->tool)->running
 #define TOLD   ngx_http_mcp_tasks_name(t, told(t)->session)->u.told
 
 #define BREAK(label, message, mend, ...)                                      \
@@ -65,6 +67,32 @@ told(ngx_http_mcp_tasks_table_t *t)
     }
 
     exit(2);
+}
+
+
+/* a call that waits for its turn, with others before and after it */
+
+static ngx_http_mcp_tasks_slot_t *
+waiting(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  n;
+
+    for (n = t->sh->held.head; n; n = t->slots[n].queue_next) {
+        if (t->slots[n].body.task.state == NGX_HTTP_MCP_TASKS_QUEUED) {
+            return &t->slots[n];
+        }
+    }
+
+    exit(2);
+}
+
+
+/* the second of those that run, of another tool than the first */
+
+static ngx_http_mcp_tasks_slot_t *
+second(ngx_http_mcp_tasks_table_t *t)
+{
+    return &t->slots[HELD->queue_next];
 }
 
 
@@ -125,6 +153,39 @@ BREAK(queue_back, "stranger or is out of order", 1,
       t->slots[queued(t)->queue_next].queue_prev = 0);
 BREAK(queue_tail, "wrong end", 1,
       ngx_http_mcp_tasks_name(t, queued(t)->tool)->u.queue[1].tail = 1);
+BREAK(held_head, "stranger or is out of order", 1,
+      t->sh->held.head = HELD->queue_next);
+BREAK(held_back, "stranger or is out of order", 1, second(t)->queue_prev = 0);
+BREAK(held_loop, "stranger or is out of order", 1,
+      t->slots[t->sh->held.tail].queue_next = t->sh->held.head);
+BREAK(held_order, "stranger or is out of order", 1,
+      uint64_t  seq = HELD->body.queue_seq;
+      HELD->body.queue_seq = second(t)->body.queue_seq;
+      second(t)->body.queue_seq = seq);
+BREAK(held_worker, "stranger or is out of order", 1,
+      waiting(t)->body.task.policy.route = 0);
+BREAK(held_claimable, "stranger or is out of order", 1,
+      queued(t)->body.task.policy.route = 1);
+BREAK(held_tail, "wrong end", 1, t->sh->held.tail = t->sh->held.head);
+BREAK(held_none, "tool's running calls are miscounted", 1,
+      t->sh->held.head = 0; t->sh->held.tail = 0);
+BREAK(held_last, "not in its queue", 1,
+      t->sh->held.tail = t->slots[t->sh->held.tail].queue_prev;
+      t->slots[t->sh->held.tail].queue_next = 0);
+BREAK(held_short, "wrong end", 1, second(t)->queue_next = 0);
+BREAK(held_lost, "in a queue and not claimable", 1, HELD->queued = 0);
+BREAK(held_ended, "in a queue and not claimable", 1,
+      waiting(t)->body.task.state = NGX_HTTP_MCP_TASKS_FAILED;
+      t->sh->states[NGX_HTTP_MCP_TASKS_QUEUED]--;
+      t->sh->states[NGX_HTTP_MCP_TASKS_FAILED]++);
+BREAK(holding, "running calls are miscounted", 1, t->sh->holding++);
+BREAK(running, "running calls are miscounted", 1, t->sh->running--);
+BREAK(tool_more, "tool's running calls are miscounted", 1, CALLS(HELD)++);
+BREAK(tool_less, "tool's running calls are miscounted", 1, CALLS(HELD)--);
+BREAK(tool_other, "tool's running calls are miscounted", 1,
+      CALLS(HELD)++; CALLS(second(t))--);
+BREAK(tool_stranger, "tool's running calls are miscounted", 1,
+      CALLS(TASK)++);
 BREAK(wheel_map, "map does not fit", 1, t->sh->wheel.map[6] |= 1);
 BREAK(wheel_lost, "stranger or a loop", 1, TASK->wheel_prev = 3);
 BREAK(slots, "slots are lost", 1, t->sh->slot.free = 0);
@@ -144,7 +205,12 @@ static const case_t  *cases[] = {
     &change_case, &change_back_case, &change_future_case,
     &session_count_case, &news_stranger_case, &news_loop_case,
     &news_back_case, &news_short_case, &news_behind_case, &news_told_case,
-    &queue_back_case, &queue_tail_case, &wheel_map_case, &wheel_lost_case,
+    &queue_back_case, &queue_tail_case, &held_head_case, &held_back_case,
+    &held_loop_case, &held_order_case, &held_worker_case,
+    &held_claimable_case, &held_tail_case, &held_none_case, &held_last_case,
+    &held_short_case, &held_lost_case, &held_ended_case, &holding_case,
+    &running_case, &tool_more_case, &tool_less_case, &tool_other_case,
+    &tool_stranger_case, &wheel_map_case, &wheel_lost_case,
     &slots_case, &slot_live_case, &blocks_case, &block_used_case,
     &states_case, &bytes_case, NULL
 };

@@ -1,10 +1,11 @@
 
-/* Questions and answers, merged metadata, and text that grows. */
+/* Questions and answers, ids, merged metadata, and text that grows. */
 
 
 #include "libtest.h"
 #include "ngx_http_mcp_tasks_input.h"
 #include "ngx_http_mcp_tasks_out.h"
+#include "ngx_http_mcp_tasks_rpc.h"
 
 
 static ngx_http_mcp_tasks_json_t
@@ -108,6 +109,133 @@ test_merge(void)
 
 
 static void
+test_drop(void)
+{
+    ngx_uint_t                  i;
+    ngx_str_t                   requests;
+    ngx_http_mcp_tasks_json_t   key;
+    ngx_http_mcp_tasks_merge_t  m;
+    static struct {
+        const char  *requests;
+        const char  *key;
+        ngx_uint_t   taken;
+        ngx_uint_t   left;
+        const char  *result;
+    } cases[] = {
+        { "{\"a\":1,\"b\":2,\"c\":3}", "\"a\"", 1, 2,
+          "{\"b\":2,\"c\":3}" },
+        { "{\"a\":1,\"b\":2,\"c\":3}", "\"b\"", 1, 2,
+          "{\"a\":1,\"c\":3}" },
+        { "{\"a\":1,\"b\":2,\"c\":3}", "\"c\"", 1, 2,
+          "{\"a\":1,\"b\":2}" },
+        { "{ \"a\" : {\"q\": 1.0} , \"b\":[2] }", "\"b\"", 1, 1,
+          "{\"a\":{\"q\": 1.0}}" },
+        { "{\"a\":1,\"b\":2}", "\"ab\"", 0, 2, "{\"a\":1,\"b\":2}" },
+        { "{\"a\":1,\"b\":2}", "\"\"", 0, 2, "{\"a\":1,\"b\":2}" },
+        { "{\"a\":{\"b\":2}}", "\"b\"", 0, 1, "{\"a\":{\"b\":2}}" },
+        { "{\"a\":1,\"\\u0062\":2}", "\"b\"", 1, 1, "{\"a\":1}" },
+        { "{\"a\":1,\"b\":2}", "\"\\u0062\"", 1, 1, "{\"a\":1}" },
+        { "{\"a\":1}", "\"a\"", 1, 0, "" },
+        { "{}", "\"a\"", 0, 0, "" },
+        { "", "\"a\"", 0, 0, "" }
+    };
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        requests = str(cases[i].requests);
+        key = json(cases[i].key);
+        m.taken = m.left = 99;
+
+        is(ngx_http_mcp_tasks_input_drop(test_pool, &requests, &key, &m),
+           NGX_OK, "%s without %s", cases[i].requests, cases[i].key);
+        is(m.taken, cases[i].taken, "whether it was there");
+        is(m.left, cases[i].left, "how many are left");
+        ok(same(&m.requests, cases[i].result), "which");
+    }
+}
+
+
+static void
+test_answer(void)
+{
+    ngx_uint_t                  i, found;
+    ngx_str_t                   responses, key;
+    ngx_http_mcp_tasks_json_t   answer;
+    static const char          *cases[][3] = {
+        { "{\"a\": {\"x\": 1.0} , \"b\":[2]}", "\"a\"",
+          "{\"x\": 1.0}" },
+        { "{\"a\":1,\"b\":[2]}", "\"b\"", "[2]" },
+        { "{\"a\":1,\"b\":null}", "\"b\"", "null" },
+        { "{\"\\u0061\":1}", "\"a\"", "1" },
+        { "{\"a\":1}", "\"\\u0061\"", "1" },
+        { "{\"a\":{\"b\":1}}", "\"b\"", NULL },
+        { "{\"ab\":1}", "\"a\"", NULL },
+        { "{\"a\":1}", "\"ab\"", NULL },
+        { "{}", "\"a\"", NULL },
+        { "", "\"a\"", NULL }
+    };
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        responses = str(cases[i][0]);
+        key = str(cases[i][1]);
+        found = ngx_http_mcp_tasks_input_answer(&responses, &key, &answer);
+
+        is(found, cases[i][2] != NULL, "%s in %s", cases[i][1], cases[i][0]);
+
+        if (found && cases[i][2]) {
+            ok(same(&answer.text, cases[i][2]), "the answer as it came");
+        }
+    }
+}
+
+
+/* the id of an answer is that of the question, if it means the same */
+
+static void
+test_ids(void)
+{
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_json_t   a, b;
+    static struct {
+        const char  *a;
+        const char  *b;
+        ngx_uint_t   same;
+    } cases[] = {
+        { "1", "1", 1 },
+        { "-1", "-1", 1 },
+        { "1", "2", 0 },
+        { "1", "11", 0 },
+        { "1", "-1", 0 },
+        { "1", "\"1\"", 0 },
+        { "123456789012345678901234567890", "123456789012345678901234567890",
+          1 },
+        { "123456789012345678901234567890", "123456789012345678901234567891",
+          0 },
+        { "\"\"", "\"\"", 1 },
+        { "\"a\"", "\"a\"", 1 },
+        { "\"a\"", "\"A\"", 0 },
+        { "\"a\"", "\"ab\"", 0 },
+        { "\"a\"", "\"\\u0061\"", 1 },
+        { "\"\\/\"", "\"/\"", 1 },
+        { "\"\\u00e4\"", "\"\xc3\xa4\"", 1 },
+        { "\"\\ud83d\\ude00\"", "\"\xf0\x9f\x98\x80\"", 1 },
+        { "\"\\\\u0061\"", "\"\\u0061\"", 0 },
+        { "\"a\\u0000\"", "\"a\"", 0 }
+    };
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        a = json(cases[i].a);
+        b = json(cases[i].b);
+
+        is(ngx_http_mcp_tasks_rpc_same_id(&a, &b), cases[i].same,
+           "%s and %s: %s", cases[i].a, cases[i].b,
+           cases[i].same ? "the same" : "not the same");
+        is(ngx_http_mcp_tasks_rpc_same_id(&b, &a), cases[i].same,
+           "and the other way round");
+    }
+}
+
+
+static void
 test_patch(void)
 {
     ngx_uint_t                  i;
@@ -176,6 +304,9 @@ main(void)
 
     test_questions();
     test_merge();
+    test_drop();
+    test_answer();
+    test_ids();
     test_patch();
     test_out();
 

@@ -551,6 +551,13 @@ test_strings(void)
         name = str("abd");
         ok(!ngx_http_mcp_tasks_json_is(&v, &name), "and not as another");
 
+        if (ngx_strchr(t[i].json, '\\')) {
+            name.data = v.text.data + 1;
+            name.len = v.text.len - 2;
+            ok(!ngx_http_mcp_tasks_json_is(&v, &name),
+               "nor as its escapes, taken for text");
+        }
+
         release(&text);
     }
 

@@ -11,6 +11,10 @@
 #define STREAM   ngx_http_mcp_tasks_stream(1, 0, 7)
 #define OTHER    ngx_http_mcp_tasks_stream(1, 0, 8)
 
+/* processes that hold calls */
+#define PROCESS    ngx_http_mcp_tasks_stream(2, 0, 1)
+#define NEIGHBOUR  ngx_http_mcp_tasks_stream(3, 0, 1)
+
 #define NAME_60  "a name of sixty characters, which is just below the limit..."
 
 static ngx_http_mcp_tasks_view_t   held;       /* a running task */
@@ -23,6 +27,14 @@ static ngx_http_mcp_tasks_view_t   walking;    /* runs; it knows the latest */
 static ngx_http_mcp_tasks_view_t   moving;     /* runs, and changed since */
 static ngx_http_mcp_tasks_view_t   puzzled;    /* waits for input */
 static ngx_http_mcp_tasks_view_t   secret;
+
+/* calls of a process, in this order, and the last of its neighbour */
+static ngx_http_mcp_tasks_view_t   brisk;      /* runs, idempotent */
+static ngx_http_mcp_tasks_view_t   fragile;    /* runs, but only once */
+static ngx_http_mcp_tasks_view_t   curious;    /* waits for input */
+static ngx_http_mcp_tasks_view_t   patient;    /* waits for its turn */
+static ngx_http_mcp_tasks_view_t   bound;      /* does so */
+static ngx_http_mcp_tasks_view_t   last;       /* does so */
 
 static uint64_t                    rewound;    /* the least that was told */
 static uint64_t                    cursor;     /* of a process that waits */
@@ -76,6 +88,39 @@ add_session(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 
+static void
+hold(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder, ngx_uint_t calls,
+    const char *tool, ngx_http_mcp_tasks_id_t *id)
+{
+    test_holder = holder;
+    test_calls = calls;
+
+    (void) test_create(zone, "alice", tool, "{\"c\": 1}", id);
+
+    test_holder = 0;
+    test_calls = 0;
+}
+
+
+static void
+add_calls(ngx_http_mcp_tasks_zone_t *zone)
+{
+    hold(zone, PROCESS, NGX_HTTP_MCP_TASKS_IDEMPOTENT, "call", &brisk.id);
+    hold(zone, PROCESS, 0, "fetch", &fragile.id);
+    hold(zone, PROCESS, NGX_HTTP_MCP_TASKS_IDEMPOTENT, "call", &curious.id);
+    hold(zone, PROCESS, 0, "call", &patient.id);
+    hold(zone, PROCESS, NGX_HTTP_MCP_TASKS_BOUND, "call", &bound.id);
+    hold(zone, NEIGHBOUR, 0, "fetch", &last.id);
+
+    (void) test_run(zone, &brisk.id, PROCESS, 0, 0, &brisk);
+    (void) test_run(zone, &fragile.id, PROCESS, 0, 0, &fragile);
+    (void) test_run(zone, &curious.id, PROCESS, 0, 0, &curious);
+    (void) test_event(zone, &curious.id, NGX_HTTP_MCP_TASKS_EV_ASK,
+                      curious.task.lease, NGX_HTTP_MCP_TASKS_REQUESTS,
+                      "{\"why\": {}}");
+}
+
+
 /* somebody waits for everything there is, so that all changes are signalled */
 
 static void
@@ -104,7 +149,7 @@ crash_zone(void)
     ngx_current_msec = 100000;
     memset(big, 'b', sizeof(big) - 1);
 
-    zone = test_zone(CRASH_ZONE, 24);
+    zone = test_zone(CRASH_ZONE, 32);
 
     for (i = 0; i < 10; i++) {
         (void) test_create(zone, i % 2 ? "alice" : "bob", i % 3 ? "dig" : "x",
@@ -127,6 +172,7 @@ crash_zone(void)
                       held.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "half");
 
     add_session(zone);
+    add_calls(zone);
 
     (void) test_claim(zone, "x", &v);
     (void) test_delete(zone, &v.id);
@@ -407,6 +453,88 @@ run_session_delete(ngx_http_mcp_tasks_zone_t *zone)
     (void) test_delete(zone, &moving.id);
 }
 
+static void
+run_call_create(ngx_http_mcp_tasks_zone_t *zone)
+{
+    hold(zone, NEIGHBOUR, 0, "another tool", NULL);
+}
+
+static void
+run_call(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_run(zone, &patient.id, PROCESS, 0, 0, NULL);
+}
+
+/* others wait for longer */
+
+static void
+run_call_refused(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_run(zone, &last.id, NEIGHBOUR, 0, 0, NULL);
+}
+
+/* it has waited for too long, which nobody has swept yet */
+
+static void
+prepare_call_late(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_current_msec += 600000;
+}
+
+static void
+run_call_ask(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_event(zone, &brisk.id, NGX_HTTP_MCP_TASKS_EV_ASK,
+                      brisk.task.lease, NGX_HTTP_MCP_TASKS_REQUESTS, big);
+}
+
+static void
+run_call_complete(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_event(zone, &brisk.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
+                      brisk.task.lease, NGX_HTTP_MCP_TASKS_RESULT, big);
+}
+
+static void
+run_call_retry(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_event(zone, &fragile.id, NGX_HTTP_MCP_TASKS_EV_RETRY,
+                      fragile.task.lease, 0, NULL);
+}
+
+static void
+run_call_cancel(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_event(zone, &patient.id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0,
+                      NGX_HTTP_MCP_TASKS_MESSAGE, "no more");
+}
+
+static void
+run_call_delete(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_delete(zone, &curious.id);
+}
+
+/* another has its place, and what it had is to be taken over, or fails */
+
+static void
+prepare_orphans(ngx_http_mcp_tasks_zone_t *zone)
+{
+    zone->table.sh->lives[2]++;
+}
+
+static void
+run_orphans(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_orphans(zone, NEIGHBOUR);
+}
+
+static void
+run_orphans_fail(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_orphans(zone, 0);
+}
+
 /* leases lost, backoffs over, timeouts, tasks moving down the wheel */
 
 static void
@@ -488,6 +616,17 @@ crash_case_t  crash_cases[] = {
     { "a session is told again", prepare_rewind, run_session_rewind },
     { "a stream with a question leaves", prepare_carrier, run_leave },
     { "a session's stream leaves", NULL, run_leave_session },
+    { "create a call", NULL, run_call_create },
+    { "run a call", NULL, run_call },
+    { "run a call before its turn", NULL, run_call_refused },
+    { "run a call too late", prepare_call_late, run_call },
+    { "a call asks", NULL, run_call_ask },
+    { "complete a call", NULL, run_call_complete },
+    { "retry a call", NULL, run_call_retry },
+    { "cancel a call that waits", NULL, run_call_cancel },
+    { "delete a call", NULL, run_call_delete },
+    { "take over calls", prepare_orphans, run_orphans },
+    { "lose calls", prepare_orphans, run_orphans_fail },
     { "sweep", prepare_due, run_sweep },
     { "expiry", prepare_expired, run_sweep },
     { "recovery", prepare_dirty, run_recover },
@@ -582,6 +721,7 @@ crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump)
             add(v.payload[i].data, v.payload[i].len);
         }
 
+        add(&s->body.queue_seq, sizeof(uint64_t));
         add(&s->body.changed, sizeof(uint64_t));
         add(&s->body.turned, sizeof(uint64_t));
         add(&s->body.moved, sizeof(uint64_t));
@@ -750,6 +890,33 @@ crash_signalled(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 
+/* a call runs, unless another has to come first, and ends */
+
+static ngx_uint_t
+call_usable(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_uint_t                 rc;
+    ngx_http_mcp_tasks_id_t    id;
+    ngx_http_mcp_tasks_view_t  v;
+
+    hold(zone, NEIGHBOUR, 0, "after", &id);
+    rc = test_run(zone, &id, NEIGHBOUR, 0, 0, &v);
+
+    if (rc != NGX_HTTP_MCP_TASKS_OK
+        && rc != NGX_HTTP_MCP_TASKS_LIMIT_RUNNING)
+    {
+        return 0;
+    }
+
+    rc = test_event(zone, &id, rc ? NGX_HTTP_MCP_TASKS_EV_CANCEL
+                                  : NGX_HTTP_MCP_TASKS_EV_COMPLETE,
+                    v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "over");
+
+    return rc == NGX_HTTP_MCP_TASKS_OK
+           && test_delete(zone, &id) == NGX_HTTP_MCP_TASKS_OK;
+}
+
+
 /* a whole life still works */
 
 const char *
@@ -772,7 +939,8 @@ crash_usable(ngx_http_mcp_tasks_zone_t *zone)
            != NGX_HTTP_MCP_TASKS_OK
         || test_read_session(zone, &op, "a new session", OTHER) != 1
         || test_read_session(zone, &op, "a new session", OTHER) != 0
-        || test_delete(zone, &id) != NGX_HTTP_MCP_TASKS_OK)
+        || test_delete(zone, &id) != NGX_HTTP_MCP_TASKS_OK
+        || !call_usable(zone))
     {
         test_session = NULL;
         return "the table cannot be used";

@@ -10,6 +10,8 @@
 ngx_pool_t  *test_pool;
 const char  *test_token;
 const char  *test_session;
+uint64_t     test_holder;
+ngx_uint_t   test_calls;
 
 static ngx_pool_t  *zones;
 static int          tests;
@@ -216,6 +218,12 @@ test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
     op.task.ttl = 86400000;
     test_policy(&op.task.policy);
 
+    if (test_holder) {
+        op.task.holder = test_holder;
+        op.task.policy.route = 1;
+        op.task.policy.calls = (uint8_t) test_calls;
+    }
+
     rc = test_submit(zone, &op.op);
 
     if (rc == NGX_HTTP_MCP_TASKS_OK && id) {
@@ -345,6 +353,51 @@ test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit)
     (void) test_submit(zone, &op.op);
 
     return op.done;
+}
+
+
+/* a call begins, with limits on how many run at once */
+
+ngx_uint_t
+test_run(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
+    uint64_t holder, uint32_t max_zone, uint32_t max_tool,
+    ngx_http_mcp_tasks_view_t *view)
+{
+    ngx_http_mcp_tasks_op_run_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
+    op.id = *id;
+    op.holder = holder;
+    op.max_zone = max_zone;
+    op.max_tool = max_tool;
+
+    (void) test_submit(zone, &op.op);
+
+    if (view) {
+        *view = op.view;
+    }
+
+    return op.op.reason;
+}
+
+
+/* how many calls of dead processes have a new holder */
+
+ngx_uint_t
+test_orphans(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder)
+{
+    ngx_http_mcp_tasks_op_orphans_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_ORPHANS;
+    op.holder = holder;
+    op.limit = NGX_HTTP_MCP_TASKS_LIST_MAX;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+
+    (void) test_submit(zone, &op.op);
+
+    return op.n;
 }
 
 

@@ -50,6 +50,11 @@ ngx_uint_t test_delete(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_id_t *id);
 ngx_uint_t test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit);
 
+ngx_uint_t test_run(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id, uint64_t holder, uint32_t max_zone,
+    uint32_t max_tool, ngx_http_mcp_tasks_view_t *view);
+ngx_uint_t test_orphans(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder);
+
 ngx_uint_t test_read_news(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_news_t *op, const char *owner);
 ngx_uint_t test_read_session(ngx_http_mcp_tasks_zone_t *zone,
@@ -61,6 +66,10 @@ extern ngx_pool_t  *test_pool;
 /* a progress token and a session for the tasks to come */
 extern const char  *test_token;
 extern const char  *test_session;
+
+/* who holds the calls to come, and their flags; 0: workers claim them */
+extern uint64_t     test_holder;
+extern ngx_uint_t   test_calls;
 
 
 #endif /* _LIBTEST_H_INCLUDED_ */

@@ -46,6 +46,7 @@ typedef struct {
     uint64_t                   expires;
     uint64_t                   step;
     uint64_t                   phase;
+    int                        cause;
     double                     progress;
     uint64_t                   batch;        /* when it became claimable */
     int                        session;      /* -1: none */
@@ -57,6 +58,13 @@ typedef struct {
     uint64_t                   carrier;
     ngx_uint_t                 waiting;
     ngx_uint_t                 results;
+    int                        held;         /* by a process of ours */
+    uint64_t                   holder;
+    int                        calls;
+    uint32_t                   lease_time;
+    int                        refused;      /* and not told of room since */
+    uint32_t                   max_zone;
+    uint32_t                   max_tool;
     uint64_t                   seed[NGX_HTTP_MCP_TASKS_PAYLOADS];
     size_t                     len[NGX_HTTP_MCP_TASKS_PAYLOADS];
 } model_t;
@@ -104,6 +112,8 @@ static uint32_t                    epoch;
 static ngx_uint_t                  waiting;
 static uint64_t                    dropped_news;
 static ngx_uint_t                  told_news, asked, touched, limited;
+static ngx_uint_t                  began, refused, overtaken, adopted, orphans;
+static uint64_t                    room_cursor;
 static uint64_t                    rnd_state;
 static uint64_t                    batch;
 static ngx_uint_t                  errors;
@@ -283,12 +293,30 @@ pick_asking(void)
 }
 
 
+static model_t *
+pick_held(void)
+{
+    int  i, k;
+
+    k = rnd(MAX);
+
+    for (i = 0; i < MAX; i++) {
+        if (tasks[(i + k) % MAX].live && tasks[(i + k) % MAX].held) {
+            return &tasks[(i + k) % MAX];
+        }
+    }
+
+    return NULL;
+}
+
+
 static void
-end(model_t *m, int state, uint64_t now)
+end(model_t *m, int state, int cause, uint64_t now)
 {
     static const int  keep[] = { 0, 0, 0, 0, 2, 3, 1 };
 
     m->state = state;
+    m->cause = cause;
     m->step = NEVER;
     m->phase = NEVER;
     m->expires = ngx_max(m->expires, now + keep[state] * 1000);
@@ -304,6 +332,14 @@ requeue(model_t *m, uint64_t now, uint64_t delay)
     m->step = delay ? now + delay : NEVER;
     m->phase = now + delay + queue_ms;
     m->batch = batch;
+}
+
+
+static uint64_t
+lease_end(model_t *m, uint64_t now)
+{
+    return m->lease_time == NGX_HTTP_MCP_TASKS_UNLIMITED
+           ? NEVER : now + m->lease_time;
 }
 
 
@@ -483,6 +519,14 @@ do_create(void)
     op.task.policy.attempts = 1 + rnd(3);
     op.task.max_payload = 5500;
 
+    if (rnd(3) == 0) {
+        op.task.holder = any_stream();
+        op.task.policy.route = 1 + rnd(5);
+        op.task.policy.calls = rnd(4) ? rnd(2) : rnd(4);
+        op.task.policy.lease = rnd(2) ? lease_ms
+                                      : NGX_HTTP_MCP_TASKS_UNLIMITED;
+    }
+
     op.task.params.len = random_len();
     op.task.params.data = buf[0];
     op.task.metadata.len = rnd(3) ? 0 : random_len();
@@ -560,6 +604,12 @@ do_create(void)
     m->carrier = 0;
     m->waiting = 0;
     m->results = 0;
+    m->cause = NGX_HTTP_MCP_TASKS_CAUSE_NONE;
+    m->held = (op.task.policy.route != 0);
+    m->holder = op.task.holder;
+    m->calls = op.task.policy.calls;
+    m->lease_time = op.task.policy.lease;
+    m->refused = 0;
 
     for (i = 0; i < 3; i++) {
         m->seed[i] = ops + i;
@@ -568,11 +618,8 @@ do_create(void)
 
 
 static void
-compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
+compare_task(model_t *m, ngx_http_mcp_tasks_view_t *v)
 {
-    int     k;
-    u_char  buf[BYTES];
-
     expect(v->task.state, m->state, "state");
     expect(v->task.version, m->version, "version");
     expect(v->task.lease, m->lease, "lease");
@@ -580,6 +627,8 @@ compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
     expect(v->task.expires, m->expires, "expires");
     expect(v->task.step_end, m->step, "step");
     expect(v->task.phase_end, m->phase, "phase");
+    expect(v->task.cause, m->cause, "cause");
+    expect(v->task.holder, m->holder, "holder");
     expect(v->seq, m->seq, "seq");
     expect(v->changed, m->changed, "changed");
     expect(v->turned, m->turned, "turned");
@@ -590,6 +639,16 @@ compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
     if (v->task.progress != m->progress) {
         fail("progress");
     }
+}
+
+
+static void
+compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
+{
+    int     k;
+    u_char  buf[BYTES];
+
+    compare_task(m, v);
 
     if (v->owner.len != strlen(owners[m->owner])
         || memcmp(v->owner.data, owners[m->owner], v->owner.len) != 0)
@@ -675,7 +734,7 @@ do_claim(void)
     for (best = NULL, i = 0; i < MAX; i++) {
         m = &tasks[i];
 
-        if (m->live && m->tool == tool
+        if (m->live && m->tool == tool && !m->held
             && m->state == NGX_HTTP_MCP_TASKS_QUEUED
             && m->step == NEVER
             && (best == NULL || m->priority > best->priority
@@ -725,6 +784,154 @@ do_claim(void)
 }
 
 
+static int
+runs(model_t *m)
+{
+    return m->live && m->held
+           && (m->state == NGX_HTTP_MCP_TASKS_RUNNING
+               || m->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+}
+
+
+/* how many calls run, of a tool or, if it is -1, of all */
+
+static uint32_t
+running(int tool)
+{
+    int       i;
+    uint32_t  n;
+
+    for (n = 0, i = 0; i < MAX; i++) {
+        n += runs(&tasks[i]) && (tool == -1 || tasks[i].tool == tool);
+    }
+
+    return n;
+}
+
+
+static int
+waits(model_t *m)
+{
+    return m->live && m->held && m->state == NGX_HTTP_MCP_TASKS_QUEUED
+           && m->step == NEVER;
+}
+
+
+/* a call that waits may run, if nobody else who may has waited for longer */
+
+static int
+may_run(model_t *m, uint32_t max_zone, uint32_t max_tool)
+{
+    int       i;
+    model_t  *b;
+
+    if ((max_zone && running(-1) >= max_zone)
+        || (max_tool && running(m->tool) >= max_tool))
+    {
+        return 0;
+    }
+
+    for (i = 0; i < MAX; i++) {
+        b = &tasks[i];
+
+        if (waits(b) && b->seq < m->seq && alive(b->holder)
+            && (max_tool == 0 || running(b->tool) < max_tool))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* the one that has waited for longest, of those whose process is alive */
+
+static model_t *
+pick_first(void)
+{
+    int       i;
+    model_t  *first;
+
+    for (first = NULL, i = 0; i < MAX; i++) {
+        if (waits(&tasks[i]) && alive(tasks[i].holder)
+            && (first == NULL || tasks[i].seq < first->seq))
+        {
+            first = &tasks[i];
+        }
+    }
+
+    return first;
+}
+
+
+/* who was refused and may run now has been told, and looks again */
+
+static void
+check_room(void)
+{
+    int                          i, told;
+    ngx_uint_t                   n, k;
+    ngx_http_mcp_tasks_signal_t  signals[16];
+
+    told = 0;
+
+    do {
+        n = ngx_http_mcp_tasks_signal_read(&zone->table, &room_cursor,
+                                           signals, 16);
+
+        for (k = 0; k < ngx_min(n, 16); k++) {
+            told |= (n > 16 || signals[k].key == NGX_HTTP_MCP_TASKS_ROOM);
+        }
+
+    } while (n && n <= 16);
+
+    for (i = 0; i < MAX; i++) {
+
+        if (!tasks[i].refused) {
+            continue;
+        }
+
+        if (told || !waits(&tasks[i]) || !alive(tasks[i].holder)) {
+            tasks[i].refused = 0;
+
+        } else if (may_run(&tasks[i], tasks[i].max_zone, tasks[i].max_tool)) {
+            fail("a call may run, and is not told");
+        }
+    }
+}
+
+
+static void
+check_running(void)
+{
+    int                           i;
+    uint32_t                      n;
+    ngx_str_t                     name;
+    ngx_uint_t                    holding;
+    ngx_http_mcp_tasks_table_t   *t;
+
+    t = &zone->table;
+
+    for (holding = 0, i = 0; i < MAX; i++) {
+        holding += tasks[i].live && tasks[i].held
+                   && tasks[i].state < NGX_HTTP_MCP_TASKS_COMPLETED;
+    }
+
+    expect(t->sh->holding, holding, "calls that are held");
+    expect(t->sh->running, running(-1), "calls that run");
+
+    for (i = 0; i < TOOLS; i++) {
+        name = str(tools[i]);
+        n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
+                &name, ngx_http_mcp_tasks_name_hash(t,
+                                     NGX_HTTP_MCP_TASKS_TOOL, &name));
+        expect(n ? ngx_http_mcp_tasks_name(t, n)->running : 0, running(i),
+               "calls of a tool that run");
+    }
+}
+
+
 /* what the event does to the model; the reason it is refused with */
 
 static ngx_uint_t
@@ -756,7 +963,7 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
 
     case NGX_HTTP_MCP_TASKS_EV_HEARTBEAT:
         if (run) {
-            m->step = now + lease_ms;
+            m->step = lease_end(m, now);
         }
 
         return NGX_HTTP_MCP_TASKS_OK;
@@ -774,7 +981,7 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         m->progress = ev->progress;
 
         if (run && ev->type == NGX_HTTP_MCP_TASKS_EV_PROGRESS) {
-            m->step = now + lease_ms;
+            m->step = lease_end(m, now);
         }
 
         break;
@@ -791,16 +998,18 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         break;
 
     case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
-        end(m, NGX_HTTP_MCP_TASKS_COMPLETED, now);
+        end(m, NGX_HTTP_MCP_TASKS_COMPLETED, NGX_HTTP_MCP_TASKS_CAUSE_NONE,
+            now);
         break;
 
     case NGX_HTTP_MCP_TASKS_EV_FAIL:
-        end(m, NGX_HTTP_MCP_TASKS_FAILED, now);
+        end(m, NGX_HTTP_MCP_TASKS_FAILED, NGX_HTTP_MCP_TASKS_CAUSE_NONE, now);
         break;
 
     case NGX_HTTP_MCP_TASKS_EV_RETRY:
         if (m->attempt >= m->attempts) {
-            end(m, NGX_HTTP_MCP_TASKS_FAILED, now);
+            end(m, NGX_HTTP_MCP_TASKS_FAILED, NGX_HTTP_MCP_TASKS_CAUSE_NONE,
+                now);
 
         } else {
             requeue(m, now, backoff(m));
@@ -827,12 +1036,30 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         }
 
         m->state = NGX_HTTP_MCP_TASKS_RUNNING;
-        m->step = now + lease_ms;
+        m->step = lease_end(m, now);
         m->phase += now;
         break;
 
     case NGX_HTTP_MCP_TASKS_EV_CANCEL:
-        end(m, NGX_HTTP_MCP_TASKS_CANCELLED, now);
+        end(m, NGX_HTTP_MCP_TASKS_CANCELLED,
+            NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED, now);
+        break;
+
+    case NGX_HTTP_MCP_TASKS_EV_ORPHANED:
+        if (ev->holder == 0
+            || m->calls & NGX_HTTP_MCP_TASKS_BOUND
+            || ((run || input)
+                && (!(m->calls & NGX_HTTP_MCP_TASKS_IDEMPOTENT)
+                    || m->attempt >= m->attempts)))
+        {
+            end(m, NGX_HTTP_MCP_TASKS_FAILED,
+                NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST, now);
+
+        } else if (run || input) {
+            requeue(m, now, backoff(m));
+        }
+
+        m->holder = ev->holder;
         break;
     }
 
@@ -874,6 +1101,11 @@ do_event(void)
 
     } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && rnd(3) == 0) {
         op.event.type = NGX_HTTP_MCP_TASKS_EV_ASK;
+    }
+
+    if (m->held && !alive(m->holder) && rnd(4) == 0) {
+        op.event.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+        op.event.holder = rnd(2) ? any_stream() : 0;
     }
 
     op.event.lease = rnd(10) ? m->lease : rnd(2) ? rnd(1000) : 0;
@@ -972,7 +1204,8 @@ model_time(model_t *m, uint64_t now)
             m->live = 0;
 
         } else if (m->state == NGX_HTTP_MCP_TASKS_QUEUED && now >= m->phase) {
-            end(m, NGX_HTTP_MCP_TASKS_FAILED, now);
+            end(m, NGX_HTTP_MCP_TASKS_FAILED,
+                NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT, now);
             m->version++;
 
         } else if (m->state == NGX_HTTP_MCP_TASKS_QUEUED && now >= m->step) {
@@ -980,14 +1213,16 @@ model_time(model_t *m, uint64_t now)
             m->batch = batch;
 
         } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && now >= m->phase) {
-            end(m, NGX_HTTP_MCP_TASKS_FAILED, now);
+            end(m, NGX_HTTP_MCP_TASKS_FAILED,
+                NGX_HTTP_MCP_TASKS_CAUSE_RUN_TIMEOUT, now);
             m->version++;
 
         } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && now >= m->step) {
             m->version++;
 
             if (m->attempt >= m->attempts) {
-                end(m, NGX_HTTP_MCP_TASKS_FAILED, now);
+                end(m, NGX_HTTP_MCP_TASKS_FAILED,
+                    NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST, now);
 
             } else {
                 requeue(m, now, backoff(m));
@@ -1000,8 +1235,10 @@ model_time(model_t *m, uint64_t now)
 }
 
 
+/* everything that is due happens */
+
 static void
-do_time(void)
+sweep(void)
 {
     int                         i;
     model_t                     old;
@@ -1010,7 +1247,6 @@ do_time(void)
     ngx_http_mcp_tasks_slot_t  *s;
 
     before = zone->table.sh->seq;
-    ngx_current_msec += rnd(20) ? rnd(20) : rnd(30000);
     limit = 1 + rnd(50);
 
     for (i = 0; test_sweep(zone, limit) == limit; i++) {
@@ -1051,12 +1287,202 @@ do_time(void)
 }
 
 
+static void
+do_time(void)
+{
+    ngx_current_msec += rnd(20) ? rnd(20) : rnd(30000);
+    sweep();
+}
+
+
 static int
 newer(const void *a, const void *b)
 {
     const model_t  *x = *(model_t **) a, *y = *(model_t **) b;
 
     return (x->seq < y->seq) - (x->seq > y->seq);
+}
+
+
+/* a process begins a call that it has; at times one that another has */
+
+static ngx_uint_t
+model_run(model_t *m, ngx_http_mcp_tasks_op_run_t *op)
+{
+    uint64_t  now;
+
+    now = ngx_current_msec;
+
+    if (now >= m->expires) {
+        return NGX_HTTP_MCP_TASKS_NOT_FOUND;
+    }
+
+    if (op->holder != m->holder) {
+        return NGX_HTTP_MCP_TASKS_LEASE_LOST;
+    }
+
+    model_time(m, now);
+
+    if (m->state >= NGX_HTTP_MCP_TASKS_COMPLETED) {
+        return NGX_HTTP_MCP_TASKS_TERMINAL;
+    }
+
+    if (!waits(m)) {
+        return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+    }
+
+    if (!may_run(m, op->max_zone, op->max_tool)) {
+        overtaken += (op->max_zone == 0 || running(-1) < op->max_zone)
+                     && (op->max_tool == 0 || running(m->tool) < op->max_tool);
+        m->refused = 1;
+        m->max_zone = op->max_zone;
+        m->max_tool = op->max_tool;
+        return NGX_HTTP_MCP_TASKS_LIMIT_RUNNING;
+    }
+
+    m->state = NGX_HTTP_MCP_TASKS_RUNNING;
+    m->version++;
+    m->attempt++;
+    m->step = lease_end(m, now);
+    m->phase = now + run_ms;
+
+    return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+static void
+do_run(void)
+{
+    int                           late;
+    model_t                      *m, old;
+    uint64_t                      before;
+    ngx_uint_t                    expected;
+    ngx_http_mcp_tasks_op_run_t   op;
+
+    m = rnd(2) ? pick_first() : NULL;
+    m = m ? m : pick_held();
+
+    if (m == NULL) {
+        return;
+    }
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
+    op.op.pool = test_pool;
+    op.id = m->id;
+    op.holder = rnd(20) ? m->holder : any_stream();
+    op.max_zone = rnd(4) ? 4 + rnd(20) : 0;
+    op.max_tool = rnd(2) ? 1 + rnd(6) : 0;
+
+    /* before it is swept */
+
+    late = (rnd(20) == 0);
+
+    if (late) {
+        ngx_current_msec += rnd(2) ? rnd(100) : rnd(3000);
+    }
+
+    old = *m;
+    before = zone->table.sh->seq;
+    expected = model_run(m, &op);
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    expect(op.op.reason, expected, "run");
+
+    if (expected != NGX_HTTP_MCP_TASKS_NOT_FOUND) {
+
+        if (expected == NGX_HTTP_MCP_TASKS_OK) {
+            m->lease = op.view.task.lease;
+            began++;
+        }
+
+        refused += (expected == NGX_HTTP_MCP_TASKS_LIMIT_RUNNING);
+        made(m, &old, 0, before, op.view.changed);
+        compare_task(m, &op.view);
+    }
+
+    if (late) {
+        check_room();
+        sweep();
+    }
+}
+
+
+static int
+older(const void *a, const void *b)
+{
+    return newer(b, a);
+}
+
+
+/* the calls of the dead, in the order in which they came */
+
+static void
+do_orphans(void)
+{
+    int                               i, n;
+    model_t                          *sorted[MAX], old;
+    uint64_t                          before;
+    ngx_uint_t                        k;
+    ngx_http_mcp_tasks_event_t        ev;
+    ngx_http_mcp_tasks_slot_t        *s;
+    ngx_http_mcp_tasks_op_orphans_t   op;
+
+    for (n = 0, i = 0; i < MAX; i++) {
+        if (tasks[i].live && tasks[i].held && !alive(tasks[i].holder)
+            && tasks[i].state < NGX_HTTP_MCP_TASKS_COMPLETED)
+        {
+            sorted[n++] = &tasks[i];
+        }
+    }
+
+    qsort(sorted, n, sizeof(model_t *), older);
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_ORPHANS;
+    op.op.pool = test_pool;
+    op.holder = rnd(3) ? any_stream() : 0;
+    op.limit = rnd(2) ? 1 + rnd(5) : NGX_HTTP_MCP_TASKS_LIST_MAX;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+
+    before = zone->table.sh->seq;
+    n = ngx_min((int) op.limit, n);
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    expect(op.more, (int) op.limit == n, "more orphans");
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    ev.holder = op.holder;
+
+    for (k = 0, i = 0; i < n; i++) {
+        old = *sorted[i];
+        expect(model_event(sorted[i], &ev), NGX_HTTP_MCP_TASKS_OK, "orphaned");
+        sorted[i]->len[NGX_HTTP_MCP_TASKS_REQUESTS] = 0;
+
+        s = ngx_http_mcp_tasks_find_locked(&zone->table, &old.id, NULL, 0);
+
+        if (s == NULL) {
+            fail("a call is lost");
+            return;
+        }
+
+        made(sorted[i], &old, 0, before, s->body.changed);
+        orphans++;
+
+        if (sorted[i]->state == NGX_HTTP_MCP_TASKS_QUEUED) {
+
+            if (k == op.n) {
+                fail("a call was not handed over");
+                return;
+            }
+
+            compare(sorted[i], &op.views[k++]);
+            adopted++;
+        }
+    }
+
+    expect(op.n, k, "calls handed over");
 }
 
 
@@ -1472,6 +1898,7 @@ do_death(void)
     sh->epoch = ++epoch;
     sh->waiting = 0;
     waiting = 0;
+    ngx_http_mcp_tasks_signal_all_locked(&zone->table);
 
     for (i = 0; i < MAX; i++) {
         tasks[i].waiting = 0;
@@ -1495,6 +1922,10 @@ wreck_names(ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s)
 
     name = ngx_http_mcp_tasks_name(t, s->owner);
     ngx_memset(&name->u, 0xaa, sizeof(name->u));
+
+    name = ngx_http_mcp_tasks_name(t, s->tool);
+    ngx_memset(&name->u, 0x99, sizeof(name->u));
+    name->running += 3;
 
     if (s->session) {
         name = ngx_http_mcp_tasks_name(t, s->session);
@@ -1540,6 +1971,10 @@ do_wreck(void)
     t->sh->slot.free = 87654321;
     t->sh->slot.used = 9;
     t->sh->bytes = 5;
+    t->sh->held.head = 1;
+    t->sh->held.tail = 87654321;
+    t->sh->holding = 777;
+    t->sh->running = 666;
     t->sh->dirty = 1;
 }
 
@@ -1560,6 +1995,7 @@ main(void)
     n = p ? strtoull(p, NULL, 0) : 1000000;
 
     zone = test_zone(256 * 1024, MAX);
+    zone->table.self = 1;
     ngx_current_msec = 1 + rnd(1 << 30);
     checks = wrecks = most = 0;
 
@@ -1570,11 +2006,14 @@ main(void)
         if (i < 25) {
             do_create();
 
-        } else if (i < 45) {
+        } else if (i < 42) {
             do_get();
 
-        } else if (i < 58) {
+        } else if (i < 53) {
             do_claim();
+
+        } else if (i < 58) {
+            do_run();
 
         } else if (i < 84) {
             do_event();
@@ -1597,12 +2036,17 @@ main(void)
         } else if (i < 98) {
             do_wait();
 
-        } else if (i < 99 || rnd(10)) {
+        } else if (i < 99 || rnd(10) > 2) {
             do_leave();
+
+        } else if (rnd(3)) {
+            do_orphans();
 
         } else {
             do_death();
         }
+
+        check_room();
 
         most = ngx_max(most, zone->table.sh->slot.used);
         ngx_reset_pool(test_pool);
@@ -1615,6 +2059,7 @@ main(void)
             }
 
             expect(zone->table.sh->block.used, used_blocks(), "blocks used");
+            check_running();
         }
 
         if (rnd(1000) == 0) {
@@ -1642,6 +2087,13 @@ main(void)
        "again, %lu could not wait", (unsigned long) told_news,
        (unsigned long) asked, (unsigned long) touched,
        (unsigned long) limited);
+
+    ok(began > n / 100 && refused > n / 1000 && overtaken > n / 5000
+       && orphans > n / 2000 && adopted > n / 10000,
+       "%lu calls began, %lu had to wait, %lu times for another, %lu lost "
+       "their process, and %lu found another", (unsigned long) began,
+       (unsigned long) refused, (unsigned long) overtaken,
+       (unsigned long) orphans, (unsigned long) adopted);
 
     return done_testing();
 }

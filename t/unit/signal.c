@@ -21,6 +21,10 @@
 #define TWO   ((uint64_t) 1 << 63)
 
 #define OK    NGX_HTTP_MCP_TASKS_OK
+#define FULL  NGX_HTTP_MCP_TASKS_LIMIT_RUNNING
+
+/* in place of the key of a signal */
+#define ANY   ((uint64_t) 1 << 62)
 
 
 static ngx_http_mcp_tasks_zone_t  *one, *two;
@@ -66,7 +70,7 @@ begin(size_t size, uint64_t max_tasks)
 
 /*
  * Which processes are told of the key by what happened since the last call;
- * of any key, if it is 0.  Who writes a signal has to wake whom it is for,
+ * of any key, if it is ANY.  Who writes a signal has to wake whom it is for,
  * and nobody else.
  */
 
@@ -89,7 +93,7 @@ told(uint64_t key)
         for (i = 0; i < n; i++) {
             all |= signals[i].processes;
 
-            if (signals[i].key == key || key == 0) {
+            if (signals[i].key == key || key == ANY) {
                 processes |= signals[i].processes;
             }
         }
@@ -124,6 +128,13 @@ name_key(ngx_uint_t kind, const char *name)
 #define TOOL(name)     name_key(NGX_HTTP_MCP_TASKS_TOOL, name)
 #define SESSION(name)  name_key(NGX_HTTP_MCP_TASKS_SESSION, name)
 #define TASK(id)       ngx_http_mcp_tasks_signal_id(id)
+#define ROOM           ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_ROOM)
+
+/* who holds a call: the first of each process, and one that is dead */
+
+#define HOLDER_ONE     ngx_http_mcp_tasks_stream(1, 0, 1)
+#define HOLDER_TWO     ngx_http_mcp_tasks_stream(2, 0, 1)
+#define HOLDER_DEAD    ngx_http_mcp_tasks_stream(3, 0, 1)
 
 
 static void
@@ -223,17 +234,17 @@ test_tasks(void)
     (void) test_create(one, "alice", "else", "{}", &other);
     (void) test_claim(two, "dig", &v);
     is(one->table.sh->logged, 0, "nothing is signalled if nobody waits");
-    is(told(0), 0, "nobody is woken then");
+    is(told(ANY), 0, "nobody is woken then");
 
     watch(one, &id);
-    is(told(0), 0, "waiting is not worth a signal");
+    is(told(ANY), 0, "waiting is not worth a signal");
 
     is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT), OK, "heartbeat");
-    is(told(0), 0, "tells nobody");
+    is(told(ANY), 0, "tells nobody");
 
     is(test_event(two, &other, NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 0,
                   NGX_HTTP_MCP_TASKS_METADATA, "{}"), OK, "another task");
-    is(told(0), 0, "tells nobody");
+    is(told(ANY), 0, "tells nobody");
 
     is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
     is(woken_by[0], 0, "who did nothing wakes nobody");
@@ -241,7 +252,7 @@ test_tasks(void)
     is(told(TASK(&id)), ONE, "a change tells the one that waits");
 
     is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
-    is(told(0), 0, "told once, it has to look before it is told again");
+    is(told(ANY), 0, "told once, it has to look before it is told again");
 
     watch(one, &id);
     watch(two, &id);
@@ -256,7 +267,7 @@ test_tasks(void)
     watch(one, &id);
     is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_ANSWER),
        NGX_HTTP_MCP_TASKS_STATE_INVALID, "what is refused");
-    is(told(0), 0, "tells nobody");
+    is(told(ANY), 0, "tells nobody");
     is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_COMPLETE), OK, "complete");
     is(told(TASK(&id)), ONE, "is told");
 
@@ -276,12 +287,12 @@ test_tasks(void)
     (void) test_create(one, "alice", "dig", "{}", &id);
     (void) test_create(one, "alice", "dig", "{}", &other);
     (void) test_claim(two, "dig", &v);
-    is(told(0), 0, "new tasks come with nobody who waits for them");
+    is(told(ANY), 0, "new tasks come with nobody who waits for them");
 
     one->table.self = 0;
     watch(one, &id);
     (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
-    is(told(0), 0, "a process without a bit is not told");
+    is(told(ANY), 0, "a process without a bit is not told");
 
     is(one->table.sh->count.signals, one->table.sh->logged,
        "signals are counted");
@@ -336,21 +347,21 @@ test_names(void)
     (void) test_create(two, "alice", "dig", "{}", &id);
     is(told(OWNER("alice")), ONE, "who waits for an owner hears of a new task");
     (void) test_claim(two, "dig", &v);
-    is(told(0), 0, "once");
+    is(told(ANY), 0, "once");
 
     watch_owner(one, "alice");
     (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT);
-    is(told(0), 0, "not of a heartbeat");
+    is(told(ANY), 0, "not of a heartbeat");
     (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
     is(told(OWNER("alice")), ONE, "of a change");
 
     watch_owner(one, "alice");
     (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_RETRY);
-    (void) told(0);
+    (void) told(ANY);
     watch_owner(one, "alice");
     ngx_current_msec += 5000;
     (void) test_sweep(two, 100);
-    is(told(0), 0, "not that a backoff is over");
+    is(told(ANY), 0, "not that a backoff is over");
     (void) test_event(two, &id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
     is(told(OWNER("alice")), ONE, "of the end");
 
@@ -365,11 +376,11 @@ test_names(void)
     (void) test_create(two, "carol", "walk", "{}", &id);
     test_session = NULL;
     (void) test_claim(two, "walk", &v);
-    is(told(0), 0, "what its client does not know of is not told");
+    is(told(ANY), 0, "what its client does not know of is not told");
     (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
     is(told(SESSION("s")), ONE, "it is when it was announced");
     (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
-    is(told(0), 0, "once");
+    is(told(ANY), 0, "once");
     silent = watch_session(one, "s", first, 0);
     is(silent, 0, "the stream goes on");
     (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
@@ -380,7 +391,7 @@ test_names(void)
     is(silent, 0, "another stream takes over");
     is(told(SESSION("s")), ONE, "the one before learns of it");
     is(watch_session(one, "s", first, 0), 1, "and is silent");
-    (void) told(0);
+    (void) told(ANY);
     (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
     is(told(SESSION("s")), ONE | TWO, "both look when something changes");
 
@@ -397,7 +408,7 @@ test_names(void)
     leave.ended = 0;
     (void) test_submit(two, &leave.op);
     is(leave.ended, 0, "one that is silent leaves");
-    is(told(0), 0, "which nobody has to know");
+    is(told(ANY), 0, "which nobody has to know");
 }
 
 
@@ -411,15 +422,15 @@ test_claims(void)
 
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
     (void) test_create(two, "alice", "other", "{}", NULL);
-    is(told(0), 0, "a task for another tool");
+    is(told(ANY), 0, "a task for another tool");
     (void) test_create(two, "alice", "dig", "{}", NULL);
     is(told(TOOL("dig")), ONE, "a new task wakes who waits for the tool");
     (void) test_create(two, "alice", "dig", "{}", NULL);
-    is(told(0), 0, "once");
+    is(told(ANY), 0, "once");
 
     ok(watch_tools(one, "dig", NULL, &v), "it is claimed");
     (void) test_create(two, "alice", "dig", "{}", NULL);
-    is(told(0), 0, "who got a task does not wait for more");
+    is(told(ANY), 0, "who got a task does not wait for more");
     ok(test_claim(two, "dig", NULL) && test_claim(two, "dig", NULL),
        "the others are claimed");
 
@@ -430,10 +441,10 @@ test_claims(void)
     (void) test_claim(two, "dig", &v);
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
     (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_RETRY);
-    is(told(0), 0, "a retry with a backoff does not wake yet");
+    is(told(ANY), 0, "a retry with a backoff does not wake yet");
     ngx_current_msec += 500;
     (void) test_sweep(two, 100);
-    is(told(0), 0, "nor while it lasts");
+    is(told(ANY), 0, "nor while it lasts");
     ngx_current_msec += 501;
     (void) test_sweep(two, 100);
     is(told(TOOL("dig")), ONE, "the end of the backoff wakes");
@@ -444,7 +455,7 @@ test_claims(void)
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
     ngx_current_msec += 40000;
     (void) test_sweep(two, 100);
-    is(told(0), 0, "a lost lease does not wake, there is a backoff");
+    is(told(ANY), 0, "a lost lease does not wake, there is a backoff");
     ngx_current_msec += 10000;
     (void) test_sweep(two, 100);
     is(told(TOOL("dig")), ONE, "its end does");
@@ -500,6 +511,222 @@ test_skipped(void)
 
     (void) test_sweep(one, 1000);
     ok(test_check(one) == NULL, "table is consistent");
+}
+
+
+static void
+hold(uint64_t holder, const char *tool, ngx_http_mcp_tasks_id_t *id)
+{
+    test_holder = holder;
+    (void) test_create(one, "alice", tool, "{}", id);
+    test_holder = 0;
+}
+
+
+/* calls at once are limited, and wait for each other */
+
+static void
+test_room(void)
+{
+    ngx_http_mcp_tasks_id_t    a, b, c, d;
+    ngx_http_mcp_tasks_view_t  v, w;
+
+    begin(1 << 20, 0);
+
+    hold(HOLDER_ONE, "dig", &a);
+    hold(HOLDER_ONE, "dig", &b);
+    hold(HOLDER_TWO, "dig", &c);
+
+    is(test_run(one, &a, HOLDER_ONE, 1, 0, &v), OK, "a call runs");
+    is(one->table.sh->logged, 0, "others have not tried, and are not told");
+    is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL, "another waits");
+    is(test_run(one, &b, HOLDER_ONE, 1, 0, NULL), FULL, "one more, too");
+    is(told(ROOM), 0, "who waits tells nobody");
+    is(one->table.sh->awaited[ROOM], ONE | TWO, "both wait for room");
+
+    hold(HOLDER_TWO, "walk", &d);
+    is(told(ROOM), 0, "a new call makes no room");
+
+    is(event(one, &v, NGX_HTTP_MCP_TASKS_EV_COMPLETE), OK, "it ends");
+    is(told(ROOM), ONE | TWO, "which makes room");
+    is(one->table.sh->awaited[ROOM], 0, "and is told once");
+
+    is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL,
+       "there is room, but another has waited for longer");
+    is(told(ROOM), 0, "nobody is told");
+    is(test_run(one, &b, HOLDER_ONE, 1, 0, &v), OK, "this one runs");
+    is(told(ROOM), TWO, "who let it go first looks again");
+
+    is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL, "there is no room");
+    is(event(one, &v, NGX_HTTP_MCP_TASKS_EV_RETRY), OK, "it is to be retried");
+    is(told(ROOM), TWO, "meanwhile there is room");
+    is(test_run(two, &c, HOLDER_TWO, 1, 0, &w), OK, "for the one that waits");
+    is(test_run(one, &b, HOLDER_ONE, 1, 0, NULL),
+       NGX_HTTP_MCP_TASKS_STATE_INVALID, "it is not tried yet");
+    is(event(two, &w, NGX_HTTP_MCP_TASKS_EV_COMPLETE), OK, "the other ends");
+    is(told(ROOM), 0, "who does not wait for room is not told");
+
+    ngx_current_msec += 1000;
+    is(test_run(one, &b, HOLDER_ONE, 1, 0, &v), OK, "it is tried again");
+    is(test_run(two, &d, HOLDER_TWO, 1, 0, NULL), FULL, "another waits");
+    is(test_run(one, &a, HOLDER_ONE, 1, 0, NULL), NGX_HTTP_MCP_TASKS_TERMINAL,
+       "one that has ended is not run");
+    is(test_run(one, &d, HOLDER_ONE, 1, 0, NULL),
+       NGX_HTTP_MCP_TASKS_LEASE_LOST, "nor one that another has");
+    ngx_memzero(&a, sizeof(a));
+    is(test_run(one, &a, HOLDER_ONE, 1, 0, NULL), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+       "nor one that is not there");
+    is(told(ROOM), 0, "none of these makes room");
+    is(event(one, &v, NGX_HTTP_MCP_TASKS_EV_RELEASE), OK, "it is given back");
+    is(told(ROOM), TWO, "which does");
+
+    /* a tool may have enough, while there is room for others */
+
+    begin(1 << 20, 0);
+
+    hold(HOLDER_ONE, "dig", &a);
+    hold(HOLDER_ONE, "dig", &b);
+    hold(HOLDER_TWO, "walk", &c);
+    hold(HOLDER_TWO, "walk", &d);
+
+    is(test_run(two, &c, HOLDER_TWO, 0, 1, NULL), FULL, "not the first");
+    is(test_run(one, &a, HOLDER_ONE, 0, 1, &v), OK, "the first runs");
+    is(told(ROOM), TWO, "and leaves room for other tools");
+    is(test_run(one, &b, HOLDER_ONE, 0, 1, NULL), FULL, "its tool is full");
+    is(test_run(two, &c, HOLDER_TWO, 0, 1, NULL), OK, "the other is not");
+    is(told(ROOM), ONE, "who waits looks again");
+    is(one->table.sh->running, 2, "two run");
+    ok(test_check(one) == NULL, "table is consistent");
+}
+
+
+/*
+ * What befalls a call, and whether that makes room for the one that waits
+ * after it: if it is not running any more, or does not wait any more.
+ */
+
+typedef struct {
+    const char  *name;
+    ngx_uint_t   event;
+    ngx_uint_t   running;           /* before it */
+    ngx_uint_t   room;
+} room_t;
+
+
+/* beside the events: */
+
+#define DELETED   NGX_HTTP_MCP_TASKS_EVENTS
+#define TIMED     (NGX_HTTP_MCP_TASKS_EVENTS + 1)
+#define EXPIRED   (NGX_HTTP_MCP_TASKS_EVENTS + 2)
+#define ADOPTED   (NGX_HTTP_MCP_TASKS_EVENTS + 3)
+#define CLAIMED   (NGX_HTTP_MCP_TASKS_EVENTS + 4)
+
+static room_t  rooms[] = {
+    { "heartbeat", NGX_HTTP_MCP_TASKS_EV_HEARTBEAT, 1, 0 },
+    { "progress", NGX_HTTP_MCP_TASKS_EV_PROGRESS, 1, 0 },
+    { "a report", NGX_HTTP_MCP_TASKS_EV_REPORT, 1, 0 },
+    { "a question", NGX_HTTP_MCP_TASKS_EV_ASK, 1, 0 },
+    { "metadata", NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 1, 0 },
+    { "announcement", NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 1, 0 },
+    { "refusal", NGX_HTTP_MCP_TASKS_EV_ANSWER, 1, 0 },
+    { "completion", NGX_HTTP_MCP_TASKS_EV_COMPLETE, 1, 1 },
+    { "failure", NGX_HTTP_MCP_TASKS_EV_FAIL, 1, 1 },
+    { "retry", NGX_HTTP_MCP_TASKS_EV_RETRY, 1, 1 },
+    { "release", NGX_HTTP_MCP_TASKS_EV_RELEASE, 1, 1 },
+    { "cancellation", NGX_HTTP_MCP_TASKS_EV_CANCEL, 1, 1 },
+    { "loss of its process", NGX_HTTP_MCP_TASKS_EV_ORPHANED, 1, 1 },
+    { "deletion", DELETED, 1, 1 },
+    { "timeout", TIMED, 1, 1 },
+    { "expiry", EXPIRED, 1, 1 },
+    { "adoption", ADOPTED, 1, 1 },
+    { "a worker's claim of another task", CLAIMED, 1, 0 },
+
+    { "metadata", NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 0, 0 },
+    { "announcement", NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0 },
+    { "refusal", NGX_HTTP_MCP_TASKS_EV_COMPLETE, 0, 0 },
+    { "cancellation", NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 1 },
+    { "loss of its process", NGX_HTTP_MCP_TASKS_EV_ORPHANED, 0, 1 },
+    { "deletion", DELETED, 0, 1 },
+    { "timeout", TIMED, 0, 1 },
+    { "expiry", EXPIRED, 0, 1 },
+    { "adoption", ADOPTED, 0, 0 },
+    { "a worker's claim of another task", CLAIMED, 0, 0 },
+
+    { NULL, 0, 0, 0 }
+};
+
+
+static void
+befall(room_t *r, ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_view_t  w;
+
+    switch (r->event) {
+
+    case DELETED:
+        (void) test_delete(one, &v->id);
+        break;
+
+    case TIMED:
+        ngx_current_msec += 595000;
+        (void) test_sweep(one, 100);
+        break;
+
+    case EXPIRED:
+        ngx_current_msec += 86400000;
+        (void) test_sweep(one, 100);
+        break;
+
+    case ADOPTED:
+        one->table.sh->lives[3]++;
+        is(test_orphans(one, HOLDER_ONE), 1, "adopted");
+        break;
+
+    case CLAIMED:
+        (void) test_claim(one, "other", &w);
+        (void) event(one, &w, NGX_HTTP_MCP_TASKS_EV_COMPLETE);
+        break;
+
+    default:
+        (void) event(one, v, r->event);
+    }
+}
+
+
+static void
+test_befallen(void)
+{
+    room_t                     *r;
+    ngx_http_mcp_tasks_id_t     id, next;
+    ngx_http_mcp_tasks_view_t   v;
+
+    for (r = rooms; r->name; r++) {
+        begin(1 << 20, 0);
+
+        (void) test_create(one, "alice", "other", "{}", NULL);
+
+        test_calls = NGX_HTTP_MCP_TASKS_IDEMPOTENT;
+        hold(HOLDER_DEAD, "dig", &id);
+        test_calls = 0;
+        ngx_current_msec += 5000;
+        hold(HOLDER_TWO, "dig", &next);
+
+        (void) test_get(one, &id, &v);
+
+        if (r->running) {
+            is(test_run(one, &id, HOLDER_DEAD, 1, 0, &v), OK, "one runs");
+        }
+
+        is(test_run(two, &next, HOLDER_TWO, 1, 0, NULL), FULL,
+           "one waits for another");
+        (void) told(ANY);
+
+        befall(r, &v);
+
+        is(told(ROOM), r->room ? TWO : 0, "%s of a call that %s: %s", r->name,
+           r->running ? "runs" : "waits", r->room ? "told" : "not told");
+        ok(test_check(one) == NULL, "table is consistent");
+    }
 }
 
 
@@ -796,6 +1023,8 @@ main(void)
     test_names();
     test_claims();
     test_skipped();
+    test_room();
+    test_befallen();
     test_collisions();
     test_log();
     test_race();

@@ -10,6 +10,9 @@
 
 #define CANARY  0xa5
 
+/* if each line took a look at all the rest, this would take minutes */
+#define MANY    (4 * 1024 * 1024)
+
 
 /* an event, in a buffer that has just the size that was said to do */
 
@@ -203,6 +206,35 @@ test_size(void)
 }
 
 
+/* as many lines as bytes, and no end of a line of the other kind */
+
+static void
+test_many(const char *ends, const char *name)
+{
+    u_char     *buf;
+    size_t      i, size, len;
+    ngx_str_t   text;
+
+    text.len = MANY;
+    text.data = malloc(MANY);
+
+    for (i = 0; i < MANY; i++) {
+        text.data[i] = ends[i * strlen(ends) / MANY];
+    }
+
+    size = ngx_http_mcp_tasks_sse_size(NULL, &text);
+    buf = malloc(size);
+    len = ngx_http_mcp_tasks_sse_event(buf, NULL, &text) - buf;
+
+    ok(size >= len, "%s: the event fits", name);
+    is(len, sizeof("data: \n\n") - 1 + MANY * (sizeof("data: \n") - 1),
+       "%s: each begins a line", name);
+
+    free(buf);
+    free(text.data);
+}
+
+
 static void
 test_shared(void)
 {
@@ -248,6 +280,9 @@ main(void)
     test_frames();
     test_all();
     test_size();
+    test_many("\r", "many CR");
+    test_many("\n", "many LF");
+    test_many("\n\r", "many LF, then many CR");
     test_shared();
 
     return done_testing();

@@ -267,6 +267,171 @@ test_attempts(void)
 }
 
 
+/*
+ * A call whose process is dead goes to another one, if there is one, if it
+ * does not take what only the dead one knew, and, once it may have begun, if
+ * running it again does no harm and is still allowed.
+ */
+
+static void
+orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
+{
+    ngx_uint_t                  want, cause, lived;
+    ngx_http_mcp_tasks_task_t   task, before;
+    ngx_http_mcp_tasks_event_t  ev;
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    ev.now = NOW + 10;
+    ev.wall = WALL + 10;
+    ev.holder = holder;
+
+    make(&task, state);
+    task.policy.route = 5;
+    task.policy.calls = (uint8_t) calls;
+    task.holder = 33;
+    task.progress = 1;
+
+    if (!left) {
+        task.attempt = task.policy.attempts;
+    }
+
+    before = task;
+    want = NGX_HTTP_MCP_TASKS_FAILED;
+    cause = NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST;
+    lived = (state == NGX_HTTP_MCP_TASKS_RUNNING
+             || state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+
+    /* written out, not worked out as the rules do it */
+
+    if (holder) {
+        if (calls == 0 && state == NGX_HTTP_MCP_TASKS_QUEUED) {
+            want = NGX_HTTP_MCP_TASKS_QUEUED;
+        }
+
+        if (calls == NGX_HTTP_MCP_TASKS_IDEMPOTENT
+            && (left || state == NGX_HTTP_MCP_TASKS_QUEUED))
+        {
+            want = NGX_HTTP_MCP_TASKS_QUEUED;
+        }
+    }
+
+    if (want == NGX_HTTP_MCP_TASKS_QUEUED) {
+        cause = NGX_HTTP_MCP_TASKS_CAUSE_NONE;
+    }
+
+    diag("%s, %s%s%s attempts, %s",
+         ngx_http_mcp_tasks_state_name(state)->data,
+         calls & NGX_HTTP_MCP_TASKS_IDEMPOTENT ? "idempotent, " : "",
+         calls & NGX_HTTP_MCP_TASKS_BOUND ? "bound, " : "",
+         left ? "more" : "no", holder ? "a new holder" : "no holder");
+
+    if (state == NGX_HTTP_MCP_TASKS_FREE
+        || ngx_http_mcp_tasks_terminal(state))
+    {
+        is(ngx_http_mcp_tasks_task_apply(&task, &ev),
+           state ? NGX_HTTP_MCP_TASKS_TERMINAL
+                 : NGX_HTTP_MCP_TASKS_NOT_FOUND, "too late");
+        ok(ngx_memcmp(&task, &before, sizeof(task)) == 0,
+           "nothing has changed");
+        return;
+    }
+
+    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "orphaned");
+    is(task.state, want, "it is %s",
+       ngx_http_mcp_tasks_state_name(want)->data);
+    is(task.cause, cause, "and why");
+    is(task.holder, holder, "who has it");
+    is(task.version, before.version + 1, "a new version");
+    is(task.updated, WALL + 10, "of now");
+    is(task.attempt, before.attempt, "in the same attempt");
+
+    if (want == NGX_HTTP_MCP_TASKS_FAILED) {
+        is(task.step_end, NGX_HTTP_MCP_TASKS_NEVER, "no step to come");
+        is(task.phase_end, NGX_HTTP_MCP_TASKS_NEVER, "nor a phase");
+        is(task.lease, before.lease, "the lease is known to have ended");
+
+    } else if (lived) {
+        is(task.step_end, NOW + 10 + 1000, "after a backoff");
+        is(task.phase_end, NOW + 10 + 1000 + 600000, "it queues anew");
+        is(task.lease, 0, "without a lease");
+        ok(task.progress < 0, "or progress");
+
+    } else {
+        is(task.step_end, before.step_end, "it need not wait");
+        is(task.phase_end, before.phase_end, "nor may it for longer");
+    }
+}
+
+
+static void
+test_orphaned(void)
+{
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_task_t   task;
+    ngx_http_mcp_tasks_event_t  ev;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES * 16; i++) {
+        orphan(i >> 4, i & 3, i >> 2 & 1, i & 8 ? 44 : 0);
+    }
+
+    /* a backoff goes on with the new holder */
+
+    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    task.policy.route = 5;
+    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW);
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    ev.now = NOW + 10;
+    ev.holder = 44;
+    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "orphaned in a backoff");
+    is(task.step_end, NOW + 1000, "which goes on");
+    is(ngx_http_mcp_tasks_task_due(&task, NOW + 1000),
+       NGX_HTTP_MCP_TASKS_EV_READY, "to its end");
+}
+
+
+/* in which lists and counts a task is, by its state; with and without route */
+
+static void
+test_lists(void)
+{
+    ngx_uint_t                 state, route, open, runs, claimable;
+    ngx_http_mcp_tasks_task_t  task;
+
+    for (route = 0; route < 2; route++) {
+        for (state = 1; state < NGX_HTTP_MCP_TASKS_STATES; state++) {
+
+            make(&task, state);
+            task.policy.route = route ? 7 : 0;
+
+            claimable = (state == NGX_HTTP_MCP_TASKS_QUEUED);
+            runs = (state == NGX_HTTP_MCP_TASKS_RUNNING
+                    || state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+            open = claimable || runs;
+
+            is(ngx_http_mcp_tasks_task_claimable(&task), claimable,
+               "%s: %sclaimable", ngx_http_mcp_tasks_state_name(state)->data,
+               claimable ? "" : "not ");
+            is(ngx_http_mcp_tasks_task_listed(&task),
+               route ? open : claimable, "%s", route ? "held" : "queued");
+            is(ngx_http_mcp_tasks_task_runs(&task), route && runs,
+               "counted, if it is a call that runs");
+        }
+
+        make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+        task.policy.route = route;
+        (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW);
+
+        is(ngx_http_mcp_tasks_task_claimable(&task), 0, "not in a backoff");
+        is(ngx_http_mcp_tasks_task_listed(&task), route,
+           "a call stays where it was");
+        is(ngx_http_mcp_tasks_task_runs(&task), 0, "and does not run");
+    }
+}
+
+
 static void
 test_times(void)
 {
@@ -411,6 +576,8 @@ main(void)
     test_rules();
     test_leases();
     test_attempts();
+    test_orphaned();
+    test_lists();
     test_times();
     test_progress();
     test_names();
