@@ -242,5 +242,5 @@ for my $bad ('7', '[]', '{"a":7}', '{"a":{"params":{}}}', '{"a":{"method":1}}')
     $g->fails(task('slow'), 'upstream_invalid', "inputRequests: $bad", 15);
 }
 
-$g->done();
+$g->done('background failed: upstream_invalid');
 done_testing();
