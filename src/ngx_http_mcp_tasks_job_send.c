@@ -306,12 +306,14 @@ ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses, ngx_str_t *body)
 {
     u_char                    *p;
+    u_char                     who[sizeof(job->id) + sizeof(job->holder)];
     uint64_t                   hash;
     ngx_http_mcp_tasks_out_t   out;
 
     /*
-     * Each round, and each attempt, is a request of its own.  The client's id
-     * would not do: it may use it again, while servers know calls by theirs.
+     * Each round, and each attempt, is a request of its own, in whichever
+     * process.  The client's id would not do: it may use it again, while
+     * servers know calls by theirs.
      */
 
     p = ngx_pnalloc(job->pool, sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
@@ -319,8 +321,11 @@ ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
         return NGX_ERROR;
     }
 
-    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret,
-                                      (u_char *) &job->id, sizeof(job->id));
+    ngx_memcpy(who, &job->id, sizeof(job->id));
+    ngx_memcpy(who + sizeof(job->id), &job->holder, sizeof(job->holder));
+
+    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret, who,
+                                      sizeof(who));
 
     job->rpc_id.data = p;
     job->rpc_id.len = ngx_sprintf(p, "\"nginx-%016xL-%ui\"", hash,
