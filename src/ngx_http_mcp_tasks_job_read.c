@@ -201,7 +201,7 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
         text.len = job->len;
 
         if (job->status != NGX_HTTP_OK) {
-            if (ngx_http_mcp_tasks_job_refusal(job)) {
+            if (job->last_id.len == 0 && ngx_http_mcp_tasks_job_refusal(job)) {
                 job->concluded = 1;
             }
 
@@ -230,7 +230,7 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
 
 /*
  * Legacy servers may end a stream before its time, on purpose or not, and tell
- * the rest to who asks for it.
+ * the rest to who asks for it.  One that refuses to will not do so later.
  */
 
 static void
@@ -239,11 +239,13 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
     u_char     *p;
     ngx_str_t  *id;
 
-    id = &job->feed.id;
+    id = job->feed.id.len ? &job->feed.id : &job->last_id;
 
-    if (!job->stream || id->len == 0
+    if (id->len == 0
         || job->sender.era != NGX_HTTP_MCP_TASKS_LEGACY
         || ngx_strcmp(job->why, "upstream_closed") != 0
+        || (job->status >= NGX_HTTP_BAD_REQUEST
+            && job->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
         || job->resumed++ == NGX_HTTP_MCP_TASKS_JOB_RESUMES)
     {
         return;
@@ -265,7 +267,7 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
     }
 
     job->last_id.len = id->len;
-    ngx_memcpy(job->last_id.data, id->data, id->len);
+    ngx_memmove(job->last_id.data, id->data, id->len);
 
     job->why = NULL;
     job->resumes = 1;
@@ -303,6 +305,10 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
 
     } else if (silent || (own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)) {
         job->why = "upstream_timeout";
+
+    } else if (job->last_id.len && job->status != NGX_HTTP_OK) {
+        /* not the call was refused, but to tell what came of it */
+        job->why = "upstream_closed";
 
     } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
                && !(own && job->status == NGX_HTTP_BAD_GATEWAY))

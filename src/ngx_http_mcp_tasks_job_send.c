@@ -295,7 +295,13 @@ ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job, ngx_str_t *body)
 ngx_int_t
 ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job)
 {
+    ngx_msec_t  retry;
+
+    /* it holds until the server says something else */
+
+    retry = job->feed.retry;
     ngx_http_mcp_tasks_job_clear(job);
+    job->feed.retry = retry;
 
     return ngx_http_mcp_tasks_job_request(job, NULL);
 }
