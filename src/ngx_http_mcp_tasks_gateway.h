@@ -94,6 +94,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_str_t                      token;       /* of progress, as JSON */
     ngx_str_t                      rpc_id;      /* of the present round */
     ngx_uint_t                     rounds;
+    ngx_uint_t                     bare;        /* in a row, with no question */
 
     ngx_http_mcp_tasks_watch_t     watch;       /* of the task */
 

@@ -301,6 +301,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 
     job->lease = op.view.task.lease;
     job->attempt = op.view.task.attempt;
+    job->bare = 0;
     job->reached = 0;
 
     if (ngx_http_mcp_tasks_job_send(job, NULL) != NGX_OK) {

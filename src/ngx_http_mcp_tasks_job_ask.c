@@ -13,10 +13,16 @@
 #include "ngx_http_mcp_tasks_input.h"
 
 
+/* rounds in a row that ask nothing: a server could go on like that for ever */
+#define NGX_HTTP_MCP_TASKS_JOB_BARE  16
+
+
 static ngx_uint_t ngx_http_mcp_tasks_job_answers_itself(
     ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_rpc_t *rpc);
 static ngx_int_t ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *id, ngx_str_t *request);
+static ngx_int_t ngx_http_mcp_tasks_job_with_params(
+    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
 static ngx_int_t ngx_http_mcp_tasks_job_questions(
     ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
 static ngx_int_t ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
@@ -182,6 +188,7 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
     ngx_str_null(&none);
 
     if (ngx_http_mcp_tasks_json_members(result, members, 2) != NGX_OK
+        || ngx_http_mcp_tasks_job_with_params(job, &requests) != NGX_OK
         || (state.type != NGX_HTTP_MCP_TASKS_JSON_NONE
             && state.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
         || (requests.type != NGX_HTTP_MCP_TASKS_JSON_NONE
@@ -205,7 +212,12 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
         }
     }
 
-    if (ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK) {
+    job->bare = (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+                ? job->bare + 1 : 0;
+
+    if (job->bare > NGX_HTTP_MCP_TASKS_JOB_BARE
+        || ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK)
+    {
         job->why = "upstream_invalid";
         ngx_http_mcp_tasks_job_failed(job);
         return;
@@ -220,6 +232,67 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
     }
 
     ngx_http_mcp_tasks_job_ask(job);
+}
+
+
+/*
+ * Questions without params, where the protocol does not ask for any, get empty
+ * ones, as all of ours have them.  No questions at all are as good as none.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_with_params(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *requests)
+{
+    ngx_uint_t                      n;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_json_t       key, value, method, params;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("method"), &method },
+        { ngx_string("params"), &params }
+    };
+
+    if (requests->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, job->pool, requests->text.len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    ngx_http_mcp_tasks_json_iter(&it, requests);
+
+    for (n = 0;
+         ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
+         n++)
+    {
+        if (n) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &key.text);
+        ngx_http_mcp_tasks_out_lit(&out, ":");
+
+        if (ngx_http_mcp_tasks_json_members(&value, members, 2) == NGX_OK
+            && method.type == NGX_HTTP_MCP_TASKS_JSON_STRING
+            && params.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+        {
+            ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
+            ngx_http_mcp_tasks_out_str(&out, &method.text);
+            ngx_http_mcp_tasks_out_lit(&out, ",\"params\":{}}");
+
+        } else {
+            ngx_http_mcp_tasks_out_str(&out, &value.text);
+        }
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (n == 0) {
+        requests->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    }
+
+    return ngx_http_mcp_tasks_out_end(&out, &requests->text);
 }
 
 
