@@ -13,12 +13,17 @@
 #include "ngx_http_mcp_tasks_input.h"
 
 
+/* answers of our own that are under way: a server may ask for too many */
+#define NGX_HTTP_MCP_TASKS_JOB_TELLS  8
+
 /* rounds in a row that ask nothing: a server could go on like that for ever */
 #define NGX_HTTP_MCP_TASKS_JOB_BARE  16
 
 
 static ngx_uint_t ngx_http_mcp_tasks_job_answers_itself(
     ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_rpc_t *rpc);
+static void ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *id, const char *kind, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *id, ngx_str_t *request);
 static ngx_int_t ngx_http_mcp_tasks_job_with_params(
@@ -110,14 +115,12 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
     if (rpc->method.len == ping.len
         && ngx_strncmp(rpc->method.data, ping.data, ping.len) == 0)
     {
-        (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "result",
-                                            &empty);
+        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "result", &empty);
         return 1;
     }
 
     if (job->questions.nelts >= NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
-        (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error",
-                                            &many);
+        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &many);
         return 1;
     }
 
@@ -131,9 +134,21 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
         }
     }
 
-    (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error", &unknown);
+    ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &unknown);
 
     return 1;
+}
+
+
+/* not more than it can take, or there would be no connections for others */
+
+static void
+ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
+    const char *kind, ngx_str_t *value)
+{
+    if (job->requests <= NGX_HTTP_MCP_TASKS_JOB_TELLS) {
+        (void) ngx_http_mcp_tasks_job_reply(job, id, kind, value);
+    }
 }
 
 
@@ -657,10 +672,17 @@ static ngx_int_t
 ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
     const char *kind, ngx_str_t *value)
 {
-    ngx_str_t                 message;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_int_t                  rc;
+    ngx_str_t                  message;
+    ngx_pool_t                *pool;
+    ngx_http_mcp_tasks_out_t   out;
 
-    ngx_http_mcp_tasks_out_init(&out, job->pool, id->len + value->len + 64);
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, pool, id->len + value->len + 64);
     ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
     ngx_http_mcp_tasks_out_str(&out, id);
     ngx_http_mcp_tasks_out_lit(&out, ",\"");
@@ -669,11 +691,15 @@ ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
     ngx_http_mcp_tasks_out_str(&out, value);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
-        return NGX_ERROR;
+    rc = ngx_http_mcp_tasks_out_end(&out, &message);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_job_tell(job, &message);
     }
 
-    return ngx_http_mcp_tasks_job_tell(job, &message);
+    ngx_destroy_pool(pool);
+
+    return rc;
 }
 
 

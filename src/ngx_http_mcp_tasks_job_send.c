@@ -23,7 +23,7 @@ static void ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job);
 static ngx_int_t ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses, ngx_str_t *body);
+    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *body);
 static void ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_out_t *out, ngx_str_t *responses);
 
@@ -238,18 +238,31 @@ ngx_int_t
 ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses)
 {
-    ngx_str_t  body;
+    ngx_int_t    rc;
+    ngx_str_t    body;
+    ngx_pool_t  *pool;
 
     job->waits = 0;
     job->resumed = 0;
     job->last_id.len = 0;
     ngx_http_mcp_tasks_job_clear(job);
 
-    if (ngx_http_mcp_tasks_job_body(job, responses, &body) != NGX_OK) {
+    /* a job may have many rounds: they take no memory from each other */
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_job_request(job, &body);
+    rc = ngx_http_mcp_tasks_job_body(job, responses, pool, &body);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_job_request(job, &body);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
 }
 
 
@@ -309,7 +322,7 @@ ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job)
 
 static ngx_int_t
 ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses, ngx_str_t *body)
+    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *body)
 {
     u_char                    *p;
     u_char                     who[sizeof(job->id) + sizeof(job->holder)];
@@ -322,9 +335,14 @@ ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
      * servers know calls by theirs.
      */
 
-    p = ngx_pnalloc(job->pool, sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
+    p = job->rpc_id.data;
+
     if (p == NULL) {
-        return NGX_ERROR;
+        p = ngx_pnalloc(job->pool,
+                        sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
     }
 
     ngx_memcpy(who, &job->id, sizeof(job->id));
@@ -338,7 +356,7 @@ ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
                                   ++job->rounds)
                       - p;
 
-    ngx_http_mcp_tasks_out_init(&out, job->pool, job->params.len + 256
+    ngx_http_mcp_tasks_out_init(&out, pool, job->params.len + 256
                                         + (responses ? responses->len : 0));
     ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
     ngx_http_mcp_tasks_out_str(&out, &job->rpc_id);
