@@ -39,8 +39,9 @@ static u_char *ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf,
 
 
 /*
- * A POST with that body, or a GET that goes on after an event.  Both refer to
- * the sender's memory, which has to outlive them.  NULL: no resources.
+ * A POST with that body, which is copied, or a GET that goes on after an event.
+ * Both refer to the sender's memory, which has to outlive them.  NULL: no
+ * resources.
  */
 
 ngx_http_mcp_tasks_detached_t *
@@ -373,7 +374,7 @@ ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
     ngx_http_request_body_t  *rb;
 
     rb = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
-    b = ngx_calloc_buf(r->pool);
+    b = ngx_create_temp_buf(r->pool, body->len);
     cl = ngx_alloc_chain_link(r->pool);
     length.data = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);
 
@@ -381,11 +382,7 @@ ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
         return NGX_ERROR;
     }
 
-    b->start = body->data;
-    b->pos = body->data;
-    b->last = body->data + body->len;
-    b->end = b->last;
-    b->memory = 1;
+    b->last = ngx_cpymem(b->last, body->data, body->len);
     b->last_buf = 1;
 
     cl->buf = b;

@@ -93,6 +93,7 @@ typedef struct ngx_http_mcp_tasks_job_s  ngx_http_mcp_tasks_job_t;
 
 typedef struct {
     ngx_queue_t                    queue;
+    ngx_pool_t                    *pool;
     ngx_http_mcp_tasks_job_t      *job;
     ngx_str_t                      text;
     ngx_msec_t                     due;
@@ -107,6 +108,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_queue_t                    queue;       /* of all in this process */
     ngx_queue_t                    turn;        /* of those that wait for it */
     ngx_pool_t                    *pool;
+    ngx_pool_t                    *round;       /* goes with the round */
     ngx_http_mcp_tasks_zone_conf_t  *zcf;
     ngx_http_mcp_tasks_loc_conf_t *lcf;
     ngx_http_mcp_tasks_ctx_t      *caller;      /* waits for the call itself */
@@ -120,6 +122,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_str_t                      token;       /* of progress, as JSON */
     ngx_str_t                      rpc_id;      /* of the present round */
     ngx_uint_t                     rounds;
+    ngx_uint_t                     bare;        /* in a row, with no question */
 
     ngx_http_mcp_tasks_watch_t     watch;       /* of the task */
 
@@ -262,6 +265,7 @@ ngx_int_t ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job);
 ngx_int_t ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *message, ngx_uint_t answer);
 void ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job);
+void ngx_http_mcp_tasks_job_burn(ngx_http_mcp_tasks_job_t *job);
 void ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job);
 
 /* ngx_http_mcp_tasks_job_read.c: what comes from there */

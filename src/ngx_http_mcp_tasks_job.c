@@ -159,7 +159,13 @@ ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job)
         ngx_free(job->text);
     }
 
+    ngx_http_mcp_tasks_job_burn(job);
     ngx_http_mcp_tasks_feed_free(&job->feed);
+
+    if (job->round) {
+        ngx_destroy_pool(job->round);
+    }
+
     ngx_destroy_pool(job->pool);
 }
 
@@ -313,6 +319,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 
     job->lease = op.view.task.lease;
     job->attempt = op.view.task.attempt;
+    job->bare = 0;
     job->reached = 0;
 
     if (ngx_http_mcp_tasks_job_send(job, NULL) != NGX_OK) {

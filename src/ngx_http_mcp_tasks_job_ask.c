@@ -13,10 +13,21 @@
 #include "ngx_http_mcp_tasks_input.h"
 
 
+/* answers of our own that are under way: a server may ask for too many */
+#define NGX_HTTP_MCP_TASKS_JOB_TELLS  8
+
+/* rounds in a row that ask nothing: a server could go on like that for ever */
+#define NGX_HTTP_MCP_TASKS_JOB_BARE  16
+
+
 static ngx_uint_t ngx_http_mcp_tasks_job_answers_itself(
     ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_rpc_t *rpc);
+static void ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *id, const char *kind, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *id, ngx_str_t *request);
+static ngx_int_t ngx_http_mcp_tasks_job_with_params(
+    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
 static ngx_int_t ngx_http_mcp_tasks_job_questions(
     ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
 static ngx_int_t ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
@@ -51,7 +62,7 @@ ngx_http_mcp_tasks_job_question(ngx_http_mcp_tasks_job_t *job,
         return;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, job->pool, rpc->params.text.len
+    ngx_http_mcp_tasks_out_init(&out, job->round, rpc->params.text.len
                                                  + rpc->method.len + 64);
     ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
     ngx_http_mcp_tasks_out_string(&out, &rpc->method);
@@ -104,14 +115,12 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
     if (rpc->method.len == ping.len
         && ngx_strncmp(rpc->method.data, ping.data, ping.len) == 0)
     {
-        (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "result",
-                                            &empty, 0);
+        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "result", &empty);
         return 1;
     }
 
     if (job->questions.nelts >= NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
-        (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error",
-                                            &many, 0);
+        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &many);
         return 1;
     }
 
@@ -125,10 +134,21 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
         }
     }
 
-    (void) ngx_http_mcp_tasks_job_reply(job, &rpc->id.text, "error", &unknown,
-                                        0);
+    ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &unknown);
 
     return 1;
+}
+
+
+/* not more than it can take, or there would be no connections for others */
+
+static void
+ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
+    const char *kind, ngx_str_t *value)
+{
+    if (job->requests <= NGX_HTTP_MCP_TASKS_JOB_TELLS) {
+        (void) ngx_http_mcp_tasks_job_reply(job, id, kind, value, 0);
+    }
 }
 
 
@@ -146,9 +166,9 @@ ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
     ngx_memzero(q, sizeof(ngx_http_mcp_tasks_question_t));
 
     q->id.len = id->len;
-    q->id.data = ngx_pstrdup(job->pool, id);
+    q->id.data = ngx_pstrdup(job->round, id);
     q->request.len = request->len;
-    q->request.data = ngx_pstrdup(job->pool, request);
+    q->request.data = ngx_pstrdup(job->round, request);
 
     if (q->id.data == NULL || q->request.data == NULL) {
         job->questions.nelts--;
@@ -183,6 +203,7 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
     ngx_str_null(&none);
 
     if (ngx_http_mcp_tasks_json_members(result, members, 2) != NGX_OK
+        || ngx_http_mcp_tasks_job_with_params(job, &requests) != NGX_OK
         || (state.type != NGX_HTTP_MCP_TASKS_JSON_NONE
             && state.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
         || (requests.type != NGX_HTTP_MCP_TASKS_JSON_NONE
@@ -199,14 +220,19 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
 
     if (state.type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
         job->state.len = state.text.len;
-        job->state.data = ngx_pstrdup(job->pool, &state.text);
+        job->state.data = ngx_pstrdup(job->round, &state.text);
 
         if (job->state.data == NULL) {
             job->state.len = 0;
         }
     }
 
-    if (ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK) {
+    job->bare = (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+                ? job->bare + 1 : 0;
+
+    if (job->bare > NGX_HTTP_MCP_TASKS_JOB_BARE
+        || ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK)
+    {
         job->why = "upstream_invalid";
         ngx_http_mcp_tasks_job_failed(job);
         return;
@@ -221,6 +247,67 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
     }
 
     ngx_http_mcp_tasks_job_ask(job);
+}
+
+
+/*
+ * Questions without params, where the protocol does not ask for any, get empty
+ * ones, as all of ours have them.  No questions at all are as good as none.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_with_params(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *requests)
+{
+    ngx_uint_t                      n;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_json_t       key, value, method, params;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("method"), &method },
+        { ngx_string("params"), &params }
+    };
+
+    if (requests->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, job->round, requests->text.len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    ngx_http_mcp_tasks_json_iter(&it, requests);
+
+    for (n = 0;
+         ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
+         n++)
+    {
+        if (n) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &key.text);
+        ngx_http_mcp_tasks_out_lit(&out, ":");
+
+        if (ngx_http_mcp_tasks_json_members(&value, members, 2) == NGX_OK
+            && method.type == NGX_HTTP_MCP_TASKS_JSON_STRING
+            && params.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+        {
+            ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
+            ngx_http_mcp_tasks_out_str(&out, &method.text);
+            ngx_http_mcp_tasks_out_lit(&out, ",\"params\":{}}");
+
+        } else {
+            ngx_http_mcp_tasks_out_str(&out, &value.text);
+        }
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (n == 0) {
+        requests->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    }
+
+    return ngx_http_mcp_tasks_out_end(&out, &requests->text);
 }
 
 
@@ -360,7 +447,7 @@ ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
     while (q->key.len == 0
            || ngx_http_mcp_tasks_job_used(job, q, responses))
     {
-        p = ngx_pnalloc(job->pool, base.len + NGX_INT_T_LEN + 1);
+        p = ngx_pnalloc(job->round, base.len + NGX_INT_T_LEN + 1);
         if (p == NULL) {
             return NGX_ERROR;
         }
@@ -585,10 +672,17 @@ static ngx_int_t
 ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
     const char *kind, ngx_str_t *value, ngx_uint_t answer)
 {
-    ngx_str_t                 message;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_int_t                  rc;
+    ngx_str_t                  message;
+    ngx_pool_t                *pool;
+    ngx_http_mcp_tasks_out_t   out;
 
-    ngx_http_mcp_tasks_out_init(&out, job->pool, id->len + value->len + 64);
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, pool, id->len + value->len + 64);
     ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
     ngx_http_mcp_tasks_out_str(&out, id);
     ngx_http_mcp_tasks_out_lit(&out, ",\"");
@@ -597,11 +691,15 @@ ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
     ngx_http_mcp_tasks_out_str(&out, value);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
-        return NGX_ERROR;
+    rc = ngx_http_mcp_tasks_out_end(&out, &message);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_job_tell(job, &message, answer);
     }
 
-    return ngx_http_mcp_tasks_job_tell(job, &message, answer);
+    ngx_destroy_pool(pool);
+
+    return rc;
 }
 
 
@@ -618,7 +716,7 @@ ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t       answer;
     ngx_http_mcp_tasks_question_t  *q;
 
-    ngx_http_mcp_tasks_out_init(&out, job->pool, responses->len + 64);
+    ngx_http_mcp_tasks_out_init(&out, job->round, responses->len + 64);
     ngx_http_mcp_tasks_out_lit(&out, "{");
 
     q = job->questions.elts;

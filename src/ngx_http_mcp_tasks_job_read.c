@@ -185,7 +185,7 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
         text.len = job->len;
 
         if (job->status != NGX_HTTP_OK) {
-            if (ngx_http_mcp_tasks_job_refusal(job)) {
+            if (job->last_id.len == 0 && ngx_http_mcp_tasks_job_refusal(job)) {
                 job->concluded = 1;
             }
 
@@ -225,8 +225,15 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
 
     after = NGX_HTTP_MCP_TASKS_RETRY;
 
+    if (job->status >= NGX_HTTP_BAD_REQUEST
+        && job->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
+    {
+        /* who refuses to will not do so later */
+        return;
+    }
+
     if (ngx_strcmp(job->why, "upstream_closed") == 0
-        && job->stream && job->feed.id.len
+        && (job->feed.id.len || job->last_id.len)
         && job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY)
     {
         if (ngx_http_mcp_tasks_job_last_id(job) != NGX_OK) {
@@ -257,7 +264,7 @@ ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job)
     u_char     *p;
     ngx_str_t  *id;
 
-    id = &job->feed.id;
+    id = job->feed.id.len ? &job->feed.id : &job->last_id;
 
     for (p = id->data; p < id->data + id->len; p++) {
         if (*p < 0x20 || *p == 0x7f) {
@@ -275,7 +282,7 @@ ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job)
     }
 
     job->last_id.len = id->len;
-    ngx_memcpy(job->last_id.data, id->data, id->len);
+    ngx_memmove(job->last_id.data, id->data, id->len);
 
     return NGX_OK;
 }
@@ -307,6 +314,10 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
 
     } else if (silent || (own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)) {
         job->why = "upstream_timeout";
+
+    } else if (job->last_id.len && job->status != NGX_HTTP_OK) {
+        /* not the call was refused, but to tell what came of it */
+        job->why = "upstream_closed";
 
     } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
                && !(own && job->status == NGX_HTTP_BAD_GATEWAY))

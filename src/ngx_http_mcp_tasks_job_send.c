@@ -23,7 +23,7 @@ static void ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job);
 static ngx_int_t ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses, ngx_str_t *body);
+    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *body);
 static void ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_out_t *out, ngx_str_t *responses);
 
@@ -238,15 +238,33 @@ ngx_int_t
 ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses)
 {
+    ngx_str_t    body;
+    ngx_pool_t  *pool;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_mcp_tasks_job_body(job, responses, pool, &body) != NGX_OK) {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+    /* nothing is left of the round before: there may be many */
+
+    if (job->round) {
+        ngx_destroy_pool(job->round);
+    }
+
+    job->round = pool;
+    job->body = body;
     job->waits = 0;
     job->resumed = 0;
     job->last_id.len = 0;
+    ngx_str_null(&job->state);
     job->answers = (responses != NULL);
     ngx_http_mcp_tasks_job_clear(job);
-
-    if (ngx_http_mcp_tasks_job_body(job, responses, &job->body) != NGX_OK) {
-        return NGX_ERROR;
-    }
 
     return ngx_http_mcp_tasks_job_request(job, &job->body);
 }
@@ -297,7 +315,13 @@ ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job, ngx_str_t *body)
 ngx_int_t
 ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job)
 {
+    ngx_msec_t  retry;
+
+    /* it holds until the server says something else */
+
+    retry = job->feed.retry;
     ngx_http_mcp_tasks_job_clear(job);
+    job->feed.retry = retry;
 
     return ngx_http_mcp_tasks_job_request(job, job->last_id.len ? NULL
                                                                 : &job->body);
@@ -306,31 +330,41 @@ ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job)
 
 static ngx_int_t
 ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses, ngx_str_t *body)
+    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *body)
 {
     u_char                    *p;
+    u_char                     who[sizeof(job->id) + sizeof(job->holder)];
     uint64_t                   hash;
     ngx_http_mcp_tasks_out_t   out;
 
     /*
-     * Each round, and each attempt, is a request of its own.  The client's id
-     * would not do: it may use it again, while servers know calls by theirs.
+     * Each round, and each attempt, is a request of its own, in whichever
+     * process.  The client's id would not do: it may use it again, while
+     * servers know calls by theirs.
      */
 
-    p = ngx_pnalloc(job->pool, sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
+    p = job->rpc_id.data;
+
     if (p == NULL) {
-        return NGX_ERROR;
+        p = ngx_pnalloc(job->pool,
+                        sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
     }
 
-    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret,
-                                      (u_char *) &job->id, sizeof(job->id));
+    ngx_memcpy(who, &job->id, sizeof(job->id));
+    ngx_memcpy(who + sizeof(job->id), &job->holder, sizeof(job->holder));
+
+    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret, who,
+                                      sizeof(who));
 
     job->rpc_id.data = p;
     job->rpc_id.len = ngx_sprintf(p, "\"nginx-%016xL-%ui\"", hash,
                                   ++job->rounds)
                       - p;
 
-    ngx_http_mcp_tasks_out_init(&out, job->pool, job->params.len + 256
+    ngx_http_mcp_tasks_out_init(&out, pool, job->params.len + 256
                                         + (responses ? responses->len : 0));
     ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
     ngx_http_mcp_tasks_out_str(&out, &job->rpc_id);

@@ -10,9 +10,11 @@
 
 
 #define NGX_HTTP_MCP_TASKS_LETTER_TRIES  5
+#define NGX_HTTP_MCP_TASKS_LETTER_MAX    65536
 
 
 static void ngx_http_mcp_tasks_letter_send(ngx_http_mcp_tasks_letter_t *l);
+static void ngx_http_mcp_tasks_letter_free(ngx_http_mcp_tasks_letter_t *l);
 static void ngx_http_mcp_tasks_letter_lost(ngx_http_mcp_tasks_letter_t *l);
 static ngx_int_t ngx_http_mcp_tasks_letter_header(
     ngx_http_mcp_tasks_detached_t *d);
@@ -28,21 +30,31 @@ static ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_letter_reader = {
 };
 
 
-/* the message is in the job's memory */
-
 ngx_int_t
 ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job, ngx_str_t *message,
     ngx_uint_t answer)
 {
+    u_char                       *text;
+    ngx_pool_t                   *pool;
     ngx_http_mcp_tasks_letter_t  *l;
 
-    l = ngx_pcalloc(job->pool, sizeof(ngx_http_mcp_tasks_letter_t));
-    if (l == NULL) {
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
         return NGX_ERROR;
     }
 
+    l = ngx_pcalloc(pool, sizeof(ngx_http_mcp_tasks_letter_t));
+    text = ngx_pstrdup(pool, message);
+
+    if (l == NULL || text == NULL) {
+        ngx_destroy_pool(pool);
+        return NGX_ERROR;
+    }
+
+    l->pool = pool;
     l->job = job;
-    l->text = *message;
+    l->text.data = text;
+    l->text.len = message->len;
     l->answer = answer;
     ngx_queue_insert_tail(&job->letters, &l->queue);
 
@@ -98,7 +110,7 @@ ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
 
         if (l->status || l->tries == NGX_HTTP_MCP_TASKS_LETTER_TRIES) {
             ngx_http_mcp_tasks_letter_lost(l);
-            return;
+            continue;
         }
 
         left = (ngx_msec_int_t) (l->due - ngx_current_msec);
@@ -113,23 +125,45 @@ ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
 }
 
 
+/* the job goes: what could not be said never will be */
+
+void
+ngx_http_mcp_tasks_job_burn(ngx_http_mcp_tasks_job_t *job)
+{
+    while (!ngx_queue_empty(&job->letters)) {
+        ngx_http_mcp_tasks_letter_free(
+            ngx_queue_data(ngx_queue_head(&job->letters),
+                           ngx_http_mcp_tasks_letter_t, queue));
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_letter_free(ngx_http_mcp_tasks_letter_t *l)
+{
+    ngx_queue_remove(&l->queue);
+    ngx_destroy_pool(l->pool);
+}
+
+
 /* the upstream does not take it: the call would wait for it in vain */
 
 static void
 ngx_http_mcp_tasks_letter_lost(ngx_http_mcp_tasks_letter_t *l)
 {
+    ngx_uint_t                 needed, status;
     ngx_http_mcp_tasks_job_t  *job;
 
     job = l->job;
-    ngx_queue_remove(&l->queue);
+    needed = l->answer;
+    status = l->status;
+    ngx_http_mcp_tasks_letter_free(l);
 
-    if (!l->answer || job->concluded) {
-        return;
+    if (needed && !job->concluded) {
+        job->why = status ? "upstream_status" : "upstream_unreachable";
+        job->status = status;
+        ngx_http_mcp_tasks_job_failed(job);
     }
-
-    job->why = l->status ? "upstream_status" : "upstream_unreachable";
-    job->status = l->status;
-    ngx_http_mcp_tasks_job_failed(job);
 }
 
 
@@ -141,7 +175,9 @@ ngx_http_mcp_tasks_letter_header(ngx_http_mcp_tasks_detached_t *d)
     l = d->data;
     l->status = d->r->headers_out.status;
 
-    return NGX_OK;
+    /* it is an acknowledgement, and no stream */
+
+    return ngx_http_mcp_tasks_is_stream(d->r) ? NGX_ERROR : NGX_OK;
 }
 
 
@@ -149,7 +185,10 @@ static ngx_int_t
 ngx_http_mcp_tasks_letter_body(ngx_http_mcp_tasks_detached_t *d, u_char *p,
     size_t n)
 {
-    return NGX_OK;
+    /* nor is it long */
+
+    return (d->r->connection->sent > NGX_HTTP_MCP_TASKS_LETTER_MAX)
+           ? NGX_ERROR : NGX_OK;
 }
 
 
@@ -166,7 +205,7 @@ ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
     job->requests--;
 
     if (l->status && l->status < NGX_HTTP_SPECIAL_RESPONSE) {
-        ngx_queue_remove(&l->queue);
+        ngx_http_mcp_tasks_letter_free(l);
 
     } else if (!ngx_http_mcp_tasks_job_connected(d->r)) {
         /* nginx's own answer: nobody has seen it */

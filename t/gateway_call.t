@@ -209,6 +209,25 @@ is($g->ends($id)->{status}, 'completed', 'without a word: as the client wants');
 is($c->legacy('tools/call', { name => 'unheard' })->{json}{result}{content}[0]
    {text}, 'unheard', 'or plainly');
 
+# --- clients may use an id again: upstream never gets the same one twice
+
+{
+    my $before = @{[$up->calls('slow')]};
+    my @ids = map { $g->task('slow', id => $_) } '1', '1', '"1"', '1';
+    $up->call('slow', $before + 4);
+    my @calls = @{[$up->calls('slow')]}[$before .. $before + 3];
+    my %ids = map { $_->{id} => 1 } @calls;
+    is(scalar keys %ids, 4, 'equal ids of clients: different ones upstream');
+    like($_, qr/\A"nginx-[0-9a-f]{16}-1"\z/, 'each of our own') for keys %ids;
+    my %tokens = map { $_->{token} => 1 } @calls;
+    is(scalar keys %tokens, 4, 'and so are the tokens of progress');
+
+    for my $i (reverse 0 .. 3) {
+        $up->go($calls[$i], ['result', "{\"i\":$i}"]);
+        is($g->ends($ids[$i])->{result}{i}, $i, 'each gets its own result');
+    }
+}
+
 # a revision without tasks
 $res = $c->say_bytes(MCPClient::bytes('/mcp', MCPClient::rpc('tools/call',
     { name => 'plain', task => {} }), 'MCP-Protocol-Version' => '2025-06-18',

@@ -17,6 +17,7 @@ use MCPTasks qw/ wait_for workers /;
 my $g = MCPGateway->new(
     workers => workers(),
     conf => 'mcp_tasks_retries 2 backoff=100ms;',
+    proxy => 'proxy_set_header X-Pid $pid;',
     tool => ['plain support=optional', 'same idempotent', 'last idempotent '
              . 'retries=0'],
     on => { map { $_ => [['sse'], ['hold']] } qw/ plain same last / });
@@ -54,60 +55,112 @@ sub count {
 }
 
 
-my %secret = (authorization => { Authorization => 'Bearer abc' },
-              cookie => { Cookie => 'c=1' });
+# Of the client's, only what is needed for any call: another process can run it.
+my $nobody = $c->as(headers => {});
 
-# --- not again: the tool minds, credentials are gone, or there is no attempt
 
-for my $case (['plain', 'a tool that minds', {}],
-              ['same', 'Authorization is lost', $secret{authorization}],
-              ['same', 'a cookie is lost', $secret{cookie}],
-              ['last', 'no attempt is left', {}])
+# the same client on the connection of another one
+sub via {
+    my ($who, $there, %opt) = @_;
+    return $who->as(via => $there->{via}, %opt);
+}
+
+
+# --- not again: it has begun and the tool minds, it is bound to its client, or
+# there is no attempt
+
+for my $case (
+    ['a tool that minds', 'plain', $nobody],
+    ['no attempt is left', 'last', $nobody],
+    ['a call of the legacy era', 'same', $nobody, legacy => 1],
+    ['an owner', 'same', $c],
+    ['Authorization', 'same', $nobody,
+     headers => { Authorization => 'Bearer abc' }],
+    ['a cookie', 'same', $nobody, headers => { Cookie => 'c=1' }],
+    ['a header that nobody knows', 'same', $nobody, headers => { 'X-A' => 1 }],
+    ['a query string', 'same', $nobody, uri => '/mcp?key=1'],
+)
 {
-    my ($tool, $name, $headers) = @$case;
+    my ($name, $tool, $client, %opt) = @$case;
     my ($pid, $here, $there) = pair();
+    my $who = via($client, $here, uri => $opt{uri} // '/mcp');
     my $before = count($tool);
-    my $id = $g->task($tool, who => $here, headers => $headers);
+    my $id = $opt{legacy} ? $g->task($tool, who => $who)
+             : $g->modern_task($tool, who => $who, headers => $opt{headers});
     my $call = $up->call($tool, $before + 1);
     ok($call, "$name: it runs") or next;
 
     my $start = kill_one($pid);
     my $got = $g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10,
-                        $there);
-    cmp_ok(time() - $start, '<', 2, "$name: it ends soon");
+                        via($client, $there));
+    cmp_ok(time() - $start, '<', 5, "$name: it ends soon");
     is(join(' ', map { $_ // '-' } $got->{status}, $got->{error}{code},
                                    $got->{error}{data}{reason}),
-       'failed -32014 process_lost', "$name: and says why");
+       'failed -32013 process_lost', "$name: and says why");
     ok($up->left($call, 10), "$name: upstream was left");
     ok(all_back($pid), "$name: there is another process");
     is(count($tool) - $before, 1, "$name: it was not sent again");
 }
 
-# --- again
+# --- again, with headers that say nothing of the client
 
-for my $era ('legacy', 'modern') {
+{
     my ($pid, $here, $there) = pair();
     my $before = count('same');
-    my $id = $era eq 'legacy' ? $g->task('same', who => $here,
-                                         params => { arguments => { n => 7 } })
-                              : $g->modern_task('same', who => $here, params =>
-                                                { arguments => { n => 7 } });
+    my $id = $g->modern_task('same', who => via($nobody, $here),
+        headers => { 'User-Agent' => 'x/1', 'Accept-Language' => 'en',
+                     'Cache-Control' => 'no-cache', Pragma => 'no-cache',
+                     Priority => 'u=1', 'Sec-Fetch-Mode' => 'cors',
+                     'Accept-Encoding' => 'gzip' },
+        params => { arguments => { n => 7 } });
     my $call = $up->call('same', $before + 1);
     kill_one($pid);
     my $again = $up->call('same', $before + 2, 10);
-    ok($again, "$era: it is sent again") or next;
-    is($g->get($id, $there)->{status}, 'working', "$era: and works");
+    ok($again, 'it is sent again');
+    is($g->get($id, via($nobody, $there))->{status}, 'working', 'and works');
     is_deeply($again->{json}{params}{arguments}, { n => 7 },
-              "$era: with its arguments");
-    is($again->{json}{params}{task}, undef, "$era: without task");
-    is($again->{head}{'mcp-protocol-version'},
-       $era eq 'legacy' ? '2025-11-25' : '2026-07-28', "$era: in its era");
+              'with its arguments');
+    my %caps = %{ $again->{json}{params}{_meta}
+                  {'io.modelcontextprotocol/clientCapabilities'} };
+    is_deeply(\%caps, { extensions => {} }, 'without tasks');
+    is($again->{head}{$_->[0]}, $_->[1], "header $_->[0]") for
+        ['mcp-protocol-version', '2026-07-28'],
+        ['mcp-method', 'tools/call'], ['content-type', 'application/json'],
+        ['accept', 'application/json, text/event-stream'];
+    is($again->{head}{'mcp-name'}, '=?base64?c2FtZQ==?=', 'header mcp-name');
+    isnt($again->{id}, $call->{id}, 'it is another request');
+    $up->go($again, ['event', '{"jsonrpc":"2.0","method":"notifications/'
+                     . 'progress","params":{"progressToken":%TOKEN%,"progress":'
+                     . '1,"message":"again"}}']);
+    is($g->until($id, sub { ($_[0]{statusMessage} // '') eq 'again' }, 10,
+                 via($nobody, $there))->{statusMessage}, 'again', 'it tells');
     $up->go($again, ['result', '{"a":1.0}']);
     my $got = $g->until($id, sub { ($_[0]{status} // '') eq 'completed' }, 10,
-                        $there);
-    like($got->{text}, qr/"a":1\.0/, "$era: it completes");
-    ok(all_back($pid), "$era: there is another process");
-    is(count('same') - $before, 2, "$era: after two calls");
+                        via($nobody, $there));
+    like($got->{text}, qr/"a":1\.0/, 'it completes');
+    ok(all_back($pid), 'there is another process');
+    is(count('same') - $before, 2, 'after two calls');
+}
+
+# twice, then there is no attempt left
+{
+    my $before = count('same');
+    my ($pid, $here) = pair();
+    my $id = $g->modern_task('same', who => via($nobody, $here));
+
+    for my $n (1 .. 3) {
+        my $call = $up->call('same', $before + $n, 10);
+        ok($call, "attempt $n");
+
+        my $now = $call->{head}{'x-pid'};
+        kill_one($now);
+        ok($up->left($call, 10), 'is killed');
+        ok(all_back($now), 'there is another process');
+    }
+
+    is($g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10, $nobody)
+       ->{error}{data}{reason}, 'process_lost', 'then it fails');
+    is(count('same') - $before, 3, 'after three attempts');
 }
 
 # --- who waits elsewhere is told

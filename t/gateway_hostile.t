@@ -90,22 +90,18 @@ my @cases = (
     ['gzip', 'upstream_invalid', ['json', "\x1f\x8b\x08\0\0\0\0\0", 200,
                                   { 'Content-Encoding' => 'gzip' }]],
     ['no HTTP', 'upstream_invalid', ['raw', "SSH-2.0-x\r\n\r\n"], ['close']],
-
-    # what becomes of it is up to nginx, and differs between its versions
-    ['a 100 before the answer', 'upstream_status 100|upstream_invalid|done',
-     ['raw', "HTTP/1.1 100 Continue\r\n\r\n"], ['json', $ok]],
-    ['headers without end', 'upstream_invalid',
+    ['headers without end', 'upstream_closed',
      ['raw', "HTTP/1.1 200 OK\r\n"], ['flood', 'X-A: ' . 'a' x 90 . "\r\n"]],
 
     # the connection
     ['reset before the head', 'upstream_closed', ['reset']],
     ['closed before the head', 'upstream_closed', ['close']],
     ['reset in the head', 'upstream_closed', ['raw', "HTTP/1.1 200 OK\r\nX"],
-     ['pause', 0.2], ['reset']],
-    ['reset after the head', 'upstream_closed', ['sse'], ['pause', 0.2],
+     ['pause', 0.05], ['reset']],
+    ['reset after the head', 'upstream_closed', ['sse'], ['pause', 0.05],
      ['reset']],
     ['a stream that is cut', 'upstream_closed', ['sse'],
-     ['text', 'data: {"jsonrpc"'], ['pause', 0.2], ['close']],
+     ['text', 'data: {"jsonrpc"'], ['pause', 0.05], ['close']],
     ['a stream that ends without an answer', 'upstream_closed', ['sse'],
      ['event', '{"jsonrpc":"2.0","method":"notifications/x"}'], ['end']],
     ['an event without its empty line', 'upstream_closed', ['sse'],
@@ -113,11 +109,11 @@ my @cases = (
     ['an empty stream', 'upstream_closed', ['sse'], ['end']],
     ['JSON that is shorter than its length', 'upstream_closed',
      ['head', 200, { %json, 'Content-Length' => 1000 }], ['text', $ok],
-     ['pause', 0.2], ['close']],
+     ['pause', 0.05], ['close']],
     ['chunks that are cut', 'upstream_closed', ['head', 200, \%json],
-     ['text', $ok], ['pause', 0.2], ['close']],
+     ['text', $ok], ['pause', 0.05], ['close']],
     ['a chunk that is none', 'upstream_(closed|invalid)', ['sse'],
-     ['raw', "zz\r\n"], ['pause', 0.2], ['close']],
+     ['raw', "zz\r\n"], ['pause', 0.05], ['close']],
 
     # messages
     both('no JSON', 'upstream_invalid', '{"jsonrpc":"2.0","id":%ID%,'),
@@ -146,7 +142,7 @@ my @cases = (
          . ']' x 5000 . '}}'),
     ['another id', 'upstream_invalid',
      ['json', '{"jsonrpc":"2.0","id":"other","result":{}}']],
-    ['another id, streamed', 'upstream_closed', ['sse'],
+    ['another id, streamed', 'upstream_invalid', ['sse'],
      ['event', '{"jsonrpc":"2.0","id":"other","result":{}}'], ['end']],
     ['no id', 'upstream_invalid', ['json', '{"jsonrpc":"2.0","result":{}}']],
 
@@ -164,7 +160,7 @@ my @cases = (
      ['flood', 'x' x 1000]],
     ['an event of lines without end', 'upstream_too_large', ['sse'],
      ['flood', "data: x\n" x 100]],
-    ['a comment without end', 'upstream_too_large|working', ['sse'],
+    ['a comment without end', 'working', ['sse'],
      ['text', ':'], ['flood', 'x' x 1000]],
 
     # strange, but good
@@ -206,7 +202,7 @@ for my $case (@cases) {
     my $n = @{[$up->calls('bad')]};
     my $id = $g->task('bad');
     my $open = $want =~ /working/;
-    my $got = outcome($open ? $g->ends($id, 2) : $g->ends($id, 20));
+    my $got = outcome($open ? $g->ends($id, 0.5) : $g->ends($id, 20));
 
     like($got, qr/\A(?:$want)\z/, "$name: $want");
 

@@ -154,38 +154,68 @@ for my $method (sort keys %params) {
     finish($id, $call, 'after an error');
 }
 
-# --- two at once, whose ids differ only in type
+# --- two, whose ids differ only in type: one after the other
 
 {
     my ($id, $call) = begin();
     $up->go($call, question('1', 'elicitation/create', '{"message":"number"}'),
             question('"1"', 'elicitation/create', '{"message":"string"}'));
-    my $requests = asked($id, 2);
-    is(scalar keys %$requests, 2, 'two questions at once');
-    my %key = map { $requests->{$_}{params}{message} => $_ } keys %$requests;
+    my ($first) = my @keys = keys %{ asked($id) };
+    is(scalar @keys, 1, 'of two questions one is asked');
+    is($g->get($id)->{inputRequests}{$first}{params}{message}, 'number',
+       'the first');
 
-    answer($id, $key{string}, '"result":{"is":"string"}', 1);
+    answer($id, $first, '"result":{"is":"number"}', 1);
+    is((response('1') || {})->{json}{result}{is}, 'number', 'it is answered');
+    my $requests = $g->until($id, sub {
+        return grep { $_ ne $first } keys %{ $_[0]{inputRequests} || {} };
+    }, 15)->{inputRequests};
+    my ($second) = keys %$requests;
+    is_deeply([map { $_->{params}{message} } values %$requests], ['string'],
+              'then the other is asked, and only that');
+    answer($id, $second, '"result":{"is":"string"}', 2);
     is((response('"1"') || {})->{json}{result}{is}, 'string',
-       'the second is answered first, elsewhere');
-    is($g->get($id)->{status}, 'input_required', 'one is left');
-    answer($id, $key{number}, '"result":{"is":"number"}', 2);
-    is((response('1') || {})->{json}{result}{is}, 'number', 'then the other');
+       'and is answered, elsewhere');
 
     # once is enough
-    answer($id, $key{number}, '"result":{"is":"late"}');
+    answer($id, $first, '"result":{"is":"late"}');
     $g->becomes($id, 'working', 15);
 
     # an id that was used before
     $up->go($call, question('1', 'roots/list'));
     $requests = asked($id);
     my ($again) = keys %$requests;
-    isnt($again, $key{number}, 'an id comes again: another key');
+    ok($again ne $first && $again ne $second, 'an id comes again: another key');
     answer($id, $again, '"result":{"roots":[]}');
     is_deeply((response('1', 1) || {})->{json}{result}, { roots => [] },
               'and the answer has the id');
     is(scalar(grep { $_->{id} eq '1' } $up->said('response')), 2,
        'nothing was answered twice');
     finish($id, $call, 'several questions');
+}
+
+# --- those that come while one is asked are asked together after it
+
+{
+    my ($id, $call) = begin();
+    $up->go($call, question('"t1"', 'roots/list'));
+    my ($first) = keys %{ asked($id) };
+    $up->go($call, question('"t2"', 'roots/list'),
+            question('"t3"', 'sampling/createMessage'),
+            question('"p1"', 'ping'));
+    ok(response('"p1"'), 'ping is answered meanwhile');
+    is_deeply([keys %{ asked($id) }], [$first], 'more questions: not yet');
+    answer($id, $first, '"result":{"roots":[]}');
+    my $requests = asked($id, 2);
+    is_deeply([sort map { $_->{method} } values %$requests],
+              ['roots/list', 'sampling/createMessage'], 'then both at once');
+    my %key = map { $requests->{$_}{method} => $_ } keys %$requests;
+    answer($id, $key{'sampling/createMessage'}, '"result":{"n":3}', 1);
+    is_deeply([keys %{ asked($id) }], [$key{'roots/list'}], 'one is left');
+    answer($id, $key{'roots/list'}, '"result":{"n":2}', 2);
+    is((response("\"t$_\"") || {})->{json}{result}{n}, $_,
+       "the answer to $_") for 2, 3;
+    finish($id, $call, 'all are answered');
 }
 
 # --- modern clients answer in their way

@@ -214,5 +214,31 @@ for my $status (400, 404, 500) {
        length $res->{body}, 'the length is right');
 }
 
+# --- compressed: not by upstream, which is not asked to; by nginx, if it should
+
+{
+    my %gzip = ('Accept-Encoding' => 'gzip, br');
+    $up->script('tools/list', undef);
+
+    for my $method ('tools/list', 'initialize', 'server/discover') {
+        $c->legacy($method, {}, headers => \%gzip);
+        is(($up->said($method))[-1]{head}{'accept-encoding'}, undef,
+           "$method: what is changed is not to be compressed");
+    }
+
+    $c->legacy('prompts/list', {}, headers => \%gzip);
+    is(($up->said('prompts/list'))[-1]{head}{'accept-encoding'}, 'gzip, br',
+       'what is passed as it is may be');
+
+    # nobody asked for it
+    my $bytes = "\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0";
+    $up->script('tools/list', [['json', $bytes, 200,
+                                { 'Content-Encoding' => 'gzip' }]]);
+    my $res = $c->legacy('tools/list');
+    is("$res->{status} $res->{header}{'content-encoding'}", '200 gzip',
+       'what comes compressed all the same');
+    is($res->{body}, $bytes, 'is passed as it is');
+}
+
 $g->done('\[error\]');
 done_testing();

@@ -21,7 +21,7 @@ my $g = MCPGateway->new(
     workers => workers(),
     tool => ['slow support=optional', 'must support=required',
              'never support=forbidden', 'quick after=30s',
-             'late after=300ms', 'both after=30s support=required'],
+             'late after=150ms', 'both after=30s support=required'],
     on => { map { $_ => \@held } qw/ slow must quick late both / });
 my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my $plain = $c->as(extensions => []);
@@ -159,7 +159,7 @@ like(answer($s)->{body}, qr/"content":\[\]/, 'may be answered directly too');
 
 my $start = time();
 $res = $c->modern('tools/call', { name => 'late' });
-cmp_ok(time() - $start, '>=', 0.28, 'it was waited for');
+cmp_ok(time() - $start, '>=', 0.14, 'it was waited for');
 is($res->{json}{result}{resultType}, 'task', 'then there is a task');
 $id = $res->{json}{result}{taskId};
 is(scalar(my @late = $up->calls('late')), 1, 'of the one call');
@@ -192,11 +192,11 @@ is($g->ends($res->{json}{result}{taskId})->{status}, 'completed', 'and ends');
 # --- it ends in the moment when the time is up
 
 {
-    $up->script(late => [['pause', 0.3], ['result', '{"resultType":"complete",'
+    $up->script(late => [['pause', 0.15], ['result', '{"resultType":"complete",'
                                           . '"content":[]}']]);
     my %seen;
 
-    for (1 .. 20) {
+    for (1 .. 12) {
         my $got = $c->modern('tools/call', { name => 'late' })->{json};
         my $type = $got->{result}{resultType} // 'none';
         $seen{$type}++;
@@ -206,7 +206,7 @@ is($g->ends($res->{json}{result}{taskId})->{status}, 'completed', 'and ends');
     }
 
     is($seen{none}, undef, 'each call was answered');
-    is(($seen{task} // 0) + ($seen{complete} // 0), 20,
+    is(($seen{task} // 0) + ($seen{complete} // 0), 12,
        'by its result or by a task');
 }
 

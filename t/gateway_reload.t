@@ -27,14 +27,20 @@ sub count {
 }
 
 
-# new processes are there; the old ones may be as well
+# New processes are there, and one of them answers; the old ones may be there as
+# well, and may not know yet that they are old.
 sub reload {
     my (%conf) = @_;
     my %old = map { $_ => 1 } $t->worker_pids();
     $t->reload(%conf);
-    return wait_for {
-        return grep({ !$old{$_} } $t->worker_pids()) == workers();
+
+    my @new;
+    wait_for {
+        @new = grep { !$old{$_} } $t->worker_pids();
+        return @new == workers();
     };
+
+    return @new == workers() && $t->connect_to($new[0]);
 }
 
 
@@ -54,10 +60,13 @@ sub alive {
     my $first = $up->call('slow');
     my $second = $up->call('slow', 2);
     undef $here;
-    ok(reload(), 'nginx is reloaded while calls run');
+    my $s = reload();
+    ok($s, 'nginx is reloaded while calls run');
+    my $there = $c->as(via => $s);
     ok(alive($pid), 'the old process is there');
     is($up->get($first)->{closed}, undef, 'and so are the calls');
-    is($g->get($ids[0])->{status}, 'working', 'new processes know them');
+    is($g->get($ids[0], $there)->{status}, 'working',
+       'new processes know them');
 
     # news, questions and answers pass between the processes
     $up->go($first, ['event', '{"jsonrpc":"2.0","method":"notifications/'
@@ -73,7 +82,7 @@ sub alive {
        'so do questions and answers');
 
     # a new call goes to a new process, and ends before
-    my $new = $g->task('same');
+    my $new = $g->task('same', who => $there);
     $g->go('same', ['result', '{}']);
     is($g->ends($new)->{status}, 'completed', 'new calls are served');
 
@@ -82,7 +91,7 @@ sub alive {
     ok(alive($pid), 'one is left');
 
     # cancelled from a new process
-    $c->modern('tasks/cancel', { taskId => $ids[1] });
+    $there->modern('tasks/cancel', { taskId => $ids[1] });
     ok($up->left($second, 15), 'the other is cancelled from a new process');
     ok((wait_for { !alive($pid) }), 'then the old process is gone');
 }
@@ -115,12 +124,12 @@ sub alive {
     my $n = count('slow');
     my $id = $g->task('slow');
     my $call = $up->call('slow', $n + 1);
-    ok(reload(%{ $g->config(tool => ['slow support=forbidden']) }),
-       'reloaded with another configuration');
+    my $s = reload(%{ $g->config(tool => ['slow support=forbidden']) });
+    ok($s, 'reloaded with another configuration');
     $up->go($call, ['result', '{"a":1.0}']);
     like($g->becomes($id, 'completed')->{text}, qr/"a":1\.0/,
          'a call of before completes');
-    is($c->legacy('tools/call', { name => 'slow', task => {} })
+    is($c->as(via => $s)->legacy('tools/call', { name => 'slow', task => {} })
        ->{json}{error}{code}, -32601, 'a new one is refused');
     reload(%{ $g->config(tool => ['slow support=optional',
                                   'same idempotent']) });
@@ -158,5 +167,5 @@ for my $tool ('slow', 'same') {
 }
 
 ok($t->start(), 'it starts again');
-$g->done();
+$g->done('background failed: shutdown');
 done_testing();

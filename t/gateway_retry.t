@@ -18,7 +18,7 @@ my @end = ['result', '{"a":1.0}'];
 
 my $g = MCPGateway->new(
     workers => workers(),
-    conf => 'mcp_tasks_retries 3 backoff=100ms;',
+    conf => 'mcp_tasks_retries 3 backoff=50ms;',
     proxy => 'proxy_next_upstream off; proxy_read_timeout 1s;',
     tool => ['once retries=0', 'plain retries=2', 'same retries=2 idempotent',
              'default idempotent', 'never retries=0 idempotent'],
@@ -68,10 +68,10 @@ $up->open();
 
 my @breaks = (
     ['before the head', [['reset']]],
-    ['after the head', [['sse'], ['pause', 0.2], ['reset']]],
+    ['after the head', [['sse'], ['pause', 0.05], ['reset']]],
     ['after an event', [['sse'], ['event', '{"jsonrpc":"2.0","method":'
      . '"notifications/progress","params":{"progressToken":%TOKEN%,'
-     . '"progress":5,"message":"five"}}'], ['pause', 0.2], ['close']]],
+     . '"progress":5,"message":"five"}}'], ['pause', 0.05], ['close']]],
 );
 
 for my $break (@breaks) {
@@ -156,7 +156,7 @@ for my $case (
     is($g->ends($id)->{status}, 'cancelled', 'cancelled while it waits');
 
     # by now the next attempt would have been made
-    sleep(0.5);
+    sleep(0.3);
     is(count('plain') - $before, 0, 'it is not sent any more');
 }
 

@@ -166,6 +166,46 @@ sub asked {
     is($g->ends($id)->{status}, 'completed', 'and it completes');
 }
 
+# --- nothing to ask: only to be called again
+
+{
+    my $before = @{[$up->calls('slow')]};
+    $up->script(slow => { rounds => [[['result', asks(undef, 's1')]],
+                                     [['sse'], ['result', asks('{}', 's2')]],
+                                     [@end]] });
+    my $id = task('slow');
+    is($g->ends($id, 15)->{status}, 'completed', 'nothing to ask');
+    my @calls = @{[$up->calls('slow')]}[$before .. $before + 2];
+    is(@{[$up->calls('slow')]}, $before + 3, 'it was called again, twice');
+    is_deeply([map { $_->{json}{params}{requestState} } @calls],
+              [undef, 's1', 's2'], 'each time with the state');
+    is_deeply([map { $_->{json}{params}{arguments}{n} } @calls], [5, 5, 5],
+              'and its arguments');
+    my %ids = map { $_->{id} => 1 } @calls;
+    is(scalar keys %ids, 3, 'and an id of its own');
+}
+
+# --- params that a method does not need
+
+{
+    my $n = @{[$up->calls('slow')]};
+    $up->script(slow => { rounds => [
+        [['result', asks('{"r":{"method":"roots/list"}}')]], [@end]] });
+    my $id = task('slow');
+    is_deeply(asked($id), { r => { method => 'roots/list', params => {} } },
+              'a question without params');
+    my $stream = $c->stream($c->legacy_bytes('tasks/result',
+                                             { taskId => $id }));
+    my $got = $stream->message(15);
+    is("$got->{method} " . join(' ', keys %{ $got->{params} }),
+       'roots/list _meta', 'is asked in the legacy era as well');
+    update($id, '{"r":{"roots":[]}}');
+    is_deeply($up->call('slow', $n + 2)->{json}{params}{inputResponses},
+              { r => { roots => [] } }, 'and is answered');
+    is($g->ends($id)->{status}, 'completed', 'and it completes');
+    $stream->close();
+}
+
 # --- cancelled between the rounds
 
 {
@@ -236,11 +276,27 @@ sub asked {
 
 # --- requests that are none
 
-for my $bad ('7', '[]', '{"a":7}', '{"a":{"params":{}}}', '{"a":{"method":1}}')
+for my $bad ('7', '[]', '{"a":7}', '{"a":{"params":{}}}', '{"a":{"method":1}}',
+             '{"a":{"method":"m","params":[]}}')
 {
     $up->script(slow => [['result', asks($bad, 's')]]);
     $g->fails(task('slow'), 'upstream_invalid', "inputRequests: $bad", 15);
 }
 
-$g->done();
+for my $bad (asks(), asks('{}'),
+             '{"resultType":"input_required","requestState":7}')
+{
+    $up->script(slow => [['result', $bad]]);
+    $g->fails(task('slow'), 'upstream_invalid', $bad, 15);
+}
+
+# for ever
+{
+    my $n = @{[$up->calls('slow')]};
+    $up->script(slow => [['result', asks(undef, 's')]]);
+    $g->fails(task('slow'), 'upstream_invalid', 'again and again', 15);
+    is(@{[$up->calls('slow')]}, $n + 17, 'is given up');
+}
+
+$g->done('background failed: upstream_invalid');
 done_testing();

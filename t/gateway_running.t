@@ -168,5 +168,5 @@ for my $spread (0, 1) {
     $_->close() for @streams;
 }
 
-$g->done();
+$g->done('background failed: upstream_status');
 done_testing();

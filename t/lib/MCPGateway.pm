@@ -39,6 +39,7 @@ sub new {
     # with a socket of its own for each worker, connections go to all of them
     $self->{t} = MCPTasks->new(
         workers => $opt{workers} || 1, listen => 'reuseport',
+        connections => $opt{connections} || 256,
         files => { defined $opt{file} ? ('tools.json' => $opt{file}) : (),
                    %{ $opt{files} || {} } },
         %{ $self->config() });

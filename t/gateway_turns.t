@@ -1,0 +1,185 @@
+# A process is killed that has calls which wait for their turn: they have not
+# begun, so another process runs them, if it can.
+
+use warnings;
+use strict;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Test::More;
+
+use MCPClient;
+use MCPGateway;
+use MCPTasks qw/ wait_for workers /;
+
+my $g = MCPGateway->new(
+    workers => workers(),
+    conf => 'mcp_tasks_max_running 2; mcp_tasks_retries 1 backoff=100ms;',
+    proxy => 'proxy_set_header X-Pid $pid;',
+    tool => ['plain support=optional', 'same idempotent'],
+    on => { map { $_ => [['sse'], ['hold']] } qw/ plain same / });
+my ($up, $t, $c) = @{$g}{qw/ up t c /};
+my $nobody = $c->as(headers => {});
+
+
+sub all_back {
+    my ($pid) = @_;
+    return wait_for {
+        my @pids = $t->worker_pids();
+        @pids == workers() && !grep { $_ == $pid } @pids;
+    };
+}
+
+
+# what is at upstream now
+sub running {
+    return grep { defined $_->{tool} && !$_->{done} && !$_->{closed} }
+           $up->requests();
+}
+
+
+sub runs {
+    my ($want, $name) = @_;
+    my $got = '';
+    wait_for {
+        $got = join ' ', sort map { $_->{json}{params}{arguments}{n} }
+                              running();
+        return $got eq $want;
+    } 15;
+    is($got, $want, $name);
+}
+
+
+sub start {
+    my ($n, $who, $tool, $legacy) = @_;
+    my %params = (arguments => { n => $n });
+    return $legacy ? $g->task($tool // 'plain', who => $who,
+                              params => \%params)
+                   : $g->modern_task($tool // 'plain', who => $who,
+                                     params => \%params);
+}
+
+
+sub finish {
+    my ($n) = @_;
+    my ($call) = grep { $_->{json}{params}{arguments}{n} eq $n } running();
+    return $call && $up->go($call, ['result', '{"a":1.0}']);
+}
+
+
+sub reason {
+    my ($id, $who) = @_;
+    my $got = $g->until($id, sub {
+        return ($_[0]{status} // '') =~ /^(failed|completed)$/;
+    }, 15, $who);
+    return $got->{error} ? "$got->{error}{code} $got->{error}{data}{reason}"
+                         : $got->{status};
+}
+
+
+# --- in a process that runs nothing
+
+{
+    my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
+    my ($pid, $other) = sort keys %$conn;
+    my $here = $conn->{$pid};
+    my $there = $conn->{$other};
+
+    my @ran = map { start($_, $c->as(via => $there)) } 'r1', 'r2';
+    runs('r1 r2', 'two calls run');
+
+    my $free = start('free', $nobody->as(via => $here));
+    my $bound = start('bound', $c->as(via => $here));
+    my $legacy = start('legacy', $nobody->as(via => $here), 'plain', 1);
+    my $last = start('last', $c->as(via => $there));
+    is($g->get($free, $nobody->as(via => $there))->{status}, 'working',
+       'more calls wait');
+    runs('r1 r2', 'and do not run');
+
+    kill('KILL', $pid);
+    is(reason($bound, $c->as(via => $there)), '-32013 process_lost',
+       'their process is killed: one that is bound to its client fails');
+    is(reason($legacy, $nobody->as(via => $there)), '-32013 process_lost',
+       'so does one of the legacy era');
+    ok(all_back($pid), 'there is another process');
+    runs('r1 r2', 'the others wait');
+    is($g->get($free, $nobody->as(via => $there))->{status}, 'working',
+       'and seem to work');
+
+    ok(finish('r1'), 'one ends');
+    runs('free r2', 'the one that waited longest runs, though its tool minds');
+    my ($call) = grep { $_->{json}{params}{arguments}{n} eq 'free' } running();
+    isnt($call->{head}{'x-pid'}, $pid, 'in another process');
+    ok(finish('r2'), 'another ends');
+    runs('free last', 'then the next one');
+    ok(finish($_), "$_ ends") for 'free', 'last';
+    is(reason($free, $nobody), 'completed', 'it completes');
+    is(reason($last, $c), 'completed', 'and so does the other');
+    is(reason($_, $c), 'completed', 'and those before') for @ran;
+}
+
+# --- calls that run die, too: there is room for those that wait
+
+{
+    my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
+    my ($pid, $other) = sort keys %$conn;
+    my $here = $conn->{$pid};
+
+    my @ids = map { start($_, $nobody->as(via => $here)) } 1 .. 5;
+    my $same = start('same', $nobody->as(via => $here), 'same');
+    my $elsewhere = start('else', $c->as(via => $conn->{$other}));
+    runs('1 2', 'two of one process run, others wait');
+    kill('KILL', $pid);
+    is(reason($_, $nobody->as(via => $conn->{$other})), '-32013 process_lost',
+       'those that ran fail') for @ids[0, 1];
+    runs('3 4', 'those that waited run in their turn');
+    ok(all_back($pid), 'there is another process');
+    finish(3);
+    runs('4 5', 'the next');
+    finish(4);
+    runs('5 same', 'the next');
+    finish(5);
+    runs('else same', 'the last');
+    finish($_) for 'same', 'else';
+    is(reason($_, $nobody), 'completed', 'all complete') for @ids[2 .. 4],
+                                                             $same;
+    is(reason($elsewhere, $c), 'completed', 'and that of another process');
+    is(@{[grep { defined $_->{tool} } $up->requests()]}, 11,
+       'nothing was sent twice');
+}
+
+# --- all at once
+
+{
+    my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
+    my @pids = sort keys %$conn;
+    $up->clear();
+    my @ids = map { start($_, $nobody->as(via => $conn->{$pids[$_ % @pids]})) }
+              1 .. 8;
+    runs('1 2', 'two run, and more wait in all processes');
+    kill('KILL', @pids);
+    wait_for {
+        my %old = map { $_ => 1 } @pids;
+        my @now = $t->worker_pids();
+        return @now == workers() && !grep { $old{$_} } @now;
+    };
+    is(reason($_, $nobody), '-32013 process_lost', 'all are killed: it fails')
+        for @ids[0, 1];
+
+    for my $n (1 .. 3) {
+        my @now;
+        wait_for { (@now = running()) == 2 } 15;
+        is(scalar @now, 2, 'two at a time');
+        $up->go($_, ['result', '{"a":1.0}']) for @now;
+        wait_for { my %n = map { $_->{n} => 1 } running();
+                   !grep { $n{$_->{n}} } @now };
+    }
+
+    is(reason($_, $nobody), 'completed', 'the others complete')
+        for @ids[2 .. 7];
+    is(@{[$up->calls('plain')]}, 8, 'each was sent once');
+}
+
+$g->done('exited on signal 9');
+done_testing();
