@@ -441,7 +441,7 @@ ngx_http_mcp_tasks_set_arg(ngx_str_t *value, ngx_http_mcp_tasks_arg_t *arg,
 
         n = ngx_parse_time(value, 0);
 
-        if (n >= (ngx_int_t) NGX_HTTP_MCP_TASKS_UNLIMITED) {
+        if ((uint64_t) n >= NGX_HTTP_MCP_TASKS_UNLIMITED) {
             return NGX_ERROR;
         }
 

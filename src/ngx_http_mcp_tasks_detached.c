@@ -10,6 +10,11 @@
 #include "ngx_http_mcp_tasks_gateway.h"
 
 
+/* whether nginx counts connections is not up to how the module was built */
+
+extern ngx_atomic_t  *ngx_stat_active __attribute__((weak));
+
+
 static ngx_connection_t *ngx_http_mcp_tasks_detached_connection(
     ngx_socket_t *peer);
 static ngx_int_t ngx_http_mcp_tasks_detached_init(
@@ -51,8 +56,8 @@ ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
 {
     ngx_socket_t                    peer;
     ngx_connection_t               *c;
+    ngx_pool_cleanup_t             *cln;
     ngx_http_request_t             *r;
-    ngx_http_cleanup_t             *cln;
     ngx_http_mcp_tasks_detached_t  *d;
 
     c = ngx_http_mcp_tasks_detached_connection(&peer);
@@ -78,21 +83,21 @@ ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
     d->reader = reader;
     d->data = data;
 
-    cln = NULL;
+    /*
+     * Added first, it is run last, when nothing of nginx refers to the request
+     * any more: a thread may hold it after it was terminated.
+     */
 
-    if (ngx_http_mcp_tasks_detached_request(r, sender, body, last_id)
-        == NGX_OK)
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (cln == NULL
+        || ngx_http_mcp_tasks_detached_request(r, sender, body, last_id)
+           != NGX_OK)
     {
-        cln = ngx_http_cleanup_add(r, 0);
-    }
-
-    if (cln == NULL) {
         r->logged = 1;
         ngx_http_free_request(r, 0);
         goto failed;
     }
-
-    /* added first, it is run last */
 
     cln->handler = ngx_http_mcp_tasks_detached_done;
     cln->data = d;
@@ -157,9 +162,11 @@ ngx_http_mcp_tasks_detached_connection(ngx_socket_t *peer)
     c->write->log = log;
     *peer = s[1];
 
-#if (NGX_STAT_STUB)
-    (void) ngx_atomic_fetch_add(ngx_stat_active, 1);
-#endif
+    /* nginx takes it off again */
+
+    if (&ngx_stat_active) {
+        (void) ngx_atomic_fetch_add(ngx_stat_active, 1);
+    }
 
     return c;
 }
@@ -213,13 +220,6 @@ static ngx_int_t
 ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
     ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id)
 {
-#if (NGX_STAT_STUB)
-    (void) ngx_atomic_fetch_add(ngx_stat_reading, -1);
-    r->stat_reading = 0;
-    (void) ngx_atomic_fetch_add(ngx_stat_writing, 1);
-    r->stat_writing = 1;
-#endif
-
     r->internal = 1;
     r->disable_not_modified = 1;
 
@@ -287,14 +287,21 @@ static ngx_int_t
 ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
     ngx_http_mcp_tasks_sender_t *sender)
 {
-    ngx_uint_t        i;
-    ngx_table_elt_t  *h;
+    ngx_uint_t                  i;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_tasks_kept_t  *kept;
 
     if (ngx_list_init(&r->headers_in.headers, r->pool,
                       sender->headers.nelts + 2, sizeof(ngx_table_elt_t))
         != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    kept = sender->variables.elts;
+
+    for (i = 0; i < sender->variables.nelts; i++) {
+        r->variables[kept[i].index] = kept[i].value;
     }
 
     r->headers_in.server = sender->server;

@@ -59,28 +59,24 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
         return ngx_http_mcp_tasks_rest(r, &path);
     }
 
-    if (lcf->pass.len) {
-        return (r->method == NGX_HTTP_POST)
-               ? ngx_http_mcp_tasks_post(r, ngx_http_mcp_tasks_message)
-               : ngx_http_mcp_tasks_pass_other(r);
-    }
-
     switch (r->method) {
 
     case NGX_HTTP_POST:
         break;
 
     case NGX_HTTP_GET:
-        return ngx_http_mcp_tasks_get(r);
+        return lcf->pass.len ? ngx_http_mcp_tasks_pass_other(r)
+                             : ngx_http_mcp_tasks_get(r);
 
     case NGX_HTTP_DELETE:
-        return ngx_http_mcp_tasks_session_end(r);
+        return lcf->pass.len ? ngx_http_mcp_tasks_pass_other(r)
+                             : ngx_http_mcp_tasks_session_end(r);
 
     default:
         return ngx_http_mcp_tasks_not_allowed(r);
     }
 
-    if (!ngx_http_mcp_tasks_accepts(r)) {
+    if (lcf->pass.len == 0 && !ngx_http_mcp_tasks_accepts(r)) {
         return ngx_http_mcp_tasks_refuse(r, 406,
                      NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
                      "Invalid Request: Accept must allow application/json "
@@ -289,7 +285,11 @@ static ngx_uint_t
 ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
 {
     size_t                          i;
+    ngx_str_t                       version;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    static ngx_str_t                only = ngx_string("2025-03-26");
+    static ngx_str_t                header = ngx_string(
+                                                    "MCP-Protocol-Version");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -297,8 +297,21 @@ ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
         return 0;
     }
 
+    if (ngx_http_mcp_tasks_header(r, &header, &version)
+        && (version.len != only.len
+            || ngx_strncmp(version.data, only.data, only.len) != 0))
+    {
+        return 0;
+    }
+
     for (i = 0; i < body->len; i++) {
-        if (ngx_strchr(" \t\r\n", body->data[i]) == NULL) {
+        switch (body->data[i]) {
+        case ' ':
+        case '\t':
+        case CR:
+        case LF:
+            continue;
+        default:
             return body->data[i] == '[';
         }
     }

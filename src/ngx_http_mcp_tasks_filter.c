@@ -23,19 +23,14 @@ static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
 static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
 
 
-/* only where there is a gateway */
+/*
+ * Always: if a reload fails later on, workers are made of the old
+ * configuration, but with the filters of the new one.
+ */
 
 ngx_int_t
 ngx_http_mcp_tasks_filter_init(ngx_conf_t *cf)
 {
-    ngx_http_mcp_tasks_main_conf_t  *mcf;
-
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_tasks_module);
-
-    if (!mcf->gateway) {
-        return NGX_OK;
-    }
-
     ngx_http_next_header_filter = ngx_http_top_header_filter;
     ngx_http_top_header_filter = ngx_http_mcp_tasks_header_filter;
 
@@ -159,8 +154,12 @@ ngx_http_mcp_tasks_catch_body(ngx_http_request_t *r,
             b->file_pos = b->file_last;
         }
 
-        if (b->last_buf) {
+        if (b->last_buf && !d->whole) {
             d->whole = 1;
+
+            if (d->reader->whole) {
+                d->reader->whole(d);
+            }
         }
     }
 

@@ -16,6 +16,14 @@
 #include "ngx_http_mcp_tasks_feed.h"
 
 
+/* a variable that has its value */
+
+typedef struct {
+    ngx_uint_t                     index;
+    ngx_http_variable_value_t      value;
+} ngx_http_mcp_tasks_kept_t;
+
+
 /* headers and the like that every request of a job has, from the client's */
 
 typedef struct {
@@ -26,6 +34,7 @@ typedef struct {
     ngx_str_t                      args;
     ngx_str_t                      server;      /* the name in Host */
     ngx_array_t                    headers;     /* of ngx_table_elt_t */
+    ngx_array_t                    variables;   /* of .._kept_t */
     struct sockaddr               *sockaddr;
     socklen_t                      socklen;
     ngx_str_t                      addr_text;
@@ -49,6 +58,8 @@ typedef struct {
     ngx_int_t                    (*header)(ngx_http_mcp_tasks_detached_t *d);
     ngx_int_t                    (*body)(ngx_http_mcp_tasks_detached_t *d,
                                          u_char *p, size_t n);
+    /* that was all of it; may be NULL */
+    void                         (*whole)(ngx_http_mcp_tasks_detached_t *d);
     /* it is over, in whichever way; called exactly once */
     void                         (*done)(ngx_http_mcp_tasks_detached_t *d);
 } ngx_http_mcp_tasks_reader_t;
@@ -72,6 +83,9 @@ struct ngx_http_mcp_tasks_detached_s {
     (((job)->lcf->max_payload ? (job)->lcf->max_payload                       \
                               : NGX_HTTP_MCP_TASKS_JOB_MAX)                   \
      + NGX_HTTP_MCP_TASKS_JOB_FRAME)
+
+/* without memory, in milliseconds */
+#define NGX_HTTP_MCP_TASKS_JOB_AGAIN  1000
 
 #define NGX_HTTP_MCP_TASKS_JOB_MAX    (64 * 1024 * 1024)
 #define NGX_HTTP_MCP_TASKS_JOB_FRAME  65536

@@ -13,9 +13,6 @@
 /* a response that goes on after what it was for, in milliseconds */
 #define NGX_HTTP_MCP_TASKS_JOB_LINGER   1000
 
-/* without memory, or without a connection */
-#define NGX_HTTP_MCP_TASKS_JOB_AGAIN    1000
-
 /* a process that exits waits so long for a job, or comes back */
 #define NGX_HTTP_MCP_TASKS_JOB_STAY     3600000
 
@@ -243,6 +240,11 @@ void
 ngx_http_mcp_tasks_job_over(ngx_http_mcp_tasks_job_t *job)
 {
     job->over = 1;
+
+    if (job->event.timer_set) {
+        ngx_del_timer(&job->event);
+    }
+
     ngx_http_mcp_tasks_job_post(job);
 }
 
@@ -368,9 +370,7 @@ ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
 
         /* its tool has enough, or all together */
 
-        if (job->lcf->max_tool_running == 0
-            || n == NGX_HTTP_MCP_TASKS_JOB_FULL)
-        {
+        if (n == NGX_HTTP_MCP_TASKS_JOB_FULL) {
             return;
         }
 
@@ -592,9 +592,9 @@ ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf)
     ngx_pool_t                       *pool;
     ngx_http_mcp_tasks_op_orphans_t   op;
 
-    /* read without the lock: a word */
+    /* who exits begins nothing new; words are read without the lock */
 
-    if (zcf->zone.table.sh->held.head == 0) {
+    if (ngx_exiting || zcf->zone.table.sh->held.head == 0) {
         return;
     }
 
@@ -611,10 +611,7 @@ ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf)
         op.want = NGX_HTTP_MCP_TASKS_WANT_TOOL
                   | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_PARAMS);
 
-        /* who exits begins nothing new */
-
-        op.holder = ngx_exiting ? 0
-                    : ngx_http_mcp_tasks_stream_new(&zcf->zone.table);
+        op.holder = ngx_http_mcp_tasks_stream_new(&zcf->zone.table);
 
         if (ngx_http_mcp_tasks_now(zcf, &op.op) != NGX_OK) {
             op.n = 0;
@@ -658,22 +655,31 @@ ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_uint_t                       i;
     ngx_http_mcp_tasks_job_t        *job;
     ngx_http_mcp_tasks_json_t        params;
-    ngx_http_mcp_tasks_loc_conf_t  **gateway;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf, **gateway;
 
+    lcf = NULL;
     gateway = zcf->gateways.elts;
 
     for (i = 0; i < zcf->gateways.nelts; i++) {
-        if (gateway[i]->route == v->task.policy.route) {
-            break;
+
+        if (gateway[i]->route != v->task.policy.route) {
+            continue;
         }
+
+        if (lcf) {
+            /* there is no telling which one it was */
+            return NULL;
+        }
+
+        lcf = gateway[i];
     }
 
-    if (i == zcf->gateways.nelts) {
+    if (lcf == NULL) {
         return NULL;
     }
 
-    job = ngx_http_mcp_tasks_job_create(gateway[i],
-                          ngx_http_mcp_tasks_route_find(gateway[i], &v->tool));
+    job = ngx_http_mcp_tasks_job_create(lcf,
+                                ngx_http_mcp_tasks_route_find(lcf, &v->tool));
     if (job == NULL) {
         return NULL;
     }
@@ -681,8 +687,7 @@ ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
     params.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
     params.text = v->payload[NGX_HTTP_MCP_TASKS_PARAMS];
 
-    if (ngx_http_mcp_tasks_sender_make(&job->sender, gateway[i], &v->tool)
-        != NGX_OK
+    if (ngx_http_mcp_tasks_sender_make(&job->sender, lcf, &v->tool) != NGX_OK
         || ngx_http_mcp_tasks_job_params(job, &params) != NGX_OK)
     {
         ngx_http_mcp_tasks_job_free(job);

@@ -592,7 +592,8 @@ ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job)
     ngx_http_mcp_tasks_op_get_t   op;
 
     if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN && job->call) {
-        /* the request that asked is not over yet */
+        /* the request that asked has nothing more to say; then the next */
+        ngx_http_mcp_tasks_detached_end(job->call);
         return;
     }
 

@@ -13,6 +13,7 @@
 
 /* a stream is asked for more so many times, if nothing comes */
 #define NGX_HTTP_MCP_TASKS_JOB_RESUMES    10
+#define NGX_HTTP_MCP_TASKS_JOB_RETRY_MIN  200
 #define NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX  60000
 
 
@@ -22,6 +23,7 @@ static ngx_int_t ngx_http_mcp_tasks_job_body_part(
     ngx_http_mcp_tasks_detached_t *d, u_char *p, size_t n);
 static ngx_int_t ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job,
     u_char *p, size_t n);
+static void ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d);
 static void ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d);
 static void ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job);
 static ngx_int_t ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job);
@@ -50,6 +52,7 @@ static void ngx_http_mcp_tasks_job_logged(ngx_http_mcp_tasks_job_t *job,
 ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_job_reader = {
     ngx_http_mcp_tasks_job_header,
     ngx_http_mcp_tasks_job_body_part,
+    ngx_http_mcp_tasks_job_whole,
     ngx_http_mcp_tasks_job_done
 };
 
@@ -65,6 +68,7 @@ ngx_http_mcp_tasks_job_header(ngx_http_mcp_tasks_detached_t *d)
     job = d->data;
     job->status = r->headers_out.status;
     job->heard = ngx_current_msec;
+    job->reached |= ngx_http_mcp_tasks_job_connected(r);
 
     if (job->status != NGX_HTTP_OK) {
         return NGX_OK;
@@ -163,13 +167,52 @@ ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job, u_char *p,
 }
 
 
+/* a response of one message can be read */
+
+static void
+ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
+{
+    ngx_str_t                  text;
+    ngx_pool_t                *pool;
+    ngx_http_mcp_tasks_job_t  *job;
+
+    job = d->data;
+
+    if (job->concluded || job->over || job->why || job->stream) {
+        return;
+    }
+
+    if (job->status != NGX_HTTP_OK) {
+
+        /* what was refused may be only to tell the rest of a stream */
+
+        if (job->last_id.len == 0 && ngx_http_mcp_tasks_job_refusal(job)) {
+            job->concluded = 1;
+        }
+
+        return;
+    }
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+
+    if (pool) {
+        text.data = job->text;
+        text.len = job->len;
+        ngx_http_mcp_tasks_job_message(job, &text, pool);
+        ngx_destroy_pool(pool);
+    }
+
+    if (!job->concluded) {
+        job->why = "upstream_invalid";
+    }
+}
+
+
 /* the request is over, but r is still there */
 
 static void
 ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
 {
-    ngx_str_t                  text;
-    ngx_pool_t                *pool;
     ngx_http_mcp_tasks_job_t  *job;
 
     job = d->data;
@@ -177,31 +220,6 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
     job->call = NULL;
     job->met = ngx_http_mcp_tasks_job_connected(d->r);
     job->reached |= job->met;
-
-    if (!job->concluded && !job->over && job->why == NULL && d->whole
-        && !job->stream)
-    {
-        text.data = job->text;
-        text.len = job->len;
-
-        if (job->status != NGX_HTTP_OK) {
-            if (job->last_id.len == 0 && ngx_http_mcp_tasks_job_refusal(job)) {
-                job->concluded = 1;
-            }
-
-        } else {
-            pool = ngx_create_pool(1024, ngx_cycle->log);
-
-            if (pool) {
-                ngx_http_mcp_tasks_job_message(job, &text, pool);
-                ngx_destroy_pool(pool);
-            }
-
-            if (!job->concluded) {
-                job->why = "upstream_invalid";
-            }
-        }
-    }
 
     if (!job->concluded && job->why == NULL) {
         ngx_http_mcp_tasks_job_why(job, d);
@@ -241,7 +259,8 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
         }
 
         if (job->feed.retry) {
-            after = ngx_min(job->feed.retry, NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX);
+            after = ngx_max(job->feed.retry, NGX_HTTP_MCP_TASKS_JOB_RETRY_MIN);
+            after = ngx_min(after, NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX);
         }
 
     } else if (job->met || !(job->last_id.len || job->answers)) {

@@ -9,6 +9,8 @@
 
 static void ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_op_update_t *op);
+static ngx_uint_t ngx_http_mcp_tasks_job_settled(ngx_uint_t reason);
+static void ngx_http_mcp_tasks_job_anew(ngx_http_mcp_tasks_job_t *job);
 static ngx_uint_t ngx_http_mcp_tasks_job_may_retry(
     ngx_http_mcp_tasks_job_t *job);
 static ngx_str_t ngx_http_mcp_tasks_job_reason(ngx_http_mcp_tasks_job_t *job,
@@ -93,19 +95,37 @@ static void
 ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_op_update_t *op)
 {
-    switch (ngx_http_mcp_tasks_job_update(job, op)) {
-
-    case NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE:
-    case NGX_HTTP_MCP_TASKS_ZONE_FULL:
-        /* it was done, but there is no room for what came of it */
-        job->reached = 1;
-        job->idempotent = 0;
-        job->why = "upstream_too_large";
-        ngx_http_mcp_tasks_job_failed(job);
+    if (ngx_http_mcp_tasks_job_settled(
+                                   ngx_http_mcp_tasks_job_update(job, op)))
+    {
+        ngx_http_mcp_tasks_job_over(job);
         return;
     }
 
-    ngx_http_mcp_tasks_job_over(job);
+    /* it was done, but there is no room for what came of it */
+
+    job->reached = 1;
+    job->idempotent = 0;
+    job->why = "upstream_too_large";
+    ngx_http_mcp_tasks_job_failed(job);
+}
+
+
+/* the task has changed, or is not ours to change any more */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_settled(ngx_uint_t reason)
+{
+    switch (reason) {
+    case NGX_HTTP_MCP_TASKS_OK:
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
+    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 
@@ -131,6 +151,10 @@ ngx_http_mcp_tasks_job_failed(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "call in the background failed: %s, task %V", job->why,
+                  &job->sender.task_id);
+
     ngx_http_mcp_tasks_job_change(job, &op,
                                   ngx_http_mcp_tasks_job_may_retry(job)
                                   ? NGX_HTTP_MCP_TASKS_EV_RETRY
@@ -139,22 +163,29 @@ ngx_http_mcp_tasks_job_failed(ngx_http_mcp_tasks_job_t *job)
     op.change.payload[NGX_HTTP_MCP_TASKS_RESULT]
         = ngx_http_mcp_tasks_job_reason(job, buf, sizeof(buf));
 
+    /* our own words are short enough, whatever the limit */
+
+    op.change.max_payload = 0;
+
     /* questions of an attempt that is over are questions no more */
 
     ngx_str_set(&op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS], "");
 
-    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "call in the background failed: %s, task %V", job->why,
-                  &job->sender.task_id);
-
     reason = ngx_http_mcp_tasks_job_update(job, &op);
 
-    if (reason == NGX_HTTP_MCP_TASKS_ZONE_FULL) {
+    if (!ngx_http_mcp_tasks_job_settled(reason)) {
         /* better without a reason than not at all */
         ngx_str_null(&op.change.payload[NGX_HTTP_MCP_TASKS_RESULT]);
         op.event.type = NGX_HTTP_MCP_TASKS_EV_FAIL;
         op.event.flags = 0;
         reason = ngx_http_mcp_tasks_job_update(job, &op);
+    }
+
+    if (!ngx_http_mcp_tasks_job_settled(reason)) {
+        /* it looks again, and finds that the call is over */
+        job->concluded = 0;
+        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+        return;
     }
 
     if (reason != NGX_HTTP_MCP_TASKS_OK
@@ -164,6 +195,15 @@ ngx_http_mcp_tasks_job_failed(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
+    ngx_http_mcp_tasks_job_anew(job);
+}
+
+
+/* another attempt, when it is time */
+
+static void
+ngx_http_mcp_tasks_job_anew(ngx_http_mcp_tasks_job_t *job)
+{
     if (job->call) {
         /* what it still says is of an attempt that is over */
         ngx_http_mcp_tasks_detached_end(job->call);

@@ -26,6 +26,7 @@ static void ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d);
 static ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_letter_reader = {
     ngx_http_mcp_tasks_letter_header,
     ngx_http_mcp_tasks_letter_body,
+    NULL,
     ngx_http_mcp_tasks_letter_done
 };
 

@@ -10,7 +10,7 @@
 #include "ngx_http_mcp_tasks_merge.h"
 
 
-/* more than that is passed on as it is */
+/* one that says to be larger is passed on as it is; else it ends there */
 #define NGX_HTTP_MCP_TASKS_MERGED_MAX  (16 * 1024 * 1024)
 
 
@@ -19,6 +19,7 @@ struct ngx_http_mcp_tasks_merged_s {
     ngx_http_mcp_tasks_ctx_t          *ctx;
     ngx_http_mcp_tasks_feed_t          feed;
     ngx_msec_t                         retry;
+    size_t                             size;      /* that came */
 
     /* what came and is not sent yet, of a stream: what is to be sent */
     ngx_http_mcp_tasks_out_t           out;
@@ -66,13 +67,21 @@ ngx_http_mcp_tasks_merged_header(ngx_http_request_t *r,
     m->r = r;
     m->ctx = ctx;
 
+    m->stream = ngx_http_mcp_tasks_is_stream(r);
+
+    if (!m->stream
+        && !ngx_http_mcp_tasks_media_type(&r->headers_out.content_type, &json))
+    {
+        return next(r);
+    }
+
     ngx_http_clear_content_length(r);
     ngx_http_clear_accept_ranges(r);
     ngx_http_clear_etag(r);
 
     r->filter_need_in_memory = 1;
 
-    if (ngx_http_mcp_tasks_is_stream(r)) {
+    if (m->stream) {
 
         cln = ngx_pool_cleanup_add(r->pool, 0);
         if (cln == NULL) {
@@ -84,13 +93,8 @@ ngx_http_mcp_tasks_merged_header(ngx_http_request_t *r,
         cln->handler = ngx_http_mcp_tasks_merged_free;
         cln->data = &m->feed;
 
-        m->stream = 1;
         ctx->merged = m;
 
-        return next(r);
-    }
-
-    if (!ngx_http_mcp_tasks_media_type(&r->headers_out.content_type, &json)) {
         return next(r);
     }
 
@@ -182,6 +186,13 @@ ngx_http_mcp_tasks_merged_read(ngx_http_mcp_tasks_merged_t *m,
     for ( /* void */ ; in; in = in->next) {
         b = in->buf;
         n = ngx_buf_in_memory(b) ? b->last - b->pos : 0;
+        m->size += n;
+
+        if (m->size > NGX_HTTP_MCP_TASKS_MERGED_MAX) {
+            ngx_log_error(NGX_LOG_ERR, m->r->connection->log, 0,
+                          "upstream sent too large a response");
+            return NGX_ERROR;
+        }
 
         if (m->stream) {
 
@@ -192,16 +203,7 @@ ngx_http_mcp_tasks_merged_read(ngx_http_mcp_tasks_merged_t *m,
                 return NGX_ERROR;
             }
 
-        } else if (n) {
-
-            if ((size_t) (m->out.pos - m->out.start) + n
-                > NGX_HTTP_MCP_TASKS_MERGED_MAX)
-            {
-                ngx_log_error(NGX_LOG_ERR, m->r->connection->log, 0,
-                              "upstream sent too large a response");
-                return NGX_ERROR;
-            }
-
+        } else {
             ngx_http_mcp_tasks_out_add(&m->out, b->pos, n);
         }
 

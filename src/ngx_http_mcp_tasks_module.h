@@ -48,7 +48,6 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                   zones;     /* of .._zone_conf_t * */
-    ngx_uint_t                    gateway;   /* there is one */
 } ngx_http_mcp_tasks_main_conf_t;
 
 

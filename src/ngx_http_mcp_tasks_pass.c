@@ -214,14 +214,9 @@ ngx_http_mcp_tasks_pass_speaks(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_mcp_tasks_pass_other(ngx_http_request_t *r)
 {
-    ngx_int_t                  rc;
     ngx_http_mcp_tasks_ctx_t  *ctx;
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
+    /* if there is a body, it is the upstream's to read */
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
     if (ctx == NULL) {
@@ -270,26 +265,15 @@ ngx_http_mcp_tasks_pass_plain(ngx_http_request_t *r)
 
     for (part = &r->headers_in.headers.part; part; part = part->next) {
         h = part->elts;
-        i = 0;
 
-        while (i < part->nelts) {
-
-            if (h[i].key.len != name.len
-                || ngx_strncasecmp(h[i].key.data, name.data, name.len) != 0)
+        for (i = 0; i < part->nelts; i++) {
+            if (h[i].key.len == name.len
+                && ngx_strncasecmp(h[i].key.data, name.data, name.len) == 0)
             {
-                i++;
-                continue;
+                ngx_str_set(&h[i].value, "identity");
             }
-
-            /* the last one takes its place; who refers to it still may */
-
-            h[i] = h[--part->nelts];
         }
     }
-
-#if (NGX_HTTP_GZIP)
-    r->headers_in.accept_encoding = NULL;
-#endif
 }
 
 

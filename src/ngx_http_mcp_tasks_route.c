@@ -44,8 +44,7 @@ ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
 
-    ngx_str_t                       *value;
-    ngx_http_mcp_tasks_main_conf_t  *mcf;
+    ngx_str_t  *value;
 
     if (lcf->pass.data) {
         return "is duplicate";
@@ -85,9 +84,6 @@ ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                            &value[1]);
         return NGX_CONF_ERROR;
     }
-
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_tasks_module);
-    mcf->gateway = 1;
 
     lcf->pass = value[1];
 
@@ -293,7 +289,7 @@ ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
 
         /* records keep them in 32 bits; no time at all is no limit */
 
-        if (n == NGX_ERROR || n >= (ngx_int_t) NGX_HTTP_MCP_TASKS_UNLIMITED
+        if (n == NGX_ERROR || (uint64_t) n >= NGX_HTTP_MCP_TASKS_UNLIMITED
             || (n == 0 && time->limit))
         {
             return NGX_ERROR;
@@ -439,7 +435,9 @@ ngx_http_mcp_tasks_tool_t *
 ngx_http_mcp_tasks_route_find(ngx_http_mcp_tasks_loc_conf_t *lcf,
     ngx_str_t *name)
 {
+#if (NGX_PCRE)
     ngx_uint_t                        i;
+#endif
     ngx_http_mcp_tasks_tool_t        *tool;
     static ngx_http_mcp_tasks_tool_t  any;
 

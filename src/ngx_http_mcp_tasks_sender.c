@@ -14,6 +14,10 @@ typedef struct {
 } ngx_http_mcp_tasks_known_t;
 
 
+static ngx_uint_t ngx_http_mcp_tasks_sender_own_name(ngx_http_request_t *r);
+static ngx_int_t ngx_http_mcp_tasks_sender_variables(
+    ngx_http_mcp_tasks_sender_t *sender, ngx_http_request_t *r,
+    ngx_uint_t *bound);
 static ngx_int_t ngx_http_mcp_tasks_sender_headers(
     ngx_http_mcp_tasks_sender_t *sender, ngx_http_request_t *r,
     ngx_uint_t *bound);
@@ -83,15 +87,17 @@ ngx_http_mcp_tasks_sender_copy(ngx_http_mcp_tasks_sender_t *sender,
     sender->uri = lcf->pass;
     sender->era = ctx->era;
 
-    *bound = (ctx->owner.len || r->args.len);
+    *bound = (ctx->owner.len || r->args.len
+              || !ngx_http_mcp_tasks_sender_own_name(r));
 
-#if (NGX_HTTP_SSL)
+#if (NGX_SSL || NGX_COMPAT)
     if (r->connection->ssl) {
         *bound = 1;
     }
 #endif
 
     if (ngx_http_mcp_tasks_sender_headers(sender, r, bound) != NGX_OK
+        || ngx_http_mcp_tasks_sender_variables(sender, r, bound) != NGX_OK
         || ngx_http_mcp_tasks_sender_addr(sender, r->connection) != NGX_OK
         || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->args,
                                          &r->args)
@@ -107,6 +113,78 @@ ngx_http_mcp_tasks_sender_copy(ngx_http_mcp_tasks_sender_t *sender,
            != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* a call under another name might be one of somebody else */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_sender_own_name(ngx_http_request_t *r)
+{
+    ngx_str_t                 *host;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    host = &r->headers_in.server;
+
+    return (host->len == cscf->server_name.len
+            && ngx_strncasecmp(host->data, cscf->server_name.data, host->len)
+               == 0)
+           || (host->len == 9 && ngx_strncmp(host->data, "localhost", 9) == 0)
+           || (host->len == 9 && ngx_strncmp(host->data, "127.0.0.1", 9) == 0);
+}
+
+
+/*
+ * What the location has worked out is known in the background as it would be
+ * after an internal redirect: by "set", "auth_request_set", and the like.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_sender_variables(ngx_http_mcp_tasks_sender_t *sender,
+    ngx_http_request_t *r, ngx_uint_t *bound)
+{
+    ngx_str_t                   src, dst;
+    ngx_uint_t                  i;
+    ngx_http_core_main_conf_t  *cmcf;
+    ngx_http_mcp_tasks_kept_t  *kept;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    if (ngx_array_init(&sender->variables, sender->pool, 4,
+                       sizeof(ngx_http_mcp_tasks_kept_t))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < cmcf->variables.nelts; i++) {
+
+        if (!r->variables[i].valid || r->variables[i].no_cacheable) {
+            continue;
+        }
+
+        kept = ngx_array_push(&sender->variables);
+        if (kept == NULL) {
+            return NGX_ERROR;
+        }
+
+        src.data = r->variables[i].data;
+        src.len = r->variables[i].len;
+
+        if (ngx_http_mcp_tasks_sender_str(sender->pool, &dst, &src)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        kept->index = i;
+        kept->value = r->variables[i];
+        kept->value.data = dst.data;
+        *bound = 1;
     }
 
     return NGX_OK;
@@ -312,18 +390,20 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
 }
 
 
+/* nginx relies on a zero after the values of headers, also of empty ones */
+
 static ngx_int_t
 ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
     ngx_str_t *src)
 {
     dst->len = src->len;
+    dst->data = ngx_pnalloc(pool, src->len + 1);
 
-    if (src->len == 0) {
-        dst->data = NULL;
-        return NGX_OK;
+    if (dst->data == NULL) {
+        return NGX_ERROR;
     }
 
-    dst->data = ngx_pstrdup(pool, src);
+    *ngx_cpymem(dst->data, src->data, src->len) = '\0';
 
-    return dst->data ? NGX_OK : NGX_ERROR;
+    return NGX_OK;
 }

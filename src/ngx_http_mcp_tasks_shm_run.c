@@ -133,16 +133,17 @@ ngx_http_mcp_tasks_tool_full_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 /*
- * Whether another one waits for longer and could run, in any process.  There
- * are not many to look at: those that run, which are limited, and those before
- * it whose tool is full.  If those are many, it is not worth the time.
+ * Whether those who wait for longer, in any process, would take all the room
+ * that there is.  There are not many to look at: those that run, which are
+ * limited, and those before it whose tool is full.  If those are many, it is
+ * not worth the time.
  */
 
 static ngx_uint_t
 ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_run_t *op)
 {
-    uint32_t                    n;
+    uint32_t                    n, zone, tool;
     ngx_uint_t                  i;
     ngx_http_mcp_tasks_slot_t  *b;
 
@@ -151,6 +152,8 @@ ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
         return 0;
     }
 
+    zone = t->sh->running;
+    tool = ngx_http_mcp_tasks_name(t, s->tool)->running;
     n = t->sh->held.head;
 
     for (i = 0; n && i < NGX_HTTP_MCP_TASKS_RUN_LOOK; i++) {
@@ -161,9 +164,18 @@ ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
             return 0;
         }
 
-        if (ngx_http_mcp_tasks_task_claimable(&b->body.task)
-            && ngx_http_mcp_tasks_stream_alive(t, b->body.task.holder)
-            && !ngx_http_mcp_tasks_tool_full_locked(t, b, op))
+        if (!ngx_http_mcp_tasks_task_claimable(&b->body.task)
+            || !ngx_http_mcp_tasks_stream_alive(t, b->body.task.holder)
+            || ngx_http_mcp_tasks_tool_full_locked(t, b, op))
+        {
+            continue;
+        }
+
+        zone++;
+        tool += (b->tool == s->tool);
+
+        if ((op->max_zone && zone >= op->max_zone)
+            || (op->max_tool && tool >= op->max_tool))
         {
             return 1;
         }
@@ -222,6 +234,11 @@ ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
 
     op->more = (found.n == op->limit);
 
+    if (!op->more) {
+        /* nobody else has to look, until somebody dies again */
+        t->sh->orphaned = t->sh->epoch;
+    }
+
     ngx_http_mcp_tasks_shm_unlock(zone);
 
     return NGX_OK;
@@ -237,6 +254,10 @@ ngx_http_mcp_tasks_orphans_locked(ngx_http_mcp_tasks_table_t *t,
 
     uint32_t                    n;
     ngx_http_mcp_tasks_slot_t  *s;
+
+    if (t->sh->orphaned == t->sh->epoch) {
+        return;
+    }
 
     for (n = t->sh->held.head; n && found->n < op->limit; n = s->queue_next) {
         s = ngx_http_mcp_tasks_slot(t, n);

@@ -324,6 +324,9 @@ typedef struct {
     uint32_t                     epoch;
     uint32_t                     waiting;
 
+    /* the epoch whose dead have left no calls behind */
+    uint32_t                     orphaned;
+
     /* sessions that were ended: their seals */
     volatile uint64_t            ended[NGX_HTTP_MCP_TASKS_SESSIONS];
 

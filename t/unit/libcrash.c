@@ -521,6 +521,7 @@ static void
 prepare_orphans(ngx_http_mcp_tasks_zone_t *zone)
 {
     zone->table.sh->lives[2]++;
+    zone->table.sh->epoch++;
 }
 
 static void

@@ -817,19 +817,17 @@ waits(model_t *m)
 }
 
 
-/* a call that waits may run, if nobody else who may has waited for longer */
+/* a call that waits may run, if those who wait for longer leave room for it */
 
 static int
 may_run(model_t *m, uint32_t max_zone, uint32_t max_tool)
 {
     int       i;
+    uint32_t  zone_calls, tool_calls;
     model_t  *b;
 
-    if ((max_zone && running(-1) >= max_zone)
-        || (max_tool && running(m->tool) >= max_tool))
-    {
-        return 0;
-    }
+    zone_calls = running(-1);
+    tool_calls = running(m->tool);
 
     for (i = 0; i < MAX; i++) {
         b = &tasks[i];
@@ -837,11 +835,13 @@ may_run(model_t *m, uint32_t max_zone, uint32_t max_tool)
         if (waits(b) && b->seq < m->seq && alive(b->holder)
             && (max_tool == 0 || running(b->tool) < max_tool))
         {
-            return 0;
+            zone_calls++;
+            tool_calls += (b->tool == m->tool);
         }
     }
 
-    return 1;
+    return (max_zone == 0 || zone_calls < max_zone)
+           && (max_tool == 0 || tool_calls < max_tool);
 }
 
 
