@@ -312,18 +312,27 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
 }
 
 
+/* with a zero after it, as all that nginx has read of a header */
+
 static ngx_int_t
 ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
     ngx_str_t *src)
 {
-    dst->len = src->len;
+    u_char  *p;
 
-    if (src->len == 0) {
-        dst->data = NULL;
-        return NGX_OK;
+    p = ngx_pnalloc(pool, src->len + 1);
+    if (p == NULL) {
+        return NGX_ERROR;
     }
 
-    dst->data = ngx_pstrdup(pool, src);
+    dst->data = p;
+    dst->len = src->len;
 
-    return dst->data ? NGX_OK : NGX_ERROR;
+    if (src->len) {
+        p = ngx_cpymem(p, src->data, src->len);
+    }
+
+    *p = '\0';
+
+    return NGX_OK;
 }
