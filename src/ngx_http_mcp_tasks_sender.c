@@ -396,14 +396,21 @@ static ngx_int_t
 ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
     ngx_str_t *src)
 {
-    dst->len = src->len;
-    dst->data = ngx_pnalloc(pool, src->len + 1);
+    u_char  *p;
 
-    if (dst->data == NULL) {
+    p = ngx_pnalloc(pool, src->len + 1);
+    if (p == NULL) {
         return NGX_ERROR;
     }
 
-    *ngx_cpymem(dst->data, src->data, src->len) = '\0';
+    dst->data = p;
+    dst->len = src->len;
+
+    if (src->len) {
+        p = ngx_cpymem(p, src->data, src->len);
+    }
+
+    *p = '\0';
 
     return NGX_OK;
 }

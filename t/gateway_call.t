@@ -228,6 +228,22 @@ is($c->legacy('tools/call', { name => 'unheard' })->{json}{result}{content}[0]
     }
 }
 
+# --- headers that nginx looks into, with a value and without
+
+for my $value ('', 'x', 'Mozilla/4.0 (compatible; MSIE 6.0) Opera Gecko/')
+{
+    my @names = ('User-Agent', 'Cookie', 'Referer', 'X-Forwarded-For', 'Via',
+                 'X-Real-IP', 'Depth', 'Date', 'Authorization', 'If-Match',
+                 'Accept-Language', 'Keep-Alive', 'If-Modified-Since', 'Range',
+                 'TE');
+    my $before = @{[$up->calls('headers')]};
+    my $id = $g->task('headers', headers => { map { $_ => $value } @names });
+    is($g->ends($id, 5)->{status}, 'completed', "headers: $value");
+    my $call = $up->call('headers', $before + 1, 5) || {};
+    is($call->{head}{'user-agent'}, $value, 'are passed');
+    is($call->{head}{range}, undef, 'but not all');
+}
+
 # a revision without tasks
 $res = $c->say_bytes(MCPClient::bytes('/mcp', MCPClient::rpc('tools/call',
     { name => 'plain', task => {} }), 'MCP-Protocol-Version' => '2025-06-18',
