@@ -34,7 +34,7 @@ typedef char  ngx_http_mcp_tasks_job_ident_fits[
 
 static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_create(
     ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_tool_t *tool);
-static ngx_uint_t ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job);
+static ngx_int_t ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job,
     ngx_msec_t time);
 static void ngx_http_mcp_tasks_job_turn(ngx_event_t *ev);
@@ -249,9 +249,12 @@ ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job, ngx_msec_t time)
 }
 
 
-/* begins the call, if it may; whether it has to wait for its turn */
+/*
+ * Begins the call, if it may.  NGX_AGAIN: it has to wait for its turn;
+ * NGX_DECLINED: for that of another one in this process.
+ */
 
-static ngx_uint_t
+static ngx_int_t
 ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 {
     uint64_t                      end;
@@ -268,7 +271,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 
     if (ngx_http_mcp_tasks_now(job->zcf, &op.op) != NGX_OK) {
         ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
-        return 0;
+        return NGX_OK;
     }
 
     switch (op.op.reason) {
@@ -285,18 +288,18 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
         }
 
         ngx_http_mcp_tasks_job_stay(job);
-        return 1;
+        return op.ours ? NGX_DECLINED : NGX_AGAIN;
 
     case NGX_HTTP_MCP_TASKS_STATE_INVALID:
         /* it is tried again, but not yet */
         end = op.view.task.step_end;
         ngx_http_mcp_tasks_job_wait(job, end > ngx_current_msec
                                          ? end - ngx_current_msec : 1);
-        return 0;
+        return NGX_OK;
 
     default:
         ngx_http_mcp_tasks_job_over(job);
-        return 0;
+        return NGX_OK;
     }
 
     job->lease = op.view.task.lease;
@@ -310,7 +313,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
         ngx_http_mcp_tasks_job_post(job);
     }
 
-    return 0;
+    return NGX_OK;
 }
 
 
@@ -342,9 +345,15 @@ ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
             continue;
         }
 
-        if (!ngx_http_mcp_tasks_job_run(job)) {
+        switch (ngx_http_mcp_tasks_job_run(job)) {
+
+        case NGX_OK:
             ngx_queue_remove(&job->turn);
             job->turns = 0;
+            continue;
+
+        case NGX_DECLINED:
+            /* one that was taken over from another process comes first */
             continue;
         }
 

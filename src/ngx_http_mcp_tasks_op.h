@@ -279,6 +279,7 @@ typedef struct {
     uint32_t                      max_zone;   /* running at once; 0: any */
     uint32_t                      max_tool;
 
+    ngx_uint_t                    ours;       /* one of ours comes first */
     ngx_http_mcp_tasks_view_t     view;       /* without bytes */
 } ngx_http_mcp_tasks_op_run_t;
 

@@ -163,6 +163,8 @@ ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
             && ngx_http_mcp_tasks_stream_alive(t, b->body.task.holder)
             && !ngx_http_mcp_tasks_tool_full_locked(t, b, op))
         {
+            op->ours = ngx_http_mcp_tasks_stream_same(b->body.task.holder,
+                                                      op->holder);
             return 1;
         }
     }

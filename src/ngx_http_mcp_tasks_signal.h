@@ -63,6 +63,11 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
      && ((stream) >> 32 & 0xffffff)                                           \
         == ((t)->sh->lives[(stream) >> 56] & 0xffffff))
 
+/* whether they are of the same process */
+
+#define ngx_http_mcp_tasks_stream_same(one, other)                            \
+    ((one) >> 32 == (other) >> 32)
+
 
 void ngx_http_mcp_tasks_await_task_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
