@@ -630,7 +630,7 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
         job = call->job;
         call->job = NULL;
-        ngx_http_mcp_tasks_job_begin(job, &call->op.view.id);
+        ngx_http_mcp_tasks_job_begin(job, &call->op.view);
     }
 
     if (call->plain || call->after) {

@@ -129,6 +129,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_http_mcp_tasks_sender_t    sender;
 
     ngx_http_mcp_tasks_id_t        id;
+    uint64_t                       seq;         /* of the task */
     uint64_t                       holder;
     uint64_t                       lease;       /* 0: does not run */
     ngx_uint_t                     attempt;
@@ -242,7 +243,7 @@ ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_new(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
     ngx_uint_t *bound);
 void ngx_http_mcp_tasks_job_begin(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_id_t *id);
+    ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job);
 void ngx_http_mcp_tasks_job_caller(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_ctx_t *ctx);

@@ -32,6 +32,7 @@ typedef char  ngx_http_mcp_tasks_job_ident_fits[
 static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_create(
     ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_tool_t *tool);
 static ngx_uint_t ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job);
+static void ngx_http_mcp_tasks_job_line_up(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_turn(ngx_event_t *ev);
 static ngx_uint_t ngx_http_mcp_tasks_job_full(ngx_str_t **full,
     ngx_http_mcp_tasks_job_t *job);
@@ -171,30 +172,31 @@ ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job)
 
 void
 ngx_http_mcp_tasks_job_begin(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_id_t *id)
+    ngx_http_mcp_tasks_view_t *v)
 {
     ngx_http_mcp_tasks_local_t  *local;
 
     local = &job->zcf->local;
-    job->id = *id;
+    job->id = v->id;
+    job->seq = v->seq;
     job->begun = 1;
 
     job->sender.task_id.data = ngx_pnalloc(job->pool,
                                            NGX_HTTP_MCP_TASKS_ID_TEXT);
     if (job->sender.task_id.data) {
-        (void) ngx_http_mcp_tasks_id_text(job->sender.task_id.data, id);
+        (void) ngx_http_mcp_tasks_id_text(job->sender.task_id.data, &v->id);
         job->sender.task_id.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
     }
 
     ngx_queue_insert_tail(&local->jobs, &job->queue);
     ngx_http_mcp_tasks_watch(local, &job->watch,
-                             ngx_http_mcp_tasks_signal_id(id), &job->event);
+                             ngx_http_mcp_tasks_signal_id(&v->id),
+                             &job->event);
 
     /* those who wait come first */
 
     if (!ngx_queue_empty(&local->turns)) {
-        job->turns = 1;
-        ngx_queue_insert_tail(&local->turns, &job->turn);
+        ngx_http_mcp_tasks_job_line_up(job);
         ngx_post_event(&local->turn, &ngx_posted_events);
         ngx_http_mcp_tasks_job_post(job);
         return;
@@ -274,9 +276,8 @@ ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job, ngx_msec_t time)
 static ngx_uint_t
 ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 {
-    uint64_t                      end;
-    ngx_http_mcp_tasks_local_t   *local;
-    ngx_http_mcp_tasks_op_run_t   op;
+    uint64_t                     end;
+    ngx_http_mcp_tasks_op_run_t  op;
 
     ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_run_t));
     op.op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
@@ -298,12 +299,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 
     case NGX_HTTP_MCP_TASKS_LIMIT_RUNNING:
 
-        if (!job->turns) {
-            local = &job->zcf->local;
-            job->turns = 1;
-            ngx_queue_insert_tail(&local->turns, &job->turn);
-        }
-
+        ngx_http_mcp_tasks_job_line_up(job);
         ngx_http_mcp_tasks_job_stay(job);
         return 1;
 
@@ -331,6 +327,36 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
     }
 
     return 0;
+}
+
+
+/* as the zone has them: one that was taken over may come before others */
+
+static void
+ngx_http_mcp_tasks_job_line_up(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_queue_t               *q, *turns;
+    ngx_http_mcp_tasks_job_t  *before;
+
+    if (job->turns) {
+        return;
+    }
+
+    turns = &job->zcf->local.turns;
+
+    for (q = ngx_queue_last(turns);
+         q != ngx_queue_sentinel(turns);
+         q = ngx_queue_prev(q))
+    {
+        before = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, turn);
+
+        if (before->seq < job->seq) {
+            break;
+        }
+    }
+
+    ngx_queue_insert_after(q, &job->turn);
+    job->turns = 1;
 }
 
 
@@ -642,7 +668,7 @@ ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
     }
 
     job->holder = holder;
-    ngx_http_mcp_tasks_job_begin(job, &v->id);
+    ngx_http_mcp_tasks_job_begin(job, v);
 }
 
 

@@ -9,7 +9,7 @@
 #include "ngx_http_mcp_tasks_gateway.h"
 
 
-#define NGX_HTTP_MCP_TASKS_LETTER_TRIES  5
+#define NGX_HTTP_MCP_TASKS_LETTER_TRIES  4
 #define NGX_HTTP_MCP_TASKS_LETTER_MAX    65536
 
 
@@ -208,8 +208,8 @@ ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
     if (l->status && l->status < NGX_HTTP_SPECIAL_RESPONSE) {
         ngx_http_mcp_tasks_letter_free(l);
 
-    } else if (!ngx_http_mcp_tasks_job_connected(d->r)) {
-        /* nginx's own answer: nobody has seen it */
+    } else if (l->status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
+        /* the server's, or nginx's own: it may be better the next time */
         l->status = 0;
     }
 

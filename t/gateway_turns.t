@@ -119,19 +119,23 @@ sub reason {
     is(reason($_, $c), 'completed', 'and those before') for @ran;
 }
 
-# --- calls that run die, too: there is room for those that wait
+# --- calls that run die, too: there is room for those that wait, and whoever
+# takes them over has others that came later
 
 {
     my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
-    my ($pid, $other) = sort keys %$conn;
+    my ($pid, @others) = sort keys %$conn;
     my $here = $conn->{$pid};
+    my $there = $conn->{$others[0]};
+    $up->clear();
 
     my @ids = map { start($_, $nobody->as(via => $here)) } 1 .. 5;
     my $same = start('same', $nobody->as(via => $here), 'same');
-    my $elsewhere = start('else', $c->as(via => $conn->{$other}));
+    my @late = map { start("z$_", $c->as(via => $conn->{$others[$_]})) }
+               0 .. $#others;
     runs('1 2', 'two of one process run, others wait');
     kill('KILL', $pid);
-    is(reason($_, $nobody->as(via => $conn->{$other})), '-32013 process_lost',
+    is(reason($_, $nobody->as(via => $there)), '-32013 process_lost',
        'those that ran fail') for @ids[0, 1];
     runs('3 4', 'those that waited run in their turn');
     ok(all_back($pid), 'there is another process');
@@ -140,12 +144,13 @@ sub reason {
     finish(4);
     runs('5 same', 'the next');
     finish(5);
-    runs('else same', 'the last');
-    finish($_) for 'same', 'else';
+    runs('same z0', 'then those that came later');
+    finish('same');
+    finish("z$_") || wait_for { finish("z$_") } for 0 .. $#late;
     is(reason($_, $nobody), 'completed', 'all complete') for @ids[2 .. 4],
                                                              $same;
-    is(reason($elsewhere, $c), 'completed', 'and that of another process');
-    is(@{[grep { defined $_->{tool} } $up->requests()]}, 11,
+    is(reason($_, $c), 'completed', 'and those of other processes') for @late;
+    is(@{[grep { defined $_->{tool} } $up->requests()]}, 6 + @late,
        'nothing was sent twice');
 }
 

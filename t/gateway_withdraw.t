@@ -190,27 +190,34 @@ for my $which (2, 3) {
     finish($id, $call, 'too late to be withdrawn');
 }
 
-# --- the server does not take the answer
+# --- the server does not take the answer: it is the end of the call
 
-for my $case (['refuses', ['json', '', 400]], ['fails', ['json', 'x', 500]],
-              ['closes', ['close']])
 {
-    my ($name, @steps) = @$case;
     my ($id, $call) = begin();
-    $up->script(response => \@steps);
+    $up->script(response => [['json', '', 400]]);
     $up->go($call, question('1'));
     my %key = asks($id, 1);
-    is(answer($id, $key{1}), 202, "upstream $name an answer");
-    ok((wait_for { grep { $_ eq '1' } responses() } 15), 'which it got');
-    is(@{[responses()]}, 1, 'once');
-    is($g->becomes($id, 'working', 15)->{status}, 'working',
-       'the call goes on, and it is for upstream to end it');
-    finish($id, $call, "upstream $name");
+    is(answer($id, $key{1}), 202, 'upstream refuses an answer');
+    $g->fails($id, 'upstream_status', 'the call cannot go on', 15);
+    is($g->get($id)->{error}{data}{status}, 400, 'for that reason');
+    is(@{[responses()]}, 1, 'it was sent once');
+    ok($up->left($call, 15), 'the call is ended');
     $up->script(response => undef);
 }
 
-ok((wait_for { $t->log() =~ /answered a message of a call.* with 400/ } 10),
-   'the log says so');
+# --- it is away for a moment, in whichever way: it gets the answer later
+
+for my $case (['fails', ['json', 'x', 500]], ['closes', ['close']]) {
+    my ($name, @steps) = @$case;
+    my ($id, $call) = begin();
+    $up->script(response => { rounds => [\@steps, [['json', '', 202]]] });
+    $up->go($call, question('1'));
+    my %key = asks($id, 1);
+    is(answer($id, $key{1}), 202, "upstream $name");
+    ok((wait_for { @{[responses()]} == 2 } 15), 'it is sent again');
+    finish($id, $call, "upstream $name");
+    $up->script(response => undef);
+}
 
 # --- nobody is there to take it
 
@@ -224,9 +231,9 @@ ok((wait_for { $t->log() =~ /answered a message of a call.* with 400/ } 10),
        'nobody takes the answer: the call goes on');
     ok((wait_for { $t->log() =~ /Connection refused/ } 10), 'the log says so');
     $up->open();
+    ok((wait_for { grep { $_ eq '1' } responses() } 15), 'and is sent again');
     finish($id, $call, 'nobody listens');
 }
 
-$g->done('answered a message of a call in the background with (400|50[02])'
+$g->done('call in the background failed: upstream_status'
          . '|Connection refused|prematurely closed');
-done_testing();
