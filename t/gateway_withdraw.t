@@ -237,3 +237,5 @@ for my $case (['fails', ['json', 'x', 500]], ['closes', ['close']]) {
 
 $g->done('call in the background failed: upstream_status'
          . '|Connection refused|prematurely closed');
+
+done_testing();
