@@ -12,7 +12,11 @@
 
 /* whether nginx counts connections is not up to how the module was built */
 
-extern ngx_atomic_t  *ngx_stat_active __attribute__((weak));
+#if !(NGX_STAT_STUB)
+extern ngx_atomic_t  *ngx_stat_active;
+#endif
+
+#pragma weak ngx_stat_active
 
 
 static ngx_connection_t *ngx_http_mcp_tasks_detached_connection(
