@@ -42,7 +42,8 @@ my %filled = (
     'X-Forwarded-For' => '192.0.2.7, 127.0.0.1', 'X-Real-IP' => '192.0.2.8',
     'Accept-Language' => 'en', Depth => '1', Destination => '/x',
     Overwrite => 'T', Date => 'Thu, 01 Jan 1970 00:00:01 GMT',
-    Cookie => 'a=1; c=2', Connection => 'keep-alive', 'Proxy-Authorization' => 'Basic YQ==',
+    Cookie => 'a=1; c=2', Connection => 'keep-alive',
+    'Proxy-Authorization' => 'Basic YQ==',
     Forwarded => 'for=192.0.2.9', 'X-Other' => 'y', 'Sec-Fetch-Mode' => 'cors',
     'Last-Event-ID' => '7', 'Mcp-Session-Id' => 's',
 );
