@@ -84,6 +84,9 @@ struct ngx_http_mcp_tasks_detached_s {
                               : NGX_HTTP_MCP_TASKS_JOB_MAX)                   \
      + NGX_HTTP_MCP_TASKS_JOB_FRAME)
 
+/* a stream is asked for more so many times, if nothing comes */
+#define NGX_HTTP_MCP_TASKS_JOB_RESUMES  10
+
 /* without memory, in milliseconds */
 #define NGX_HTTP_MCP_TASKS_JOB_AGAIN  1000
 
@@ -109,12 +112,12 @@ typedef struct {
     ngx_queue_t                    queue;
     ngx_pool_t                    *pool;
     ngx_http_mcp_tasks_job_t      *job;
+    ngx_http_mcp_tasks_detached_t *request;     /* while it is sent */
     ngx_str_t                      text;
     ngx_msec_t                     due;
     ngx_uint_t                     tries;
     ngx_uint_t                     status;      /* of the answer; 0: none */
     unsigned                       answer:1;    /* the call waits for it */
-    unsigned                       sending:1;
 } ngx_http_mcp_tasks_letter_t;
 
 
@@ -280,6 +283,7 @@ ngx_int_t ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job);
 ngx_int_t ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *message, ngx_uint_t answer);
 void ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job);
+void ngx_http_mcp_tasks_job_hang_up(ngx_http_mcp_tasks_job_t *job);
 void ngx_http_mcp_tasks_job_burn(ngx_http_mcp_tasks_job_t *job);
 void ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job);
 

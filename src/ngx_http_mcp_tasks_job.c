@@ -450,9 +450,13 @@ ngx_http_mcp_tasks_job_event(ngx_event_t *ev)
 
     /* its upstream may have a good end, so that the connection is kept */
 
-    if (job->call && late) {
-        ngx_http_mcp_tasks_detached_end(job->call);
-        return;
+    if (late) {
+        ngx_http_mcp_tasks_job_hang_up(job);
+
+        if (job->call) {
+            ngx_http_mcp_tasks_detached_end(job->call);
+            return;
+        }
     }
 
     if (!ev->timer_set) {

@@ -11,8 +11,7 @@
 /* of a response that is no success: an error may be in it */
 #define NGX_HTTP_MCP_TASKS_JOB_ERROR  65536
 
-/* a stream is asked for more so many times, if nothing comes */
-#define NGX_HTTP_MCP_TASKS_JOB_RESUMES    10
+/* between two times that a stream is asked for more, in milliseconds */
 #define NGX_HTTP_MCP_TASKS_JOB_RETRY_MIN  200
 #define NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX  60000
 

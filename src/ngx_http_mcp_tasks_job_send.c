@@ -22,6 +22,7 @@ static ngx_int_t ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
 static void ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job);
 static ngx_int_t ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *body);
+static ngx_int_t ngx_http_mcp_tasks_job_later(ngx_http_mcp_tasks_job_t *job);
 static ngx_int_t ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *body);
 static void ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
@@ -296,12 +297,31 @@ ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job, ngx_str_t *body)
                                             &ngx_http_mcp_tasks_job_reader,
                                             job);
     if (job->call == NULL) {
-        return NGX_ERROR;
+        return ngx_http_mcp_tasks_job_later(job);
     }
 
     job->requests++;
     job->heard = ngx_current_msec;
     ngx_http_mcp_tasks_detached_run(job->call);
+
+    return NGX_OK;
+}
+
+
+/* no connection is left: what would be lost is sent when there is one */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_later(ngx_http_mcp_tasks_job_t *job)
+{
+    if (!(job->last_id.len || job->answers)
+        || job->resumed++ == NGX_HTTP_MCP_TASKS_JOB_RESUMES)
+    {
+        return NGX_ERROR;
+    }
+
+    job->resumes = 1;
+    job->resume_at = ngx_current_msec + NGX_HTTP_MCP_TASKS_RETRY;
+    ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_RETRY);
 
     return NGX_OK;
 }

@@ -83,7 +83,7 @@ ngx_http_mcp_tasks_letter_send(ngx_http_mcp_tasks_letter_t *l)
         return;
     }
 
-    l->sending = 1;
+    l->request = d;
     job->requests++;
     ngx_http_mcp_tasks_detached_run(d);
 }
@@ -105,7 +105,7 @@ ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
         next = ngx_queue_next(q);
         l = ngx_queue_data(q, ngx_http_mcp_tasks_letter_t, queue);
 
-        if (l->sending) {
+        if (l->request) {
             continue;
         }
 
@@ -121,6 +121,28 @@ ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
 
         } else {
             ngx_http_mcp_tasks_letter_send(l);
+        }
+    }
+}
+
+
+/* the job is over: what was acknowledged has nothing more to tell */
+
+void
+ngx_http_mcp_tasks_job_hang_up(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_queue_t                  *q, *next;
+    ngx_http_mcp_tasks_letter_t  *l;
+
+    for (q = ngx_queue_head(&job->letters);
+         q != ngx_queue_sentinel(&job->letters);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        l = ngx_queue_data(q, ngx_http_mcp_tasks_letter_t, queue);
+
+        if (l->request && l->status) {
+            ngx_http_mcp_tasks_detached_end(l->request);
         }
     }
 }
@@ -202,7 +224,7 @@ ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
     l = d->data;
     job = l->job;
 
-    l->sending = 0;
+    l->request = NULL;
     job->requests--;
 
     if (l->status && l->status < NGX_HTTP_SPECIAL_RESPONSE) {
