@@ -52,12 +52,12 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
                      "Invalid Request: Origin or Host is not allowed");
     }
 
-    if (r->method == NGX_HTTP_OPTIONS) {
-        return ngx_http_mcp_tasks_options(r);
-    }
-
     if (!endpoint) {
         return ngx_http_mcp_tasks_rest(r, &path);
+    }
+
+    if (r->method == NGX_HTTP_OPTIONS) {
+        return ngx_http_mcp_tasks_options(r, "GET, POST, DELETE, OPTIONS");
     }
 
     if (lcf->pass.len) {

@@ -226,7 +226,8 @@ ngx_int_t ngx_http_mcp_tasks_session_end(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_session_foreign(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner);
-ngx_int_t ngx_http_mcp_tasks_options(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_options(ngx_http_request_t *r,
+    const char *allow);
 
 /* ngx_http_mcp_tasks_call.c: tools/list, tools/call, tasks/create */
 

@@ -93,6 +93,10 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
                                           NULL);
     }
 
+    if (r->method == NGX_HTTP_OPTIONS) {
+        return ngx_http_mcp_tasks_options(r, resource->allow);
+    }
+
     if (!(resource->methods & r->method)) {
         allow.data = (u_char *) resource->allow;
         allow.len = ngx_strlen(resource->allow);
