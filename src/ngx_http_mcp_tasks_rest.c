@@ -345,6 +345,10 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
         }
     }
 
+    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (status == NGX_HTTP_TOO_MANY_REQUESTS
         || status == NGX_HTTP_SERVICE_UNAVAILABLE)
     {
@@ -409,6 +413,10 @@ ngx_http_mcp_tasks_rest_title(ngx_uint_t status)
 ngx_int_t
 ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r)
 {
+    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     r->headers_out.status = NGX_HTTP_NO_CONTENT;
     r->header_only = 1;
 

@@ -125,6 +125,7 @@ ngx_http_mcp_tasks_rest_text(ngx_http_request_t *r, const char *name,
     ngx_str_t *value)
 {
     u_char     *p, *dst, *src;
+    size_t      i;
     ngx_str_t   arg;
 
     ngx_str_null(value);
@@ -138,8 +139,23 @@ ngx_http_mcp_tasks_rest_text(ngx_http_request_t *r, const char *name,
         return NGX_ERROR;
     }
 
+    /* as forms and URLSearchParams have it */
+
+    for (i = 0; i < arg.len; i++) {
+
+        /* half an escape would be dropped, and a filter with it */
+
+        if (arg.data[i] == '%'
+            && (arg.len - i < 3 || ngx_hextoi(&arg.data[i + 1], 2) < 0))
+        {
+            return NGX_DECLINED;
+        }
+
+        p[i] = (arg.data[i] == '+') ? ' ' : arg.data[i];
+    }
+
     dst = p;
-    src = arg.data;
+    src = p;
     ngx_unescape_uri(&dst, &src, arg.len, 0);
 
     value->data = p;
@@ -247,6 +263,11 @@ ngx_http_mcp_tasks_rest_create(ngx_http_request_t *r,
     if (tool == NULL && lcf->pass.len) {
         /* a gateway's own tools are called as MCP has it */
         return ngx_http_mcp_tasks_rest_invalid(r, "unknown tool");
+    }
+
+    if (tool && tool->support == NGX_HTTP_MCP_TASKS_FORBIDDEN) {
+        return ngx_http_mcp_tasks_rest_invalid(r,
+                                       "the tool cannot be called as a task");
     }
 
     if (ngx_http_mcp_tasks_rest_params(r, ctx, &arguments) != NGX_OK) {
@@ -426,6 +447,11 @@ ngx_http_mcp_tasks_rest_ended(ngx_http_request_t *r,
 
     ngx_http_mcp_tasks_known(r, ctx, v);
 
+    if (!ngx_http_mcp_tasks_terminal(v->task.state)) {
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_CONFLICT, &not_ready,
+                                          NULL);
+    }
+
     if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -435,11 +461,7 @@ ngx_http_mcp_tasks_rest_ended(ngx_http_request_t *r,
                                     &v->payload[NGX_HTTP_MCP_TASKS_RESULT], 1);
     }
 
-    if (ngx_http_mcp_tasks_terminal(v->task.state)) {
-        return ngx_http_mcp_tasks_rest_failed(r, v);
-    }
-
-    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_CONFLICT, &not_ready, NULL);
+    return ngx_http_mcp_tasks_rest_failed(r, v);
 }
 
 
