@@ -40,6 +40,7 @@ END
     location /tight { mcp_tasks zone=z; mcp_tasks_limit payload=1k; }
     location /body { mcp_tasks zone=z; client_max_body_size 2k; }
     location /few { mcp_tasks zone=few; }
+    location /gate { mcp_tasks zone=z; mcp_tasks_pass /not/there; }
     location /full { mcp_tasks zone=full; }
     location /worker { mcp_tasks_worker zone=z; }
     location /probe { mcp_tasks_probe zone=z; }
@@ -151,6 +152,13 @@ for (['', ''], ['/slash', '/slash'], ['/a%20b%25', '/a%20b%25'],
     problem($ann->rest_post('tasks', { tool => 'plain' }), 400,
             'invalid_argument', detail('the tool cannot be called as a task'),
             'a tool that must not');
+
+    # what a gateway passes is called by MCP, and what it has by anything
+    my $gate = $ann->as(uri => '/gate');
+    problem($gate->rest_post('tasks', { tool => 'x' }), 400,
+            'invalid_argument', detail('unknown tool'), 'passed');
+    $id = made($gate, { tool => 'must' }, 'not passed');
+    is($gate->rest("tasks/$id")->{json}{tool}, 'must', 'read in a gateway');
 
     for my $name ("\x{fc}\"\\/ \n", 'x' x 1024, 'a/../b') {
         my $text = JSON::PP->new->utf8->encode({ tool => $name });
