@@ -26,9 +26,6 @@ struct ngx_http_mcp_tasks_calling_s {
 static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
     ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
     ngx_http_mcp_tasks_tool_t *tool);
-static const char *ngx_http_mcp_tasks_call_ttl(
-    ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_json_t *ttl,
-    uint64_t *value);
 static ngx_int_t ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
     ngx_http_mcp_tasks_calling_t *call);
@@ -531,9 +528,22 @@ ngx_http_mcp_tasks_calling(ngx_http_request_t *r,
 }
 
 
+ngx_http_mcp_tasks_op_create_t *
+ngx_http_mcp_tasks_call_new(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
+    ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_http_mcp_tasks_calling_t  *call;
+
+    call = ngx_http_mcp_tasks_calling(r, ctx, name, tool);
+
+    return call ? &call->op : NULL;
+}
+
+
 /* what the client asks for, within the limit; null asks for the most */
 
-static const char *
+const char *
 ngx_http_mcp_tasks_call_ttl(ngx_http_mcp_tasks_loc_conf_t *lcf,
     ngx_http_mcp_tasks_json_t *ttl, uint64_t *value)
 {

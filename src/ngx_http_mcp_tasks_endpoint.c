@@ -43,7 +43,8 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
     if (!ngx_http_mcp_tasks_origin(r)) {
 
         if (!endpoint) {
-            return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &origin);
+            return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &origin,
+                                              NULL);
         }
 
         return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_FORBIDDEN,
@@ -51,12 +52,12 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
                      "Invalid Request: Origin or Host is not allowed");
     }
 
-    if (r->method == NGX_HTTP_OPTIONS) {
-        return ngx_http_mcp_tasks_options(r);
-    }
-
     if (!endpoint) {
         return ngx_http_mcp_tasks_rest(r, &path);
+    }
+
+    if (r->method == NGX_HTTP_OPTIONS) {
+        return ngx_http_mcp_tasks_options(r, "GET, POST, DELETE, OPTIONS");
     }
 
     switch (r->method) {

@@ -59,8 +59,8 @@ static ngx_http_mcp_tasks_latest_t  ngx_http_mcp_tasks_latest;
 
 
 ngx_int_t
-ngx_http_mcp_tasks_events(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_id_t *id)
+ngx_http_mcp_tasks_events(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_str_t                     last;
     ngx_http_mcp_tasks_events_t  *e;
@@ -75,7 +75,7 @@ ngx_http_mcp_tasks_events(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
     }
 
     ngx_http_mcp_tasks_wait_init(&e->wait, r, ctx);
-    e->wait.id = *id;
+    e->wait.id = ctx->id;
     e->wait.task = 1;
     e->wait.limited = 1;
     e->wait.streams = 1;
@@ -237,7 +237,8 @@ ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
     /* without an owner the id is the only key to a task */
 
     if (ctx->owner.len == 0) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &nobody);
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &nobody,
+                                          NULL);
     }
 
     e = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_owner_events_t));

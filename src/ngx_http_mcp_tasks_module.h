@@ -109,7 +109,7 @@ typedef enum {
 
 /* what is known of a request */
 
-typedef struct {
+typedef struct ngx_http_mcp_tasks_ctx_s {
     ngx_http_mcp_tasks_rpc_t      rpc;
     ngx_uint_t                    era;
     ngx_str_t                     owner;     /* empty: not identified */
@@ -136,6 +136,12 @@ typedef struct {
     struct ngx_http_mcp_tasks_merged_s  *merged;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;     /* of what was passed */
     struct ngx_http_mcp_tasks_job_s  *job;   /* the call waits for it */
+
+    /* of REST: which task, what to do with the body, and the body */
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_int_t                   (*then)(ngx_http_request_t *r,
+                                        struct ngx_http_mcp_tasks_ctx_s *ctx);
+    ngx_http_mcp_tasks_json_t     body;
 
     /* for variables */
     ngx_str_t                     tool;
@@ -217,7 +223,8 @@ ngx_int_t ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_session_end(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner);
-ngx_int_t ngx_http_mcp_tasks_options(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_options(ngx_http_request_t *r,
+    const char *allow);
 
 /* ngx_http_mcp_tasks_call.c: tools/list, tools/call, tasks/create */
 
@@ -229,6 +236,11 @@ ngx_int_t ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_http_mcp_tasks_op_create_t *ngx_http_mcp_tasks_call_new(
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
+    ngx_http_mcp_tasks_tool_t *tool);
+const char *ngx_http_mcp_tasks_call_ttl(ngx_http_mcp_tasks_loc_conf_t *lcf,
+    ngx_http_mcp_tasks_json_t *ttl, uint64_t *value);
 
 /* ngx_http_mcp_tasks_tasks.c: tasks/... */
 
@@ -249,6 +261,7 @@ const char *ngx_http_mcp_tasks_progress_args(
     ngx_http_mcp_tasks_json_t *message, ngx_http_mcp_tasks_op_update_t *op);
 ngx_int_t ngx_http_mcp_tasks_response(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_uint_t ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_str_t *status);
 
 /* ngx_http_mcp_tasks_run.c */
 
@@ -384,17 +397,39 @@ ngx_int_t ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
 
 ngx_int_t ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path);
 ngx_int_t ngx_http_mcp_tasks_problem(ngx_http_request_t *r,
-    ngx_uint_t status, ngx_str_t *reason);
+    ngx_uint_t status, ngx_str_t *reason, const char *detail);
+ngx_int_t ngx_http_mcp_tasks_rest_invalid(ngx_http_request_t *r,
+    const char *detail);
 ngx_int_t ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r,
     ngx_uint_t reason);
 ngx_int_t ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_rest_arg(ngx_http_request_t *r,
+    const char *name, ngx_int_t *value);
+
+/* ngx_http_mcp_tasks_rest_tasks.c */
+
+ngx_int_t ngx_http_mcp_tasks_rest_list(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_rest_create(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_rest_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_rest_result(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_rest_cancel(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_rest_input(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_rest_send(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v,
+    ngx_uint_t status);
 
 /* ngx_http_mcp_tasks_poll.c, ngx_http_mcp_tasks_events.c */
 
 ngx_int_t ngx_http_mcp_tasks_poll(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id);
+    ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_events(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id);
+    ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 u_char *ngx_http_mcp_tasks_change_id(u_char *p, ngx_http_mcp_tasks_table_t *t,

@@ -120,7 +120,7 @@ ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
         return NGX_ERROR;
     }
 
-    ngx_str_set(&value, "Mcp-Session-Id, ETag, Retry-After");
+    ngx_str_set(&value, "Mcp-Session-Id, ETag, Location, Retry-After");
 
     if (ngx_http_mcp_tasks_add_header(r, "Access-Control-Expose-Headers",
                                       &value)
@@ -138,24 +138,15 @@ ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
 /* what a browser asks before it sends what is not simple */
 
 ngx_int_t
-ngx_http_mcp_tasks_options(ngx_http_request_t *r)
+ngx_http_mcp_tasks_options(ngx_http_request_t *r, const char *allow)
 {
     ngx_int_t         rc;
-    ngx_str_t         names;
-    ngx_uint_t        i;
+    ngx_str_t         names, methods, age;
     static ngx_str_t  asked = ngx_string("Access-Control-Request-Headers");
     static ngx_str_t  usual = ngx_string(
                           "Accept, Authorization, Content-Type, "
                           "Last-Event-ID, Mcp-Method, Mcp-Name, "
                           "MCP-Protocol-Version, Mcp-Session-Id");
-    static struct {
-        const char   *name;
-        ngx_str_t     value;
-    } headers[] = {
-        { "Allow", ngx_string("GET, POST, DELETE, OPTIONS") },
-        { "Access-Control-Allow-Methods", ngx_string("GET, POST, DELETE") },
-        { "Access-Control-Max-Age", ngx_string("86400") }
-    };
 
     rc = ngx_http_discard_request_body(r);
 
@@ -163,13 +154,18 @@ ngx_http_mcp_tasks_options(ngx_http_request_t *r)
         return rc;
     }
 
-    for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        if (ngx_http_mcp_tasks_add_header(r, headers[i].name,
-                                          &headers[i].value)
-            != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+    methods.data = (u_char *) allow;
+    methods.len = ngx_strlen(allow);
+    ngx_str_set(&age, "86400");
+
+    if (ngx_http_mcp_tasks_add_header(r, "Allow", &methods) != NGX_OK
+        || ngx_http_mcp_tasks_add_header(r, "Access-Control-Allow-Methods",
+                                         &methods)
+           != NGX_OK
+        || ngx_http_mcp_tasks_add_header(r, "Access-Control-Max-Age", &age)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     /* a tool may ask for headers of its own: Mcp-Param-... */

@@ -8,10 +8,57 @@
 #include "ngx_http_mcp_tasks_module.h"
 
 
-static ngx_int_t ngx_http_mcp_tasks_rest_route(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *path);
-static ngx_int_t ngx_http_mcp_tasks_rest_task(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *id, ngx_str_t *what);
+#define NGX_HTTP_MCP_TASKS_READS  (NGX_HTTP_GET|NGX_HTTP_HEAD)
+
+
+/* what there is, and what may be done with it */
+
+typedef struct {
+    ngx_str_t                      name;
+    ngx_uint_t                     methods;
+    const char                    *allow;
+    ngx_http_mcp_tasks_method_pt   read;
+    ngx_http_mcp_tasks_method_pt   post;
+} ngx_http_mcp_tasks_resource_t;
+
+
+static ngx_http_mcp_tasks_resource_t *ngx_http_mcp_tasks_rest_find(
+    ngx_http_mcp_tasks_resource_t *list, ngx_str_t *name);
+static ngx_http_mcp_tasks_resource_t *ngx_http_mcp_tasks_rest_route(
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *path);
+static ngx_int_t ngx_http_mcp_tasks_rest_post(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_pt then);
+static void ngx_http_mcp_tasks_rest_body(ngx_http_request_t *r);
+static const char *ngx_http_mcp_tasks_rest_title(ngx_uint_t status);
+
+
+static ngx_http_mcp_tasks_resource_t  ngx_http_mcp_tasks_rest_all[] = {
+    { ngx_string("tasks"), NGX_HTTP_MCP_TASKS_READS|NGX_HTTP_POST,
+      "GET, HEAD, POST, OPTIONS",
+      ngx_http_mcp_tasks_rest_list, ngx_http_mcp_tasks_rest_create },
+    { ngx_string("tasks/events"), NGX_HTTP_GET, "GET, OPTIONS",
+      ngx_http_mcp_tasks_owner_events, NULL },
+    { ngx_null_string, 0, NULL, NULL, NULL }
+};
+
+
+/* below tasks/ID */
+
+static ngx_http_mcp_tasks_resource_t  ngx_http_mcp_tasks_rest_one[] = {
+    { ngx_string(""), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD, OPTIONS",
+      ngx_http_mcp_tasks_rest_read, NULL },
+    { ngx_string("/result"), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD, OPTIONS",
+      ngx_http_mcp_tasks_rest_result, NULL },
+    { ngx_string("/poll"), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD, OPTIONS",
+      ngx_http_mcp_tasks_poll, NULL },
+    { ngx_string("/events"), NGX_HTTP_GET, "GET, OPTIONS",
+      ngx_http_mcp_tasks_events, NULL },
+    { ngx_string("/cancel"), NGX_HTTP_POST, "POST, OPTIONS",
+      NULL, ngx_http_mcp_tasks_rest_cancel },
+    { ngx_string("/input"), NGX_HTTP_POST, "POST, OPTIONS",
+      NULL, ngx_http_mcp_tasks_rest_input },
+    { ngx_null_string, 0, NULL, NULL, NULL }
+};
 
 
 /* path is what follows the location, without a leading slash */
@@ -19,10 +66,12 @@ static ngx_int_t ngx_http_mcp_tasks_rest_task(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
 {
-    ngx_int_t                  rc;
-    ngx_str_t                  allow;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
-    static ngx_str_t           method = ngx_string("method_not_allowed");
+    ngx_int_t                       rc;
+    ngx_str_t                       allow;
+    ngx_http_mcp_tasks_ctx_t       *ctx;
+    ngx_http_mcp_tasks_resource_t  *resource;
+    static ngx_str_t                method = ngx_string("method_not_allowed");
+    static ngx_str_t                nothing = ngx_string("not_found");
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
     if (ctx == NULL) {
@@ -30,87 +79,192 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
     }
 
     ctx->rest = 1;
+    ctx->era = NGX_HTTP_MCP_TASKS_MODERN;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
 
     if (ngx_http_mcp_tasks_owner(r, &ctx->owner) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (r->method != NGX_HTTP_GET) {
-        ngx_str_set(&allow, "GET, OPTIONS");
+    resource = ngx_http_mcp_tasks_rest_route(r, ctx, path);
+
+    if (resource == NULL) {
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing,
+                                          NULL);
+    }
+
+    if (r->method == NGX_HTTP_OPTIONS) {
+        return ngx_http_mcp_tasks_options(r, resource->allow);
+    }
+
+    if (!(resource->methods & r->method)) {
+        allow.data = (u_char *) resource->allow;
+        allow.len = ngx_strlen(resource->allow);
 
         if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED,
-                                          &method);
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED, &method,
+                                          NULL);
     }
 
-    return ngx_http_mcp_tasks_rest_route(r, ctx, path);
+    /* what was never an id is answered like one that is unknown */
+
+    if (resource >= ngx_http_mcp_tasks_rest_one
+        && resource < ngx_http_mcp_tasks_rest_one
+                      + sizeof(ngx_http_mcp_tasks_rest_one)
+                        / sizeof(ngx_http_mcp_tasks_resource_t)
+        && ngx_http_mcp_tasks_id_parse(&ctx->id, &ctx->task_id) != NGX_OK)
+    {
+        ngx_str_null(&ctx->task_id);
+        return ngx_http_mcp_tasks_rest_refused(r,
+                                               NGX_HTTP_MCP_TASKS_NOT_FOUND);
+    }
+
+    if (r->method == NGX_HTTP_POST) {
+        return ngx_http_mcp_tasks_rest_post(r, ctx, resource->post);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    return (rc == NGX_OK) ? resource->read(r, ctx) : rc;
 }
 
 
-static ngx_int_t
+static ngx_http_mcp_tasks_resource_t *
 ngx_http_mcp_tasks_rest_route(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *path)
 {
-    u_char            *p;
-    ngx_str_t          id, what;
-    static ngx_str_t   nothing = ngx_string("not_found");
+    u_char                         *p, *end;
+    ngx_str_t                       rest;
+    ngx_http_mcp_tasks_resource_t  *resource;
 
-    if (path->len == sizeof("tasks/events") - 1
-        && ngx_strncmp(path->data, "tasks/events", path->len) == 0)
-    {
-        return ngx_http_mcp_tasks_owner_events(r, ctx);
+    resource = ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_rest_all, path);
+
+    if (resource) {
+        return resource;
     }
 
-    if (path->len > 6 && ngx_strncmp(path->data, "tasks/", 6) == 0) {
+    if (path->len <= 6 || ngx_strncmp(path->data, "tasks/", 6) != 0) {
+        return NULL;
+    }
 
-        id.data = path->data + 6;
-        p = ngx_strlchr(id.data, path->data + path->len, '/');
+    end = path->data + path->len;
+    ctx->task_id.data = path->data + 6;
 
-        if (p) {
-            id.len = p - id.data;
-            what.data = p + 1;
-            what.len = path->data + path->len - what.data;
+    p = ngx_strlchr(ctx->task_id.data, end, '/');
 
-            return ngx_http_mcp_tasks_rest_task(r, ctx, &id, &what);
+    if (p == NULL) {
+        p = end;
+    }
+
+    ctx->task_id.len = p - ctx->task_id.data;
+    rest.data = p;
+    rest.len = end - p;
+
+    resource = ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_rest_one,
+                                            &rest);
+
+    if (resource == NULL) {
+        ngx_str_null(&ctx->task_id);
+    }
+
+    return resource;
+}
+
+
+static ngx_http_mcp_tasks_resource_t *
+ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_resource_t *list,
+    ngx_str_t *name)
+{
+    for ( /* void */ ; list->methods; list++) {
+        if (list->name.len == name->len
+            && ngx_strncmp(list->name.data, name->data, name->len) == 0)
+        {
+            return list;
         }
     }
 
-    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing);
+    return NULL;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_task(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *text, ngx_str_t *what)
+ngx_http_mcp_tasks_rest_post(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_pt then)
 {
-    ngx_http_mcp_tasks_id_t  id;
-    static ngx_str_t         nothing = ngx_string("not_found");
+    ngx_int_t         rc;
+    static ngx_str_t  type = ngx_string("unsupported_media_type");
 
-    if (ngx_http_mcp_tasks_id_parse(&id, text) != NGX_OK) {
-        return ngx_http_mcp_tasks_rest_refused(r, NGX_HTTP_MCP_TASKS_NOT_FOUND);
+    /* nothing at all is nothing of any type */
+
+    if ((r->headers_in.content_length_n > 0 || r->headers_in.chunked)
+        && !ngx_http_mcp_tasks_is_json(r))
+    {
+        return ngx_http_mcp_tasks_problem(r,
+                       NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, &type,
+                       "Content-Type must be application/json");
     }
 
-    ctx->task_id = *text;
+    ctx->then = then;
 
-    if (what->len == 4 && ngx_strncmp(what->data, "poll", 4) == 0) {
-        return ngx_http_mcp_tasks_poll(r, ctx, &id);
+    rc = ngx_http_read_client_request_body(r, ngx_http_mcp_tasks_rest_body);
+
+    return (rc >= NGX_HTTP_SPECIAL_RESPONSE) ? rc : NGX_DONE;
+}
+
+
+static void
+ngx_http_mcp_tasks_rest_body(ngx_http_request_t *r)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  text;
+    const char                *err;
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+    static ngx_str_t           json = ngx_string("invalid_json");
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    r->lingering_close = 0;
+
+    if (ngx_http_mcp_tasks_body(r, &text) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
     }
 
-    if (what->len == 6 && ngx_strncmp(what->data, "events", 6) == 0) {
-        return ngx_http_mcp_tasks_events(r, ctx, &id);
+    if (text.len == 0) {
+        ngx_str_set(&text, "{}");
     }
 
-    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing);
+    if (ngx_http_mcp_tasks_json_parse(&text, &ctx->body, &err) != NGX_OK) {
+        rc = ngx_http_mcp_tasks_problem(r, NGX_HTTP_BAD_REQUEST, &json, err);
+
+    } else if (ctx->body.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        rc = ngx_http_mcp_tasks_rest_invalid(r, "the body is not an object");
+
+    } else {
+        rc = ctx->then(r, ctx);
+    }
+
+    ngx_http_finalize_request(r, rc);
+}
+
+
+/* a number of the query; the value stays as it is, if there is none */
+
+ngx_int_t
+ngx_http_mcp_tasks_rest_arg(ngx_http_request_t *r, const char *name,
+    ngx_int_t *value)
+{
+    ngx_str_t  arg;
+
+    if (ngx_http_arg(r, (u_char *) name, ngx_strlen(name), &arg) != NGX_OK) {
+        return NGX_OK;
+    }
+
+    *value = ngx_atoi(arg.data, arg.len);
+
+    return (*value == NGX_ERROR) ? NGX_ERROR : NGX_OK;
 }
 
 
@@ -127,8 +281,30 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
         status = NGX_HTTP_NOT_FOUND;
         break;
 
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+    case NGX_HTTP_MCP_TASKS_VERSION_CONFLICT:
+        status = NGX_HTTP_CONFLICT;
+        break;
+
+    case NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE:
+        status = NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+        break;
+
+    case NGX_HTTP_MCP_TASKS_INVALID_NAME:
+    case NGX_HTTP_MCP_TASKS_INVALID_CURSOR:
+        status = NGX_HTTP_BAD_REQUEST;
+        break;
+
     case NGX_HTTP_MCP_TASKS_LIMIT_WAITERS:
+    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS:
+    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES:
         status = NGX_HTTP_TOO_MANY_REQUESTS;
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LIMIT_TASKS:
+    case NGX_HTTP_MCP_TASKS_ZONE_FULL:
+        status = NGX_HTTP_SERVICE_UNAVAILABLE;
         break;
 
     default:
@@ -136,48 +312,46 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
     }
 
     return ngx_http_mcp_tasks_problem(r, status,
-                                      ngx_http_mcp_tasks_reason_name(reason));
+                                      ngx_http_mcp_tasks_reason_name(reason),
+                                      NULL);
 }
 
 
-/* reasons are words of ours and need no escaping */
+ngx_int_t
+ngx_http_mcp_tasks_rest_invalid(ngx_http_request_t *r, const char *detail)
+{
+    static ngx_str_t  reason = ngx_string("invalid_argument");
+
+    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_BAD_REQUEST, &reason,
+                                      detail);
+}
+
+
+/* reasons and details are words of ours and need no escaping */
 
 ngx_int_t
 ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *reason)
+    ngx_str_t *reason, const char *detail)
 {
-    u_char       buf[128];
-    ngx_int_t    rc;
-    ngx_str_t    text, retry;
-    const char  *title;
+    u_char     buf[256], *p;
+    ngx_int_t  rc;
+    ngx_str_t  text, retry;
 
-    switch (status) {
-    case NGX_HTTP_BAD_REQUEST:
-        title = "Bad Request";
-        break;
-    case NGX_HTTP_FORBIDDEN:
-        title = "Forbidden";
-        break;
-    case NGX_HTTP_NOT_FOUND:
-        title = "Not Found";
-        break;
-    case NGX_HTTP_NOT_ALLOWED:
-        title = "Method Not Allowed";
-        break;
-    case NGX_HTTP_TOO_MANY_REQUESTS:
-        title = "Too Many Requests";
-        break;
-    default:
-        title = "Internal Server Error";
+    if (r->request_body == NULL) {
+        rc = ngx_http_discard_request_body(r);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
     }
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
+    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (status == NGX_HTTP_TOO_MANY_REQUESTS) {
+    if (status == NGX_HTTP_TOO_MANY_REQUESTS
+        || status == NGX_HTTP_SERVICE_UNAVAILABLE)
+    {
         ngx_str_set(&retry, "1");
 
         if (ngx_http_mcp_tasks_add_header(r, "Retry-After", &retry) != NGX_OK)
@@ -186,15 +360,51 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
         }
     }
 
+    p = ngx_snprintf(buf, sizeof(buf),
+                     "{\"title\":\"%s\",\"status\":%ui,\"reason\":\"%V\"",
+                     ngx_http_mcp_tasks_rest_title(status), status, reason);
+
+    if (detail) {
+        p = ngx_snprintf(p, buf + sizeof(buf) - 1 - p, ",\"detail\":\"%s\"",
+                         detail);
+    }
+
+    *p++ = '}';
+
     text.data = buf;
-    text.len = ngx_snprintf(buf, sizeof(buf),
-                            "{\"title\":\"%s\",\"status\":%ui,"
-                            "\"reason\":\"%V\"}", title, status, reason)
-               - buf;
+    text.len = p - buf;
 
     ngx_str_set(&r->headers_out.content_type, "application/problem+json");
 
     return ngx_http_mcp_tasks_send(r, status, &text, 1);
+}
+
+
+static const char *
+ngx_http_mcp_tasks_rest_title(ngx_uint_t status)
+{
+    switch (status) {
+    case NGX_HTTP_BAD_REQUEST:
+        return "Bad Request";
+    case NGX_HTTP_FORBIDDEN:
+        return "Forbidden";
+    case NGX_HTTP_NOT_FOUND:
+        return "Not Found";
+    case NGX_HTTP_NOT_ALLOWED:
+        return "Method Not Allowed";
+    case NGX_HTTP_CONFLICT:
+        return "Conflict";
+    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
+        return "Content Too Large";
+    case NGX_HTTP_UNSUPPORTED_MEDIA_TYPE:
+        return "Unsupported Media Type";
+    case NGX_HTTP_TOO_MANY_REQUESTS:
+        return "Too Many Requests";
+    case NGX_HTTP_SERVICE_UNAVAILABLE:
+        return "Service Unavailable";
+    default:
+        return "Internal Server Error";
+    }
 }
 
 
@@ -203,6 +413,10 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t
 ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r)
 {
+    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     r->headers_out.status = NGX_HTTP_NO_CONTENT;
     r->header_only = 1;
 

@@ -197,11 +197,13 @@ ngx_http_mcp_tasks_answer_merge(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o)
 {
     ngx_str_t                       *payload;
+    ngx_http_mcp_tasks_ctx_t        *ctx;
     ngx_http_mcp_tasks_asked_t      *asked;
     ngx_http_mcp_tasks_merge_t       merge;
     ngx_http_mcp_tasks_answering_t  *a;
     ngx_http_mcp_tasks_loc_conf_t   *lcf;
 
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     asked = (ngx_http_mcp_tasks_asked_t *) o;
     a = asked->answering;
     a->op.view = asked->op.view;
@@ -217,6 +219,16 @@ ngx_http_mcp_tasks_answer_merge(ngx_http_request_t *r,
         || asked->op.view.task.state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED)
     {
         a->op.op.reason = o->reason;
+
+        /* MCP has it that late answers are ignored, plain HTTP has 409 */
+
+        if (ctx->rest && o->reason == NGX_HTTP_MCP_TASKS_OK) {
+            a->op.op.reason =
+                     ngx_http_mcp_tasks_terminal(asked->op.view.task.state)
+                     ? NGX_HTTP_MCP_TASKS_TERMINAL
+                     : NGX_HTTP_MCP_TASKS_STATE_INVALID;
+        }
+
         return a->done(r, &a->op.op);
     }
 

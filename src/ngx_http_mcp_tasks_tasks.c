@@ -35,8 +35,6 @@ static ngx_int_t ngx_http_mcp_tasks_got(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_listed(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
-static ngx_uint_t ngx_http_mcp_tasks_states_of(ngx_uint_t era,
-    ngx_http_mcp_tasks_json_t *status);
 static ngx_int_t ngx_http_mcp_tasks_cancelled(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_update_read(ngx_http_request_t *r,
@@ -259,7 +257,12 @@ ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
     }
 
     if (status.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
-        op->states = ngx_http_mcp_tasks_states_of(ctx->era, &status);
+
+        if (status.type == NGX_HTTP_MCP_TASKS_JSON_STRING
+            && ngx_http_mcp_tasks_json_string(r->pool, &status, &s) == NGX_OK)
+        {
+            op->states = ngx_http_mcp_tasks_states_of(ctx->era, &s);
+        }
 
         if (op->states == 0) {
             return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
@@ -271,15 +274,14 @@ ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
 }
 
 
-static ngx_uint_t
-ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_http_mcp_tasks_json_t *status)
+/* 0: there is no such status */
+
+ngx_uint_t
+ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_str_t *status)
 {
+    ngx_str_t                 *name;
     ngx_uint_t                 state, states;
     ngx_http_mcp_tasks_task_t  task;
-
-    if (status->type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
-        return 0;
-    }
 
     ngx_memzero(&task, sizeof(ngx_http_mcp_tasks_task_t));
 
@@ -287,8 +289,10 @@ ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_http_mcp_tasks_json_t *status)
          state < NGX_HTTP_MCP_TASKS_STATES;
          state++)
     {
-        if (ngx_http_mcp_tasks_json_is(status,
-                                       ngx_http_mcp_tasks_status_name(state)))
+        name = ngx_http_mcp_tasks_status_name(state);
+
+        if (status->len == name->len
+            && ngx_memcmp(status->data, name->data, name->len) == 0)
         {
             states |= 1u << state;
         }
@@ -299,8 +303,10 @@ ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_http_mcp_tasks_json_t *status)
     task.state = NGX_HTTP_MCP_TASKS_COMPLETED;
     task.flags = NGX_HTTP_MCP_TASKS_TOOL_ERROR;
 
-    if (ngx_http_mcp_tasks_json_is(status,
-                                ngx_http_mcp_tasks_render_status(era, &task)))
+    name = ngx_http_mcp_tasks_render_status(era, &task);
+
+    if (status->len == name->len
+        && ngx_memcmp(status->data, name->data, name->len) == 0)
     {
         states |= NGX_HTTP_MCP_TASKS_LIST_ERROR;
     }

@@ -71,6 +71,17 @@ for my $reason (slurp('src/ngx_http_mcp_tasks_reason.c')
     like($errors, qr/`$reason`/, "reason $reason is documented");
 }
 
+my %reason;
+my $openapi = slurp('docs/openapi.yaml');
+
+while ($openapi =~ /reason: \{(?:const: (\w+)|enum: \[([\w, ]+)\])\}/g) {
+    $reason{$_} = 1 for split /, /, defined $1 ? $1 : $2;
+}
+
+cmp_ok(scalar keys %reason, '>', 15, 'the reasons of OpenAPI were read');
+like($errors, qr/^\| 4\d\d \|.*`$_`|^\| 503 \|.*`$_`/m,
+     "REST: reason $_ is documented") for sort keys %reason;
+
 for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
     next if $code == -32603;
     like($errors, qr/\| $code \|/, "code $code is documented");

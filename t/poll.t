@@ -231,7 +231,9 @@ for my $arg (qw/ timeout version /) {
         is($res->{header}{'content-type'}, 'application/problem+json',
            'a problem');
         is($res->{body}, '{"title":"Bad Request","status":400,'
-                         . '"reason":"invalid_argument"}', 'says so');
+                         . '"reason":"invalid_argument","detail":'
+                         . '"timeout and version must be numbers"}',
+           'says so');
     }
 }
 

@@ -52,17 +52,23 @@ for my $uri ('/mcp', '', '/slash', '/any') {
        "location '$uri': a task");
 }
 
-for my $path ('tasks', 'tasks/', "tasks/$id", "tasks/$id/", 'tasks/poll',
-              "tasks/$id/nothing", "tasks/$id/poll/", "tasks/$id/poll/x",
-              "tasks/$id/polls", "tasks/$id/pol", "tasks/$id/event",
-              "tasks/$id/events/", 'tasks/events/', 'tasks/eventsx', 'tasksx',
-              'tasks%00')
+for my $path ('tasks/', "tasks/$id/", "tasks/$id/nothing", "tasks/$id/poll/",
+              "tasks/$id/poll/x", "tasks/$id/polls", "tasks/$id/pol",
+              "tasks/$id/event", "tasks/$id/events/", "tasks/$id/result/",
+              "tasks/$id/results", "tasks/$id/cancel/", "tasks/$id/inputs",
+              'tasks/events/', 'tasks/poll/', 'tasksx', 'tasks%00')
 {
     my $res = $ann->rest($path);
     isnt($res->{status}, 200, "$path: nothing there");
     next if $path =~ /%00/;
-    problem($res, 404, 'Not Found', $path =~ m{^tasks/events/$}
-                                    ? 'task_not_found' : 'not_found', $path);
+    problem($res, 404, 'Not Found', 'not_found', $path);
+    is($ann->rest($path, method => 'OPTIONS')->{status}, 404,
+       'nor anything to be done');
+}
+
+# what might be the id of a task
+for my $path ('tasks/poll', 'tasks/eventsx', 'tasks/event', 'tasks/x') {
+    problem($ann->rest($path), 404, 'Not Found', 'task_not_found', $path);
 }
 
 # slashes and dots are nginx's matter
@@ -84,18 +90,34 @@ is($ann->as(uri => '/mcpx')->rest("tasks/$id/poll")->{status}, 404,
 
 # --- methods
 
-for my $path ("tasks/$id/poll", "tasks/$id/events", 'tasks/events') {
-    for my $method (qw/ POST PUT PATCH DELETE TRACEX /) {
+my %allow = (
+    'tasks'            => 'GET, HEAD, POST, OPTIONS',
+    "tasks/$id"        => 'GET, HEAD, OPTIONS',
+    "tasks/$id/result" => 'GET, HEAD, OPTIONS',
+    "tasks/$id/poll"   => 'GET, HEAD, OPTIONS',
+    "tasks/$id/events" => 'GET, OPTIONS',
+    'tasks/events'     => 'GET, OPTIONS',
+    "tasks/$id/cancel" => 'POST, OPTIONS',
+    "tasks/$id/input"  => 'POST, OPTIONS',
+);
+
+for my $path (sort keys %allow) {
+    for my $method (qw/ GET POST PUT PATCH DELETE TRACEX /) {
+        next if $allow{$path} =~ /\b$method\b/;
         my $res = $ann->rest($path, method => $method, body => 'x' x 100);
         problem($res, 405, 'Method Not Allowed', 'method_not_allowed',
                 "$method $path");
-        is($res->{header}{allow}, 'GET, OPTIONS', 'and what is');
+        is($res->{header}{allow}, $allow{$path}, 'and what is');
     }
 
+    next if $allow{$path} =~ /HEAD/;
     my $res = $t->request('HEAD', "/mcp/$path", { 'X-User' => 'ann' });
     is($res->{status}, 405, "HEAD $path");
-    is($res->{header}{allow}, 'GET, OPTIONS', 'and what is allowed');
+    is($res->{header}{allow}, $allow{$path}, 'and what is allowed');
 }
+
+is($ann->rest('tasks/x', method => 'OPTIONS')->{header}{allow},
+   'GET, HEAD, OPTIONS', 'what may be done tells nothing of what there is');
 
 is($t->probe('op=waits')->{zone}, 0, 'nobody waits because of that');
 
@@ -116,9 +138,10 @@ for (['mcp-param-region, x-y', 'mcp-param-region, x-y'], ['<b>', undef],
 
 # --- pages from elsewhere
 
-my $exposed = 'Mcp-Session-Id, ETag, Retry-After';
+my $exposed = 'Mcp-Session-Id, ETag, Location, Retry-After';
+$allow{''} = 'GET, POST, DELETE, OPTIONS';
 
-for my $path ("tasks/$id/poll", "tasks/$id/events", 'tasks/events', '') {
+for my $path (sort keys %allow) {
     for my $origin ('http://localhost', 'https://app.example',
                     'https://app.example:99', 'https://only.example:8443')
     {
@@ -132,17 +155,17 @@ for my $path ("tasks/$id/poll", "tasks/$id/events", 'tasks/events', '') {
         is($res->{body}, '', 'no body');
         is($res->{header}{'access-control-allow-origin'}, $origin,
            'the page may');
-        like($res->{header}{'access-control-allow-methods'}, qr/\bGET\b/,
-             'use GET');
+        is($res->{header}{'access-control-allow-methods'}, $allow{$path},
+           'do what there is to do');
         like($res->{header}{'access-control-allow-headers'},
              qr/\bLast-Event-ID\b/i, 'and go on where it was');
         ok($res->{header}{'access-control-max-age'}, 'for some time');
         is($res->{header}{vary}, 'Origin', 'another one may not');
-        ok($res->{header}{allow}, 'Allow');
+        is($res->{header}{allow}, $allow{$path}, 'Allow');
         ok(!exists $res->{header}{'access-control-allow-credentials'},
            'credentials are not for pages');
 
-        next if $path =~ /events/ || $path eq '';
+        next if $path ne "tasks/$id/poll" && $path ne 'tasks';
 
         $res = $ann->rest($path, headers => \%from);
         is($res->{status}, 200, "GET from $origin");
@@ -165,7 +188,7 @@ for my $path ("tasks/$id/poll", "tasks/$id/events", 'tasks/events', '') {
                                  headers => { Origin => $origin });
             is($res->{status}, 403, "$method '$path' from $origin");
             is($res->{json}{reason}, 'origin_not_allowed', 'and why')
-                if $path =~ m{^tasks/} && $method ne 'HEAD';
+                if $path ne '';
             ok(!exists $res->{header}{'access-control-allow-origin'},
                'must not be read');
             unlike($res->{body}, qr/$id/, 'and tells nothing');

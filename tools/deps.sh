@@ -32,6 +32,10 @@ for purpose in "$@"; do
         packages+=(chromium curl jq openssl perl procps)
         command -v node > /dev/null || packages+=(nodejs)
         command -v python3 > /dev/null || packages+=(python3)
+
+        # answers are held against docs/openapi.yaml
+        python3 -c 'import jsonschema, yaml' 2> /dev/null \
+            || packages+=(python3-jsonschema python3-yaml)
         ;;
 
     interop)

@@ -108,11 +108,11 @@ sub modern_bytes {
 
 # over a connection of its own, unless "via" names one that is kept
 sub say_bytes {
-    my ($self, $bytes) = @_;
+    my ($self, $bytes, $method) = @_;
     my $s = $self->{via} || $self->{t}->connect() or die "no connection\n";
 
     MCPTasks::send_raw($s, $bytes) or die "nothing was taken\n";
-    my $res = MCPTasks::read_response($s)
+    my $res = MCPTasks::read_response($s, $method)
               || { status => 0, body => 'no answer', header => {} };
 
     $res->{json} = decode($res->{body});
@@ -187,7 +187,19 @@ sub rest_bytes {
 
 sub rest {
     my ($self, $path, %opt) = @_;
-    return $self->say_bytes($self->rest_bytes($path, %opt));
+    return $self->say_bytes($self->rest_bytes($path, %opt), $opt{method});
+}
+
+
+# as JSON; without a body, nothing is sent
+sub rest_post {
+    my ($self, $path, $body, %headers) = @_;
+    my %type = defined $body ? ('Content-Type' => 'application/json')
+                             : ('Content-Length' => 0);
+
+    return $self->rest($path, method => 'POST',
+                       headers => { %type, %headers },
+                       body => defined $body ? encode($body) : undef);
 }
 
 

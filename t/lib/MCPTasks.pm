@@ -379,7 +379,7 @@ sub read_response {
     }
 
     my $len = $res->{header}{'content-length'};
-    $len = 0 if ($method || '') eq 'HEAD' || $res->{status} =~ /^(1|204)/;
+    $len = 0 if ($method || '') eq 'HEAD' || $res->{status} =~ /^(1|204|304)/;
 
     if (defined $len) {
         while (length $$buf < $len) {
