@@ -34,6 +34,13 @@ $license =~ s/^ \.?//mg;
 is($license, slurp("$top/LICENSE") =~ s/\A.*\n\n//r,
    'debian/copyright has the license');
 
+# one example, for a whole configuration and for a part of one
+my ($part) = slurp("$top/conf/nginx.conf") =~ /^(    # Tasks live.*)^\}\n\z/ms;
+$part //= '';
+$part =~ s/^    //mg;
+is(slurp("$top/conf/mcp-tasks.conf") =~ s/\A.*?\n\n//sr, $part,
+   'conf/mcp-tasks.conf is what conf/nginx.conf has within http');
+
 # the commands and the name of the package in the documentation
 my ($section) = $readme =~ /^## As a Debian package\n(.*?)^## /ms;
 my ($install, $try) = ($section // '') =~ /^```sh\n(.*?)^```$/msg;

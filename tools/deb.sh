@@ -29,6 +29,7 @@ inside() {
     # shellcheck disable=SC2153 # it is set there
     id=$(. "$DEB_ROOT/etc/os-release" && echo "$VERSION_ID")
     sed -i "1s/)/~deb$id)/" "$src/debian/changelog"
+    rm -f "$out"/*~deb"${id}"_*.deb
 
     if ! chroot "$DEB_ROOT" sh -c \
         'cd /build/src && dpkg-buildpackage -b -us -uc' > "$out/build.log" 2>&1
@@ -41,7 +42,6 @@ inside() {
     chroot "$DEB_ROOT" sh -c 'cd /build && lintian --allow-root --info \
         --fail-on error,warning ./*.changes'
 
-    rm -f "$out"/*~deb"${id}"_*.deb
     cp "$DEB_ROOT"/build/*.deb "$out/"
     (cd "$DEB_ROOT/build" && ls "${package}_"*.deb) > "$out/built"
 }
