@@ -64,15 +64,21 @@ my $said;
 my $worker;
 
 
-# in the throw-away system
+# the words of a command that runs in the throw-away system
+sub there {
+    my ($command) = @_;
+    return ('chroot', $root, 'env', '-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin',
+            'HOME=/root', 'LC_ALL=C.UTF-8', 'DEBIAN_FRONTEND=noninteractive',
+            'bash', '-euc', "cd /root; $command");
+}
+
+
 sub run {
     my ($command) = @_;
-    local %ENV = (PATH => '/usr/sbin:/usr/bin:/sbin:/bin', HOME => '/root',
-                  LC_ALL => 'C.UTF-8', DEBIAN_FRONTEND => 'noninteractive');
-    system('chroot', $root, 'bash', '-euc',
-           "cd /root; exec > /run/said 2>&1; $command");
+    system(there("exec > /run/said 2>&1; $command"));
+    my $status = $?;
     $said = slurp("$root/run/said");
-    return $? == 0;
+    return $status == 0;
 }
 
 
@@ -170,9 +176,13 @@ $worker = fork();
 die "fork: $!\n" unless defined $worker;
 
 if ($worker == 0) {
-    run("cd /usr/share/doc/$package/examples; exec > /run/worker; exec $last");
-    _exit(1);
+    exec(there("cd /usr/share/doc/$package/examples; exec $last"
+               . ' > /run/worker 2>&1')) or _exit(1);
 }
+
+# a reload takes its time
+ok(wait_for { run('curl -sS http://127.0.0.1:8080/mcp') }, 'it is reloaded')
+    or diag($said);
 
 my ($mcp, $call) = $readme =~ /^```sh\n(mcp\(\) \{.*?^\}\n)\n(.*?)^```$/ms;
 runs($mcp . $call, 'README.md: a call');

@@ -64,11 +64,15 @@ if [ "$(cat "$DEB_TAR.for" 2> /dev/null)" != "$packages" ]; then
     rm -f "$DEB_TAR.for"
 
     hooks=/usr/share/mmdebstrap/hooks/maybe-merged-usr
-    mmdebstrap --quiet --variant=apt --include="$packages" \
+    source="deb [signed-by=$APT_KEYRING] $mirror $suite main"
+
+    if ! mmdebstrap --quiet --variant=apt --include="$packages" \
         --aptopt='Acquire::Languages "none"' --hook-dir="$hooks" \
-        "$suite" "$DEB_TAR" \
-        "deb [signed-by=$APT_KEYRING] $mirror $suite main" > "$DEB_TAR.log" 2>&1 \
-        || { tail -n 20 "$DEB_TAR.log" >&2; die "cannot make it"; }
+        "$suite" "$DEB_TAR" "$source" > "$DEB_TAR.log" 2>&1
+    then
+        tail -n 20 "$DEB_TAR.log" >&2
+        die "cannot make it: see ${DEB_TAR#"$ROOT/"}.log"
+    fi
 
     echo "$packages" > "$DEB_TAR.for"
 fi
