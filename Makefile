@@ -113,6 +113,19 @@ install: module  ## install into nginx's modules directory; DESTDIR=
 	@tools/install.sh '$(DESTDIR)'
 
 
+# For which Debian: by default the machine's own.
+SUITE =
+
+.PHONY: deb deb-test
+deb:  ## build a Debian package in build/deb; SUITE=trixie
+	@tools/deps.sh deb
+	@exec tools/deb.sh $(SUITE)
+
+deb-test:  ## and install, use and purge it in a throw-away system
+	@tools/deps.sh deb
+	@exec tools/deb.sh -t $(SUITE)
+
+
 .PHONY: clean distclean
 clean:  ## remove what was built, and keep what was downloaded
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 \

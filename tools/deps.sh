@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that are missing, if any, and fetches the rest
 # under build/: tools/deps.sh [build] [run] [check] [test] [interop] [bench]
+# [deb]
 
 set -eu
 
@@ -45,6 +46,12 @@ for purpose in "$@"; do
 
     bench)
         command -v python3 > /dev/null || packages+=(python3)
+        ;;
+
+    deb)
+        # everything else goes into a system of its own
+        packages+=(debian-archive-keyring mmdebstrap)
+        [ "$(id -u)" -eq 0 ] || packages+=(uidmap)
         ;;
 
     *)
