@@ -518,8 +518,12 @@ for my $tasks (0, 1) {
         for my $round (1 .. 8) {
             my $c = $ann->in_session();
             task($c) if $tasks;
+            my %pid;
             my @streams = map {
-                $c->get_stream($t->connect_to($pids[($round + $_) % @pids]))
+                my $pid = $pids[($round + $_) % @pids];
+                my $s = $c->get_stream($t->connect_to($pid));
+                $pid{$s} = $pid;
+                $s;
             } 0 .. 3;
             my $work = task($c);
             my $bad = 0;
@@ -546,10 +550,12 @@ for my $tasks (0, 1) {
 
                 $speaker->close();
                 @streams = grep { $_ != $speaker } @streams;
-                undef $speaker;
 
-                # the server has to learn that, or it speaks to the dead
-                sleep(0.1);
+                # its process has to learn that, or it speaks to the dead:
+                # what comes later is answered later
+                $ann->as(via => $t->connect_to($pid{$speaker}))
+                    ->legacy('ping');
+                undef $speaker;
             }
 
             is($bad, 0, "the newest speaks, then another ($tasks, $round)")
