@@ -403,7 +403,11 @@ ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
         return NGX_ERROR;
     }
 
-    *ngx_cpymem(dst->data, src->data, src->len) = '\0';
+    if (src->len) {
+        ngx_memcpy(dst->data, src->data, src->len);
+    }
+
+    dst->data[src->len] = '\0';
 
     return NGX_OK;
 }
