@@ -390,7 +390,10 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
 }
 
 
-/* nginx relies on a zero after the values of headers, also of empty ones */
+/*
+ * nginx relies on a zero after the values of headers, also of empty ones, and
+ * reads what is before an empty one as well: in a request, that is a space.
+ */
 
 static ngx_int_t
 ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
@@ -398,19 +401,21 @@ ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
 {
     u_char  *p;
 
-    p = ngx_pnalloc(pool, src->len + 1);
+    p = ngx_pnalloc(pool, src->len + 2);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
-    dst->data = p;
-    dst->len = src->len;
+    *p++ = ' ';
 
     if (src->len) {
-        p = ngx_cpymem(p, src->data, src->len);
+        ngx_memcpy(p, src->data, src->len);
     }
 
-    *p = '\0';
+    p[src->len] = '\0';
+
+    dst->data = p;
+    dst->len = src->len;
 
     return NGX_OK;
 }
