@@ -118,6 +118,7 @@ typedef struct {
     ngx_uint_t                     tries;
     ngx_uint_t                     status;      /* of the answer; 0: none */
     unsigned                       answer:1;    /* the call waits for it */
+    unsigned                       again:1;     /* it may be taken later */
 } ngx_http_mcp_tasks_letter_t;
 
 

@@ -74,6 +74,7 @@ ngx_http_mcp_tasks_letter_send(ngx_http_mcp_tasks_letter_t *l)
     job = l->job;
     l->tries++;
     l->status = 0;
+    l->again = 1;
     l->due = ngx_current_msec + l->tries * NGX_HTTP_MCP_TASKS_RETRY;
 
     d = ngx_http_mcp_tasks_detached(&job->sender, &l->text, NULL,
@@ -109,7 +110,7 @@ ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
             continue;
         }
 
-        if (l->status || l->tries == NGX_HTTP_MCP_TASKS_LETTER_TRIES) {
+        if (!l->again || l->tries == NGX_HTTP_MCP_TASKS_LETTER_TRIES) {
             ngx_http_mcp_tasks_letter_lost(l);
             continue;
         }
@@ -230,9 +231,14 @@ ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
     if (l->status && l->status < NGX_HTTP_SPECIAL_RESPONSE) {
         ngx_http_mcp_tasks_letter_free(l);
 
-    } else if (l->status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
-        /* the server's, or nginx's own: it may be better the next time */
+    } else if (!ngx_http_mcp_tasks_job_connected(d->r)) {
+        /* an answer of nginx's own: nobody has seen it */
         l->status = 0;
+        l->again = 1;
+
+    } else {
+        l->again = (l->status == 0
+                    || l->status >= NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
 
     ngx_http_mcp_tasks_job_post(job);

@@ -56,15 +56,18 @@ sub begin {
 
 # --- the server refuses it: the call would wait for it in vain
 
-for my $status (500, 400) {
+# at once, or if it does not get better
+for my $case ([500, 4], [400, 1]) {
+    my ($status, $times) = @$case;
     $up->script(response => [['json', '{"nope":1}', $status]]);
     my ($id, $bytes, $call) = begin('ask');
     is($c->say_bytes($bytes)->{status}, 200, "$status: an answer");
-    my $got = $g->fails($id, 'upstream_status', "$status: the task ends", 10);
+    my $got = $g->fails($id, 'upstream_status', "$status: the task ends", 25);
     is($got->{error}{data}{status}, $status, "$status: and says why");
     ok($up->left($call, 10), "$status: its request is ended");
     is(count('ask'), 1, "$status: it was called once");
-    is(scalar(my @said = $up->said('response')), 1, "$status: so it was told");
+    is(scalar(my @said = $up->said('response')), $times,
+       "$status: told $times times");
 }
 
 $up->script(response => undef);
