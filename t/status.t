@@ -182,7 +182,7 @@ my ($first, $again, $asked, @dig);
 
     sleep(0.3);
     cmp_ok($s->json()->{oldestQueued}, '>=', 0.3, 'the oldest one waits');
-    cmp_ok($s->tool('fly')->{oldestQueued}, '>=', 0.3, 'so does that of a tool');
+    cmp_ok($s->tool('fly')->{oldestQueued}, '>=', 0.3, 'by tool as well');
 
     $first = claim('dig', worker => 'w1');
     any()->held('complete', $first, result => { content => [] });
