@@ -151,7 +151,9 @@ static const char  *tools[TOOLS] = {
     "dig", "x", "render_a_film", "t/\xc3\xa4"
 };
 
-static const char  *worker_names[WORKERS] = { "ann", "127.0.0.1", "b/\xc3\xb6" };
+static const char  *worker_names[WORKERS] = {
+    "ann", "127.0.0.1", "b/\xc3\xb6"
+};
 
 static const char  *session_names[SESSIONS] = {
     "s", "another session",

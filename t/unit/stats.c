@@ -32,7 +32,7 @@ look(ngx_http_mcp_tasks_zone_t *zone)
 static ngx_http_mcp_tasks_tool_view_t *
 tool(ngx_http_mcp_tasks_zone_t *zone, const char *name)
 {
-    ngx_uint_t                      i;
+    ngx_uint_t                       i;
     ngx_http_mcp_tasks_tool_stat_t  *s;
 
     (void) look(zone);
@@ -193,11 +193,11 @@ test_times(void)
 static void
 test_fates(void)
 {
-    ngx_uint_t                      i, sum;
-    ngx_http_mcp_tasks_id_t         id;
-    ngx_http_mcp_tasks_view_t       v;
-    ngx_http_mcp_tasks_zone_t      *zone;
-    ngx_http_mcp_tasks_fates_t     *f;
+    ngx_uint_t                   i, sum;
+    ngx_http_mcp_tasks_id_t      id;
+    ngx_http_mcp_tasks_view_t    v;
+    ngx_http_mcp_tasks_zone_t   *zone;
+    ngx_http_mcp_tasks_fates_t  *f;
 
     zone = test_zone(1 << 20, 0);
 
@@ -256,10 +256,10 @@ test_fates(void)
 static void
 test_tools(void)
 {
-    char                            name[200];
-    ngx_uint_t                      i, end;
-    ngx_http_mcp_tasks_id_t         id;
-    ngx_http_mcp_tasks_zone_t      *zone;
+    char                        name[200];
+    ngx_uint_t                  i, end;
+    ngx_http_mcp_tasks_id_t     id;
+    ngx_http_mcp_tasks_zone_t  *zone;
 
     zone = test_zone(8 << 20, 0);
     end = zone->table.sh->tool_stats_end;
@@ -279,7 +279,7 @@ test_tools(void)
     (void) test_create(zone, "o", name, "{}", NULL);
     is(tool(zone, name)->stat.count.created, 1, "a name that is just right");
     (void) test_create(zone, "o", "\xc3\xa4", "{}", NULL);
-    is(tool(zone, "\xc3\xa4")->stat.count.created, 1, "characters beyond ASCII");
+    is(tool(zone, "\xc3\xa4")->stat.count.created, 1, "beyond ASCII");
 
     for (i = 3; i < end + 10; i++) {
         sprintf(name, "tool%d", (int) i);
@@ -385,12 +385,12 @@ test_workers(void)
 static void
 test_recovery(void)
 {
-    ngx_uint_t                        i;
-    ngx_http_mcp_tasks_view_t         v;
-    ngx_http_mcp_tasks_zone_t        *zone;
-    ngx_http_mcp_tasks_table_t       *t;
-    ngx_http_mcp_tasks_op_stats_t     before;
-    ngx_http_mcp_tasks_tool_view_t    tools[3];
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_view_t        v;
+    ngx_http_mcp_tasks_zone_t       *zone;
+    ngx_http_mcp_tasks_table_t      *t;
+    ngx_http_mcp_tasks_op_stats_t    before;
+    ngx_http_mcp_tasks_tool_view_t   tools[3];
 
     zone = test_zone(1 << 20, 0);
     t = &zone->table;
