@@ -17,6 +17,14 @@
 /* calls that are looked at to find those that wait for their turn */
 #define NGX_HTTP_MCP_TASKS_STATS_LOOK    1024
 
+/*
+ * Tools that share an entry are looked for among all names: so many, or so
+ * many buckets of the hash, in one hold of the lock, and not more often
+ */
+#define NGX_HTTP_MCP_TASKS_STATS_NAMES   1024
+#define NGX_HTTP_MCP_TASKS_STATS_HASH    16384
+#define NGX_HTTP_MCP_TASKS_STATS_HOLDS   8
+
 /* a worker says something at least once a minute, or it is not there */
 #define NGX_HTTP_MCP_TASKS_STATS_LATELY  120000
 
@@ -30,7 +38,11 @@ static void ngx_http_mcp_tasks_stats_workers_locked(
 static void ngx_http_mcp_tasks_stats_tools_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_stats_t *op);
 static uint64_t ngx_http_mcp_tasks_stats_queued_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tool_stat_t *stat);
+    ngx_http_mcp_tasks_table_t *t, uint32_t tool);
+static void ngx_http_mcp_tasks_stats_others(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tool_view_t *view);
+static uint64_t ngx_http_mcp_tasks_stats_others_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t *bucket);
 static void ngx_http_mcp_tasks_stats_held_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_op_stats_t *op, uint64_t *oldest);
 
@@ -87,6 +99,8 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
         ngx_http_mcp_tasks_unlock(t);
     }
 
+    ngx_http_mcp_tasks_stats_others(t,
+                                   &op->tool_views[NGX_HTTP_MCP_TASKS_OTHER]);
     op->oldest = 0;
 
     for (i = 0; i < op->ntools; i++) {
@@ -177,7 +191,8 @@ ngx_http_mcp_tasks_stats_tools_locked(ngx_http_mcp_tasks_table_t *t,
     for ( /* void */ ; op->ntools < end; op->ntools++) {
         view = &op->tool_views[op->ntools];
         view->stat = t->tool_stats[op->ntools];
-        view->oldest = ngx_http_mcp_tasks_stats_queued_locked(t, &view->stat);
+        view->oldest = ngx_http_mcp_tasks_stats_queued_locked(t,
+                                                            view->stat.tool);
     }
 }
 
@@ -186,7 +201,7 @@ ngx_http_mcp_tasks_stats_tools_locked(ngx_http_mcp_tasks_table_t *t,
 
 static uint64_t
 ngx_http_mcp_tasks_stats_queued_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tool_stat_t *stat)
+    uint32_t tool)
 {
     uint32_t                     n;
     uint64_t                     age, oldest;
@@ -195,11 +210,11 @@ ngx_http_mcp_tasks_stats_queued_locked(ngx_http_mcp_tasks_table_t *t,
 
     oldest = 0;
 
-    if (stat->tool == 0) {
+    if (tool == 0) {
         return 0;
     }
 
-    q = ngx_http_mcp_tasks_name(t, stat->tool)->u.queue;
+    q = ngx_http_mcp_tasks_name(t, tool)->u.queue;
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PRIORITIES; i++) {
         n = q[i].head;
@@ -209,6 +224,71 @@ ngx_http_mcp_tasks_stats_queued_locked(ngx_http_mcp_tasks_table_t *t,
                                   &ngx_http_mcp_tasks_slot(t, n)->body.task,
                                   ngx_current_msec);
             oldest = ngx_max(oldest, age);
+        }
+    }
+
+    return oldest;
+}
+
+
+/* their entry does not know which they are */
+
+static void
+ngx_http_mcp_tasks_stats_others(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tool_view_t *view)
+{
+    uint32_t    bucket;
+    uint64_t    oldest;
+    ngx_uint_t  i;
+
+    if (view->stat.states[NGX_HTTP_MCP_TASKS_QUEUED] == 0) {
+        return;
+    }
+
+    bucket = 0;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATS_HOLDS; i++) {
+
+        ngx_http_mcp_tasks_lock_read(t);
+        oldest = ngx_http_mcp_tasks_stats_others_locked(t, &bucket);
+        ngx_http_mcp_tasks_unlock(t);
+
+        view->oldest = ngx_max(view->oldest, oldest);
+
+        if (bucket > t->sh->name_mask) {
+            break;
+        }
+    }
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_stats_others_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t *bucket)
+{
+    uint32_t                    n, end;
+    uint64_t                    age, oldest;
+    ngx_uint_t                  names;
+    ngx_http_mcp_tasks_name_t  *name;
+
+    end = ngx_min(*bucket + NGX_HTTP_MCP_TASKS_STATS_HASH,
+                  t->sh->name_mask + 1);
+    oldest = 0;
+
+    for (names = 0;
+         *bucket < end && names < NGX_HTTP_MCP_TASKS_STATS_NAMES;
+         (*bucket)++)
+    {
+        for (n = t->names[*bucket]; n; n = name->next) {
+            name = ngx_http_mcp_tasks_name(t, n);
+            names++;
+
+            if (name->kind == NGX_HTTP_MCP_TASKS_TOOL
+                && name->stat == NGX_HTTP_MCP_TASKS_OTHER)
+            {
+                age = ngx_http_mcp_tasks_stats_queued_locked(t, n);
+                oldest = ngx_max(oldest, age);
+            }
         }
     }
 

@@ -450,6 +450,7 @@ my ($first, $again, $asked, @dig);
     is($by{other}{tasks}{queued}, 73, 'with all their tasks');
     is($json->{created}, 200, 'in all');
     is($json->{tools}, 200, 'of so many tools');
+    cmp_ok($by{other}{oldestQueued}, '>', 0, 'and the oldest of these');
     is($many->differs(), '', 'both formats agree');
 
     # whichever has an entry goes on with it
@@ -479,6 +480,18 @@ my ($first, $again, $asked, @dig);
     any()->legacy('tasks/cancel', { taskId => $asked->{taskId} });
     is(scalar(grep { $_->{completed} } @{ $s->json()->{byWorker} }), 0,
        'nobody gets the credit of another');
+}
+
+# --- a store that answers later
+
+{
+    my $via = $t->connect();
+    $t->probe('op=late', $via);
+    my $late = MCPStatus->new($t, via => $via)->json();
+    is($late->{created}, $s->json()->{created}, 'answered later');
+    is($t->request('HEAD', '/status', {}, undef, $via)->{status}, 200,
+       'HEAD as well');
+    $t->probe('op=late&on=0', $via);
 }
 
 # --- a reload, and crashes

@@ -294,8 +294,15 @@ test_tools(void)
     is(tool(zone, "other")->stat.count.created, 15, "the others share one");
     is(tool(zone, "other")->stat.states[NGX_HTTP_MCP_TASKS_QUEUED], 10,
        "with the tasks that they have");
+    ngx_current_msec += 70;
+    is(tool(zone, "other")->oldest, 70, "the oldest of these");
+    while (claim(zone, "other", NULL, NULL)) { /* void */ }
     (void) test_create(zone, "o", "tool5", "{}", NULL);
-    is(tool(zone, "tool5")->stat.count.created, 2, "who has one keeps it");
+    ngx_current_msec += 5;
+    is(tool(zone, "other")->oldest, 75, "is another one's");
+    is(tool(zone, "tool5")->oldest, 5, "who has an entry has its own age");
+    (void) test_create(zone, "o", "tool5", "{}", NULL);
+    is(tool(zone, "tool5")->stat.count.created, 3, "who has one keeps it");
     ok(test_check(zone) == NULL, "table is consistent");
 
     zone = test_zone(32768, 8);
@@ -306,6 +313,8 @@ test_tools(void)
     (void) claim(zone, "a", "w1", NULL);
     (void) claim(zone, "b", "w2", NULL);
     is(look(zone)->fates.created, 3, "counts, too");
+    ngx_current_msec += 9;
+    is(look(zone)->oldest, 9, "and finds the oldest, whoever shares an entry");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
