@@ -362,7 +362,9 @@ ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
 void
 ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
 {
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    ngx_uint_t                        i;
+    ngx_http_mcp_tasks_wake_t        *ctx;
+    ngx_http_mcp_tasks_zone_conf_t  **zones;
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
 
@@ -376,6 +378,13 @@ ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
     }
 
     if (ctx->mcf && ctx->mcf->zones.nelts && ctx->place != -1 && ctx->n) {
+        zones = ctx->mcf->zones.elts;
+
+        for (i = 0; i < ctx->mcf->zones.nelts; i++) {
+            ngx_memzero(&zones[i]->zone.table.sh->present[ctx->place],
+                        sizeof(ngx_http_mcp_tasks_present_t));
+        }
+
         (void) ngx_atomic_cmp_set(&ctx->places[ctx->place],
                                   (ngx_atomic_uint_t) ngx_pid, 0);
     }
