@@ -98,7 +98,7 @@ async function work(tools, task) {
 }
 
 // One task after the other; with "atOnce" as many at a time as there are.
-async function serve(tools, atOnce = false) {
+async function serve(tools, atOnce = false, worker = "worker.mjs") {
   for (const signal of ["SIGINT", "SIGTERM"])
     process.on(signal, async () => {
       const release = (held) => rpc("worker/release", held);
@@ -107,7 +107,7 @@ async function serve(tools, atOnce = false) {
     });
 
   for (;;) {
-    const claim = { tools: Object.keys(tools), waitMs: 30000 };
+    const claim = { tools: Object.keys(tools), waitMs: 30000, worker };
     for (const task of (await rpc("worker/claim", claim)).tasks) {
       const done = work(tools, task).catch((e) => console.error(e.message));
       if (!atOnce) await done;

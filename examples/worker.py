@@ -101,7 +101,8 @@ signal.signal(signal.SIGINT, stop)
 signal.signal(signal.SIGTERM, stop)
 
 while True:
-    for task in rpc("worker/claim", tools=list(TOOLS), waitMs=30000)["tasks"]:
+    for task in rpc("worker/claim", tools=list(TOOLS), waitMs=30000,
+                    worker="worker.py")["tasks"]:
         held = {"taskId": task["taskId"], "lease": task["lease"]}
         try:
             result = TOOLS[task["tool"]](held, task["arguments"])

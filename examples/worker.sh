@@ -92,7 +92,8 @@ trap '[ -z "$held" ] || rpc worker/release "{}"; exit' INT TERM
 while true; do
     held=
     claim=$(rpc worker/claim '{tools: ["count", "greet", "fail"],
-                               waitMs: 30000}') || { sleep 1; continue; }
+                               waitMs: 30000, worker: "worker.sh"}') \
+        || { sleep 1; continue; }
     task=$(jq -c '.tasks[]' <<< "$claim")
     [ -n "$task" ] || continue
     held=$(jq -c '{taskId, lease}' <<< "$task")

@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_wheel.h"
 #include "ngx_http_mcp_tasks_news.h"
+#include "ngx_http_mcp_tasks_stats.h"
 
 
 /*
@@ -26,6 +27,12 @@ typedef struct {
     uint32_t    known;          /* to the client of their session */
     uint32_t    names[NGX_HTTP_MCP_TASKS_NAMES];
     uint64_t    bytes;
+
+    struct {
+        uint32_t    states[NGX_HTTP_MCP_TASKS_STATES];
+        uint32_t    running;
+        uint32_t    tool;
+    } tools[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
 } ngx_http_mcp_tasks_tally_t;
 
 
@@ -52,6 +59,8 @@ static const char *ngx_http_mcp_tasks_check_tool_locked(
     ngx_http_mcp_tasks_table_t *t, uint32_t n,
     ngx_http_mcp_tasks_tally_t *tally);
 static const char *ngx_http_mcp_tasks_check_wheel_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_stats_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
 static const char *ngx_http_mcp_tasks_check_free_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
@@ -82,6 +91,12 @@ ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
         return "a change is left in the journal";
     }
 
+    if (sh->tool_stats > sh->tool_stats_end
+        || sh->worker_stats > sh->worker_stats_end)
+    {
+        return "there are more entries than there can be";
+    }
+
     for (n = 1; n < sh->slot.fresh; n++) {
         s = ngx_http_mcp_tasks_slot(t, n);
 
@@ -110,6 +125,11 @@ ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
         return err;
     }
 
+    err = ngx_http_mcp_tasks_check_stats_locked(t, &tally);
+    if (err) {
+        return err;
+    }
+
     for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
         if (tally.states[i] != sh->states[i]) {
             return "tasks by state are miscounted";
@@ -128,7 +148,7 @@ static const char *
 ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_tally_t *tally)
 {
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, stat;
     const char                 *err;
     ngx_http_mcp_tasks_task_t  *task;
 
@@ -173,6 +193,15 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
     {
         return "a task with a deadline is not in the wheel, or the reverse";
     }
+
+    stat = ngx_http_mcp_tasks_name(t, s->tool)->stat;
+
+    if (stat >= t->sh->tool_stats) {
+        return "a tool has an entry that there is not";
+    }
+
+    tally->tools[stat].states[task->state]++;
+    tally->tools[stat].running += ngx_http_mcp_tasks_task_runs(task);
 
     tally->tasks++;
     tally->tokens += (s->token != 0);
@@ -465,6 +494,10 @@ ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
 
     running = 0;
 
+    if (tool->stat) {
+        tally->tools[tool->stat].tool = n;
+    }
+
     for (i = t->sh->held.head; i; i = s->queue_next) {
         s = ngx_http_mcp_tasks_slot(t, i);
         running += (s->tool == n
@@ -473,6 +506,40 @@ ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
 
     return (running == tool->running)
            ? NULL : "a tool's running calls are miscounted";
+}
+
+
+/* the name, as long as there is one, and what tools have now */
+
+static const char *
+ngx_http_mcp_tasks_check_stats_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                         i;
+    ngx_str_t                        name;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    for (i = 0; i < t->sh->tool_stats; i++) {
+        stat = &t->tool_stats[i];
+        name.data = stat->name;
+        name.len = stat->len;
+
+        if (stat->tool != tally->tools[i].tool
+            || (stat->tool
+                && !ngx_http_mcp_tasks_name_is_locked(t, stat->tool, &name)))
+        {
+            return "an entry belongs to another tool";
+        }
+
+        if (stat->running != tally->tools[i].running
+            || ngx_memcmp(stat->states, tally->tools[i].states,
+                          sizeof(stat->states)) != 0)
+        {
+            return "tasks of a tool are miscounted";
+        }
+    }
+
+    return NULL;
 }
 
 

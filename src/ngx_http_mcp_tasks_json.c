@@ -18,7 +18,6 @@ static u_char *ngx_http_mcp_tasks_json_text(u_char *p, u_char *end,
     const char **err);
 static u_char *ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end,
     const char **err);
-static u_char *ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end);
 static u_char *ngx_http_mcp_tasks_json_number(u_char *p, u_char *end,
     const char **err);
 static u_char *ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end,
@@ -366,7 +365,7 @@ ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end, const char **err)
 
 /* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF */
 
-static u_char *
+u_char *
 ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end)
 {
     u_char      c, min, max;

@@ -58,6 +58,9 @@ typedef struct {
 ngx_int_t ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
     ngx_http_mcp_tasks_json_t *value, const char **err);
 
+/* past a character that is not ASCII; NULL: it is none */
+u_char *ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end);
+
 /* what follows is for values that were parsed */
 
 void ngx_http_mcp_tasks_json_iter(ngx_http_mcp_tasks_json_iter_t *it,

@@ -13,6 +13,8 @@ static ngx_int_t ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone,
 static void *ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf);
 static char *ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static char *ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
     ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle);
@@ -37,6 +39,13 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
     { ngx_string("mcp_tasks_worker"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_mcp_tasks_worker,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_status"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
+      ngx_http_mcp_tasks_status,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -481,6 +490,51 @@ ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     return ngx_http_mcp_tasks_surface(cf, conf,
                                       ngx_http_mcp_tasks_worker_handler);
+}
+
+
+static char *
+ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    char        *rv;
+    ngx_str_t   *value, s;
+    ngx_uint_t   i;
+
+    rv = ngx_http_mcp_tasks_surface(cf, conf,
+                                    ngx_http_mcp_tasks_status_handler);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    value = cf->args->elts;
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_strcmp(value[i].data, "public") == 0 && !lcf->open) {
+            lcf->open = 1;
+            continue;
+        }
+
+        if (ngx_strncmp(value[i].data, "format=", 7) == 0
+            && lcf->format == NGX_HTTP_MCP_TASKS_FORMAT_ANY)
+        {
+            s.data = value[i].data + 7;
+            s.len = value[i].len - 7;
+            lcf->format = ngx_http_mcp_tasks_status_format(&s);
+
+            if (lcf->format != NGX_HTTP_MCP_TASKS_FORMAT_ANY) {
+                continue;
+            }
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"", &value[i]);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
 }
 
 

@@ -57,6 +57,7 @@ typedef struct {
     ngx_http_core_loc_conf_t     *location;
     ngx_http_handler_pt           handler;
     ngx_flag_t                    open;      /* to others than loopback */
+    ngx_uint_t                    format;    /* of the status */
 
     ngx_http_complex_value_t     *owner;
     ngx_array_t                  *tools;     /* of .._tool_t */
@@ -94,6 +95,13 @@ typedef struct {
     uint32_t                      route;     /* of the tasks made here */
     ngx_http_conf_ctx_t          *conf_ctx;  /* of its server */
 } ngx_http_mcp_tasks_loc_conf_t;
+
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_FORMAT_ANY = 0,       /* as the client wants it */
+    NGX_HTTP_MCP_TASKS_FORMAT_JSON,
+    NGX_HTTP_MCP_TASKS_FORMAT_PROMETHEUS
+} ngx_http_mcp_tasks_format_e;
 
 
 /* what an upstream speaks */
@@ -467,6 +475,11 @@ const char *ngx_http_mcp_tasks_round_lacks(ngx_http_mcp_tasks_ctx_t *ctx,
 
 ngx_int_t ngx_http_mcp_tasks_worker_handler(ngx_http_request_t *r);
 uint64_t ngx_http_mcp_tasks_lease(ngx_http_mcp_tasks_json_t *value);
+
+/* ngx_http_mcp_tasks_status.c */
+
+ngx_int_t ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_tasks_status_format(ngx_str_t *name);
 
 /* ngx_http_mcp_tasks_variables.c */
 

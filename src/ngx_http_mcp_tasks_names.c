@@ -2,6 +2,7 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_arena.h"
 #include "ngx_http_mcp_tasks_hash.h"
+#include "ngx_http_mcp_tasks_stats.h"
 
 
 /* a name has to fit into a block */
@@ -97,6 +98,11 @@ ngx_http_mcp_tasks_name_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_chain_write_locked(t, &chain, &rest, 1);
     name->rest = chain.last;
 
+    if (kind == NGX_HTTP_MCP_TASKS_TOOL) {
+        name->stat = (uint8_t) ngx_http_mcp_tasks_stats_tool_locked(t, text,
+                                                                    hash);
+    }
+
     ngx_http_mcp_tasks_failpoint("name_new");
 
     ngx_http_mcp_tasks_name_link_locked(t, n);
@@ -118,6 +124,10 @@ ngx_http_mcp_tasks_name_link_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
     *bucket = n;
 
     t->sh->names[name->kind]++;
+
+    if (name->stat) {
+        t->tool_stats[name->stat].tool = n;
+    }
 }
 
 
@@ -143,6 +153,10 @@ ngx_http_mcp_tasks_name_unref_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
     *p = name->next;
 
     t->sh->names[name->kind]--;
+
+    if (name->stat) {
+        t->tool_stats[name->stat].tool = 0;
+    }
 
     ngx_http_mcp_tasks_failpoint("name_gone");
 

@@ -157,6 +157,7 @@ typedef struct {
     ngx_str_t                    *tools;
     ngx_uint_t                    ntools;
     uint32_t                      lease_time; /* 0: as the task says */
+    ngx_str_t                     worker;     /* empty: not known */
     ngx_uint_t                    want;
     ngx_uint_t                    watch;      /* if there is none */
 
@@ -198,21 +199,41 @@ typedef struct {
 } ngx_http_mcp_tasks_op_sweep_t;
 
 
+/* how a tool or a worker gets on */
+
+typedef struct {
+    ngx_http_mcp_tasks_tool_stat_t  stat;
+    uint64_t                      oldest;     /* ms in the queue */
+} ngx_http_mcp_tasks_tool_view_t;
+
+
 typedef struct {
     ngx_http_mcp_tasks_op_t       op;
+    ngx_uint_t                    detail;     /* tools and workers, too */
 
     ngx_http_mcp_tasks_counters_t count;
+    ngx_http_mcp_tasks_fates_t    fates;
     uint32_t                      states[NGX_HTTP_MCP_TASKS_STATES];
     uint32_t                      owners;
     uint32_t                      tools;
+    uint32_t                      sessions;
+    uint32_t                      workers;    /* seen lately */
     uint64_t                      bytes;
     uint32_t                      slots;
     uint32_t                      slots_used;
     uint32_t                      blocks;
     uint32_t                      blocks_used;
     uint64_t                      sweep_at;
-    uint32_t                      waiting;
+    uint64_t                      oldest;     /* ms in the queue */
+    uint32_t                      waiting;    /* in all processes */
+    uint32_t                      streams;    /* of these */
     uint32_t                      running;
+
+    /* with the detail */
+    ngx_http_mcp_tasks_tool_view_t  *tool_views;
+    ngx_uint_t                    ntools;
+    ngx_http_mcp_tasks_worker_stat_t  *worker_views;
+    ngx_uint_t                    nworkers;
 } ngx_http_mcp_tasks_op_stats_t;
 
 

@@ -146,6 +146,30 @@ ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
 }
 
 
+/* a duration, as a number of seconds */
+
+void
+ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
+{
+    ngx_uint_t  unit;
+
+    ngx_http_mcp_tasks_out_number(out, ms / 1000);
+
+    ms %= 1000;
+
+    if (ms) {
+        ngx_http_mcp_tasks_out_lit(out, ".");
+    }
+
+    /* no zeros at the end */
+
+    for (unit = 100; ms; unit /= 10) {
+        ngx_http_mcp_tasks_out_number(out, ms / unit);
+        ms %= unit;
+    }
+}
+
+
 static u_char *
 ngx_http_mcp_tasks_out_digits(u_char *p, ngx_uint_t n, ngx_uint_t width,
     u_char after)

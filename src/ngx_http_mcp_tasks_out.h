@@ -23,6 +23,8 @@ typedef struct {
     ngx_http_mcp_tasks_out_add(out, (u_char *) text, sizeof(text) - 1)
 #define ngx_http_mcp_tasks_out_str(out, s)                                    \
     ngx_http_mcp_tasks_out_add(out, (s)->data, (s)->len)
+#define ngx_http_mcp_tasks_out_text(out, text)                                \
+    ngx_http_mcp_tasks_out_add(out, (u_char *) text, ngx_strlen(text))
 
 
 void ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out,
@@ -32,6 +34,8 @@ void ngx_http_mcp_tasks_out_add(ngx_http_mcp_tasks_out_t *out, u_char *p,
 void ngx_http_mcp_tasks_out_number(ngx_http_mcp_tasks_out_t *out, uint64_t n);
 void ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n);
 void ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms);
+void ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out,
+    uint64_t ms);
 void ngx_http_mcp_tasks_out_string(ngx_http_mcp_tasks_out_t *out,
     ngx_str_t *s);
 

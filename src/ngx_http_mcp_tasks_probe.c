@@ -401,8 +401,8 @@ ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p)
                           "\"swept\":%uL,\"leases_lost\":%uL,"
                           "\"recoveries\":%uL,\"news_dropped\":%uL",
                           op.slots, op.slots_used, op.blocks,
-                          op.count.created, op.count.expired, op.count.sweeps,
-                          op.count.swept, op.count.leases_lost,
+                          op.fates.created, op.count.expired, op.count.sweeps,
+                          op.count.swept, op.fates.leases_lost,
                           op.count.recoveries, op.count.news_dropped);
 }
 

@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_tasks_queue.h"
 #include "ngx_http_mcp_tasks_news.h"
 #include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_http_mcp_tasks_stats.h"
 
 
 /*
@@ -159,7 +160,6 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     ngx_memzero(t->map, ngx_http_mcp_tasks_map_size((size_t) sh->block.end));
     ngx_memzero(sh->wheel.map, sizeof(sh->wheel.map));
     ngx_memzero(sh->wheel.head, sizeof(sh->wheel.head));
-    ngx_memzero(sh->states, sizeof(sh->states));
     ngx_memzero(sh->names, sizeof(sh->names));
 
     sh->slot.free = 0;
@@ -170,7 +170,8 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     sh->held.head = 0;
     sh->held.tail = 0;
     sh->holding = 0;
-    sh->running = 0;
+
+    ngx_http_mcp_tasks_stats_reset_locked(t);
 }
 
 
@@ -235,6 +236,8 @@ ngx_http_mcp_tasks_mark_name_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
     name->tasks = 0;
     name->bytes = 0;
     name->running = 0;
+    name->stat = (name->stat < t->sh->tool_stats) ? name->stat
+                                                  : NGX_HTTP_MCP_TASKS_OTHER;
 
     if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
         /* what was told is known nowhere else */

@@ -11,6 +11,7 @@
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
 #include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_http_mcp_tasks_stats.h"
 #include "ngx_http_mcp_tasks_wheel.h"
 
 
@@ -36,8 +37,6 @@ static ngx_int_t ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
 static ngx_int_t ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 
 
@@ -332,6 +331,7 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_claim_t *op = (ngx_http_mcp_tasks_op_claim_t *) o;
 
     size_t                       size;
+    uint32_t                     worker;
     uint32_t                     hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
     ngx_uint_t                   i;
     ngx_http_mcp_tasks_room_t    room;
@@ -348,6 +348,9 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
         hashes[i] = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
                                                  &op->tools[i]);
     }
+
+    worker = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_NAMES,
+                                          &op->worker);
 
     ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
     ev.type = NGX_HTTP_MCP_TASKS_EV_CLAIM;
@@ -370,6 +373,8 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 
         ngx_http_mcp_tasks_lock(t);
 
+        ev.worker = ngx_http_mcp_tasks_stats_worker_locked(t, &op->worker,
+                                                           worker, &ev);
         s = ngx_http_mcp_tasks_shm_next_locked(t, op, hashes);
 
         if (s == NULL) {
@@ -507,11 +512,13 @@ ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
                                              op->event.now);
         if (s == NULL) {
             op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+            t->sh->count.refused[NGX_HTTP_MCP_TASKS_NOT_FOUND]++;
             break;
         }
 
         if (op->version && op->version != s->body.task.version) {
             op->op.reason = NGX_HTTP_MCP_TASKS_VERSION_CONFLICT;
+            t->sh->count.refused[NGX_HTTP_MCP_TASKS_VERSION_CONFLICT]++;
             break;
         }
 
@@ -555,11 +562,12 @@ ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
                                        ngx_current_msec);
     if (s) {
+        ngx_http_mcp_tasks_stats_removed_locked(t, s, 0);
         ngx_http_mcp_tasks_remove_locked(t, s);
-        t->sh->count.deleted++;
 
     } else {
         op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+        t->sh->count.refused[NGX_HTTP_MCP_TASKS_NOT_FOUND]++;
     }
 
     ngx_http_mcp_tasks_unlock(t);
@@ -576,6 +584,7 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
 {
     ngx_http_mcp_tasks_op_sweep_t *op = (ngx_http_mcp_tasks_op_sweep_t *) o;
 
+    uint64_t                     lag, late;
     ngx_int_t                    rc;
     ngx_http_mcp_tasks_slot_t   *s;
     ngx_http_mcp_tasks_event_t   ev;
@@ -583,6 +592,7 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
 
     t = &zone->table;
     op->done = 0;
+    lag = 0;
 
     ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
     ngx_http_mcp_tasks_event_time(&ev);
@@ -600,6 +610,9 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
         op->done++;
 
         if (rc == NGX_OK) {
+            late = ev.now - ngx_http_mcp_tasks_task_deadline(&s->body.task);
+            lag = ngx_max(lag, late);
+
             ev.type = ngx_http_mcp_tasks_task_due(&s->body.task, ev.now);
             (void) ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
         }
@@ -609,41 +622,10 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
 
     t->sh->sweeper = ngx_pid;
     t->sh->sweep_at = op->next;
-    t->sh->count.sweeps++;
-    t->sh->count.swept += op->done;
+
+    ngx_http_mcp_tasks_stats_swept_locked(t, op->done, lag);
 
     ngx_http_mcp_tasks_unlock(t);
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
-{
-    ngx_http_mcp_tasks_op_stats_t *op = (ngx_http_mcp_tasks_op_stats_t *) o;
-
-    ngx_http_mcp_tasks_header_t  *sh;
-
-    sh = zone->table.sh;
-
-    ngx_http_mcp_tasks_lock_read(&zone->table);
-
-    op->count = sh->count;
-    ngx_memcpy(op->states, sh->states, sizeof(op->states));
-    op->owners = sh->names[NGX_HTTP_MCP_TASKS_OWNER];
-    op->tools = sh->names[NGX_HTTP_MCP_TASKS_TOOL];
-    op->bytes = sh->bytes;
-    op->slots = sh->slot.end - 1;
-    op->slots_used = sh->slot.used;
-    op->blocks = sh->block.end - 1;
-    op->blocks_used = sh->block.used;
-    op->sweep_at = sh->sweep_at;
-    op->waiting = sh->waiting;
-    op->running = sh->running;
-
-    ngx_http_mcp_tasks_unlock(&zone->table);
 
     return NGX_OK;
 }

@@ -6,6 +6,7 @@
 #include "ngx_http_mcp_tasks_queue.h"
 #include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_news.h"
+#include "ngx_http_mcp_tasks_stats.h"
 #include "ngx_http_mcp_tasks_wheel.h"
 #include "ngx_http_mcp_tasks_recover.h"
 
@@ -33,8 +34,6 @@ static void ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t state);
 static void ngx_http_mcp_tasks_running_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t before, ngx_uint_t after);
-static void ngx_http_mcp_tasks_count_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to);
 
 
 /*
@@ -73,6 +72,8 @@ ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
     l->log_size = ngx_min(ngx_http_mcp_tasks_power(tasks / 4), 8192);
     l->log = offset = ngx_align(offset, ngx_cacheline_size);
     offset += (size_t) l->log_size * sizeof(ngx_http_mcp_tasks_signal_t);
+
+    ngx_http_mcp_tasks_stats_layout(l, size, &offset);
 
     l->slots = offset = ngx_align(offset, ngx_cacheline_size);
     offset += (size_t) (tasks + 1) * sizeof(ngx_http_mcp_tasks_slot_t);
@@ -172,12 +173,13 @@ ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
 
     sh->sweep_at = NGX_HTTP_MCP_TASKS_NEVER;
 
+    t->shpool = shpool;
+    ngx_http_mcp_tasks_table_pointers(t, &l);
+    ngx_http_mcp_tasks_stats_create(t, &l);
+
     ngx_http_mcp_tasks_barrier();
 
     sh->magic = NGX_HTTP_MCP_TASKS_MAGIC;
-
-    t->shpool = shpool;
-    ngx_http_mcp_tasks_table_pointers(t, &l);
 
     return NGX_OK;
 }
@@ -213,6 +215,9 @@ ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
     t->hash = (uint32_t *) (base + l->hash);
     t->names = (uint32_t *) (base + l->names);
     t->log = (ngx_http_mcp_tasks_signal_t *) (base + l->log);
+    t->tool_stats = (ngx_http_mcp_tasks_tool_stat_t *) (base + l->tool_stat);
+    t->worker_stats = (ngx_http_mcp_tasks_worker_stat_t *)
+                                                     (base + l->worker_stat);
     t->slots = (ngx_http_mcp_tasks_slot_t *) (base + l->slots);
     t->map = (uint64_t *) (base + l->map);
     t->blocks = (ngx_http_mcp_tasks_block_t *) (base + l->block);
@@ -491,7 +496,7 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_signal_name_locked(t,
                                    ngx_http_mcp_tasks_name(t, owner)->hash);
 
-    t->sh->count.created++;
+    ngx_http_mcp_tasks_stats_created_locked(t, s);
 
     *slot = s;
 
@@ -618,7 +623,8 @@ ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_account_locked(t, s, bytes);
     ngx_http_mcp_tasks_name(t, s->owner)->tasks++;
     ngx_http_mcp_tasks_name(t, s->tool)->tasks++;
-    t->sh->states[s->body.task.state]++;
+    ngx_http_mcp_tasks_stats_state_locked(t, s, NGX_HTTP_MCP_TASKS_FREE,
+                                          s->body.task.state);
 
     ngx_http_mcp_tasks_running_locked(t, s, 0,
                               ngx_http_mcp_tasks_task_runs(&s->body.task));
@@ -653,6 +659,7 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_change_t *change)
 {
     int64_t                      growth;
+    uint64_t                     age;
     ngx_uint_t                   i, rc, news, state, runs;
     ngx_http_mcp_tasks_body_t   *next;
     ngx_http_mcp_tasks_chain_t   old[NGX_HTTP_MCP_TASKS_PAYLOADS];
@@ -663,6 +670,7 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     *next = s->body;
     state = next->task.state;
     runs = ngx_http_mcp_tasks_task_runs(&next->task);
+    age = ngx_http_mcp_tasks_task_age(&next->task, ev->now);
     growth = 0;
 
     rc = ngx_http_mcp_tasks_task_apply(&next->task, ev);
@@ -683,12 +691,13 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (rc != NGX_HTTP_MCP_TASKS_OK) {
         t->sh->count.refused[rc]++;
+        t->sh->count.stale_leases += (rc == NGX_HTTP_MCP_TASKS_LEASE_LOST);
         return rc;
     }
 
     if (next->task.state == NGX_HTTP_MCP_TASKS_FREE) {
+        ngx_http_mcp_tasks_stats_removed_locked(t, s, 1);
         ngx_http_mcp_tasks_remove_locked(t, s);
-        t->sh->count.expired++;
         return NGX_HTTP_MCP_TASKS_OK;
     }
 
@@ -741,7 +750,7 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_reindex_locked(t, s, state);
     ngx_http_mcp_tasks_running_locked(t, s, runs,
                               ngx_http_mcp_tasks_task_runs(&s->body.task));
-    ngx_http_mcp_tasks_count_locked(t, ev, state, s->body.task.state);
+    ngx_http_mcp_tasks_stats_changed_locked(t, s, ev, state, age);
 
     if (news) {
         ngx_http_mcp_tasks_news_put_locked(t, s);
@@ -840,8 +849,7 @@ ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
 {
     ngx_uint_t  listed;
 
-    t->sh->states[state]--;
-    t->sh->states[s->body.task.state]++;
+    ngx_http_mcp_tasks_stats_state_locked(t, s, state, s->body.task.state);
 
     ngx_http_mcp_tasks_failpoint("reindex");
 
@@ -871,46 +879,10 @@ ngx_http_mcp_tasks_running_locked(ngx_http_mcp_tasks_table_t *t,
 
     t->sh->running += after - before;
     ngx_http_mcp_tasks_name(t, s->tool)->running += after - before;
+    ngx_http_mcp_tasks_tool_stat(t, s)->running += after - before;
 
     if (before) {
         ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
-    }
-}
-
-
-static void
-ngx_http_mcp_tasks_count_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to)
-{
-    ngx_http_mcp_tasks_counters_t  *count;
-
-    count = &t->sh->count;
-
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
-        count->claimed++;
-    }
-
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_LEASE_LOST) {
-        count->leases_lost++;
-    }
-
-    if (from == to) {
-        return;
-    }
-
-    switch (to) {
-    case NGX_HTTP_MCP_TASKS_QUEUED:
-        count->requeued++;
-        break;
-    case NGX_HTTP_MCP_TASKS_COMPLETED:
-        count->completed++;
-        break;
-    case NGX_HTTP_MCP_TASKS_FAILED:
-        count->failed++;
-        break;
-    case NGX_HTTP_MCP_TASKS_CANCELLED:
-        count->cancelled++;
-        break;
     }
 }
 
@@ -929,7 +901,8 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     /* needed last, so that it is here by then */
     __builtin_prefetch(p);
 
-    t->sh->states[s->body.task.state]--;
+    ngx_http_mcp_tasks_stats_state_locked(t, s, s->body.task.state,
+                                          NGX_HTTP_MCP_TASKS_FREE);
     ngx_http_mcp_tasks_running_locked(t, s,
                               ngx_http_mcp_tasks_task_runs(&s->body.task), 0);
 

@@ -4,7 +4,8 @@
  *
  * The zone is carved once, when it is created:
  *
- *   slab pool | header | id hash | name hash | log | slots | block map | blocks
+ *   slab pool | header | id hash | name hash | log | statistics | slots |
+ *   block map | blocks
  *
  * A slot is one task.  Whatever has no fixed size (params, result, names)
  * lies in blocks of one size, so that any free block serves any payload and
@@ -16,7 +17,8 @@
  * writes new blocks first, then is journaled, then copied into the slot.  The
  * hashes, lists, queues, wheel, free lists and gauges only serve to find
  * slots and blocks quickly: they are rebuilt from the slots if a process dies
- * while it holds the lock (ngx_http_mcp_tasks_recover.c).
+ * while it holds the lock (ngx_http_mcp_tasks_recover.c).  What was counted
+ * is known nowhere else, and stays.
  *
  * The lock is the slab pool's mutex, because that is the one which the master
  * process releases when a worker process dies.
@@ -37,7 +39,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        3
+#define NGX_HTTP_MCP_TASKS_LAYOUT        4
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
@@ -64,6 +66,19 @@
 #define NGX_HTTP_MCP_TASKS_SESSIONS      256
 #define NGX_HTTP_MCP_TASKS_MAX_NAME      1024
 #define NGX_HTTP_MCP_TASKS_MAX_METHOD    255
+
+/* what is counted by tool and by worker, and the part of a zone it may take */
+#define NGX_HTTP_MCP_TASKS_STAT_TOOLS    128
+#define NGX_HTTP_MCP_TASKS_STAT_WORKERS  64
+#define NGX_HTTP_MCP_TASKS_TOOLS_PART    24
+#define NGX_HTTP_MCP_TASKS_WORKERS_PART  128
+
+/* longer names of tools share an entry; workers have none that are longer */
+#define NGX_HTTP_MCP_TASKS_STAT_NAME     128
+#define NGX_HTTP_MCP_TASKS_WORKER_NAME   64
+
+/* of a histogram; the last has no bound */
+#define NGX_HTTP_MCP_TASKS_BUCKETS       12
 
 /* a token fits into the block of a name, after the number of its owner */
 #define NGX_HTTP_MCP_TASKS_MAX_TOKEN     60
@@ -215,6 +230,7 @@ typedef struct {
     uint32_t                     rest;              /* last block, see chain */
     uint16_t                     len;
     uint8_t                      kind;
+    uint8_t                      stat;              /* entry, of a tool */
     uint32_t                     running;           /* calls, of a tool */
 
     union {
@@ -256,24 +272,87 @@ typedef struct {
 } ngx_http_mcp_tasks_store_t;
 
 
+/* how long something took: how often up to each bound, and in all */
+
+typedef struct {
+    uint64_t                     bucket[NGX_HTTP_MCP_TASKS_BUCKETS];
+    uint64_t                     sum;               /* ms */
+} ngx_http_mcp_tasks_histogram_t;
+
+
+/* what became of tasks: of all in the zone, and of those of a tool */
+
 typedef struct {
     uint64_t                     created;
     uint64_t                     completed;
     uint64_t                     failed;
     uint64_t                     cancelled;
-    uint64_t                     expired;
-    uint64_t                     deleted;
+    uint64_t                     lapsed;            /* expired, not ended */
+    uint64_t                     dropped;           /* deleted, not ended */
     uint64_t                     claimed;
     uint64_t                     requeued;
     uint64_t                     leases_lost;
+
+    /* until claimed; of an attempt, without the time it waits for input */
+    ngx_http_mcp_tasks_histogram_t  wait;
+    ngx_http_mcp_tasks_histogram_t  run;
+} ngx_http_mcp_tasks_fates_t;
+
+
+typedef struct {
+    uint64_t                     expired;           /* ended or not */
+    uint64_t                     deleted;
     uint64_t                     stale_leases;
     uint64_t                     sweeps;
     uint64_t                     swept;
+    uint64_t                     sweep_lag;         /* ms, of the last */
+    uint64_t                     sweep_lag_max;
+    uint64_t                     sweep_batch;       /* tasks of the last */
     uint64_t                     recoveries;
     uint64_t                     news_dropped;
     uint64_t                     signals;
     uint64_t                     refused[NGX_HTTP_MCP_TASKS_REASONS];
 } ngx_http_mcp_tasks_counters_t;
+
+
+/*
+ * Of a tool; outlives its name.  The first entry is for all the tools that
+ * have none of their own.
+ */
+
+typedef struct {
+    ngx_http_mcp_tasks_fates_t   count;
+
+    /* gauges, rebuilt by recovery */
+    uint32_t                     states[NGX_HTTP_MCP_TASKS_STATES];
+    uint32_t                     running;           /* calls */
+    uint32_t                     tool;              /* name, 0: none now */
+
+    uint16_t                     len;
+    u_char                       name[NGX_HTTP_MCP_TASKS_STAT_NAME];
+} ngx_http_mcp_tasks_tool_stat_t;
+
+
+/* of a worker; the one that was not seen for longest makes room for another */
+
+typedef struct {
+    uint64_t                     seen;              /* monotonic, ms */
+    uint64_t                     seen_wall;
+    uint64_t                     claimed;
+    uint64_t                     completed;
+    uint64_t                     failed;
+    uint32_t                     life;              /* how many had it */
+    uint16_t                     len;
+    u_char                       name[NGX_HTTP_MCP_TASKS_WORKER_NAME];
+} ngx_http_mcp_tasks_worker_stat_t;
+
+
+/* requests of a process; its own affair, until it is dead */
+
+typedef struct {
+    uint32_t                     waiting;
+    uint32_t                     streams;
+} ngx_http_mcp_tasks_present_t;
 
 
 typedef struct {
@@ -307,7 +386,15 @@ typedef struct {
     uint32_t                     running;
 
     ngx_http_mcp_tasks_wheel_t   wheel;
+
     ngx_http_mcp_tasks_counters_t  count;
+    ngx_http_mcp_tasks_fates_t   fates;
+    uint32_t                     tool_stats;        /* entries in use */
+    uint32_t                     tool_stats_end;
+    uint32_t                     worker_stats;
+    uint32_t                     worker_stats_end;
+    uint32_t                     tool_hash[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
+    uint32_t                     worker_hash[NGX_HTTP_MCP_TASKS_STAT_WORKERS];
 
     /* signals, in a ring of which logged is the end */
     volatile uint64_t            logged;
@@ -316,6 +403,7 @@ typedef struct {
 
     /* how many processes have had each of the places */
     uint32_t                     lives[NGX_HTTP_MCP_TASKS_PROCESSES];
+    ngx_http_mcp_tasks_present_t  present[NGX_HTTP_MCP_TASKS_PROCESSES];
 
     /* streams of sessions that were opened */
     uint32_t                     opened;
@@ -349,6 +437,8 @@ struct ngx_http_mcp_tasks_table_s {
     uint32_t                     *hash;
     uint32_t                     *names;
     ngx_http_mcp_tasks_signal_t  *log;
+    ngx_http_mcp_tasks_tool_stat_t  *tool_stats;
+    ngx_http_mcp_tasks_worker_stat_t  *worker_stats;
     ngx_http_mcp_tasks_slot_t    *slots;
     uint64_t                     *map;              /* scratch, a bit a block */
     ngx_http_mcp_tasks_block_t   *blocks;
@@ -366,9 +456,13 @@ typedef struct {
     uint32_t                     hash_size;
     uint32_t                     name_size;
     uint32_t                     log_size;
+    uint32_t                     tool_stats;
+    uint32_t                     worker_stats;
     size_t                       hash;              /* offsets */
     size_t                       names;
     size_t                       log;
+    size_t                       tool_stat;
+    size_t                       worker_stat;
     size_t                       slots;
     size_t                       map;
     size_t                       block;

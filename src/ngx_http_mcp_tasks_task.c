@@ -108,6 +108,7 @@ ngx_http_mcp_tasks_task_init(ngx_http_mcp_tasks_task_t *task,
                     ? NGX_HTTP_MCP_TASKS_NEVER : now + ttl;
     task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
     task->phase_end = ngx_http_mcp_tasks_after(now, policy->queue_timeout);
+    task->since = now;
 }
 
 
@@ -286,6 +287,7 @@ ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
         task->step_end = (from > ev->now) ? from : NGX_HTTP_MCP_TASKS_NEVER;
         task->phase_end = ngx_http_mcp_tasks_after(from,
                                                    task->policy.queue_timeout);
+        task->since = from;
         task->lease = 0;
         task->progress = -1;
         task->total = -1;
@@ -299,9 +301,12 @@ ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
             left = task->phase_end;
             task->phase_end = (left == NGX_HTTP_MCP_TASKS_NEVER)
                               ? left : ev->now + left;
+            task->since = ev->now - task->since;
             return;
         }
 
+        task->since = ev->now;
+        task->worker = ev->worker;
         task->lease = ev->lease;
         task->attempt++;
         task->phase_end = ngx_http_mcp_tasks_after(ev->now,
@@ -317,6 +322,7 @@ ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
             task->phase_end = (left > ev->now) ? left - ev->now : 0;
         }
 
+        task->since = ev->now - task->since;
         return;
 
     default: /* terminal */
@@ -445,6 +451,19 @@ ngx_http_mcp_tasks_task_runs(ngx_http_mcp_tasks_task_t *task)
     return task->policy.route
            && (task->state == NGX_HTTP_MCP_TASKS_RUNNING
                || task->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+}
+
+
+/* for how long it has run in this attempt, or waits to be claimed */
+
+uint64_t
+ngx_http_mcp_tasks_task_age(ngx_http_mcp_tasks_task_t *task, uint64_t now)
+{
+    if (task->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+        return task->since;
+    }
+
+    return (now > task->since) ? now - task->since : 0;
 }
 
 

@@ -150,6 +150,13 @@ typedef struct {
      */
     uint64_t                     phase_end;
 
+    /*
+     * queued: since when the task may be claimed, which may lie ahead;
+     * running: since when, both monotonic; input required: for how long it
+     * has run so far, a duration
+     */
+    uint64_t                     since;
+
     uint64_t                     lease;             /* token, 0: none */
     uint64_t                     holder;            /* with a route: who has
                                                        it, see signal.h */
@@ -162,6 +169,8 @@ typedef struct {
     uint8_t                      state;
     uint8_t                      flags;
     uint8_t                      cause;
+    uint32_t                     worker;            /* that has or had it,
+                                                       see stats.h */
 } ngx_http_mcp_tasks_task_t;
 
 
@@ -173,6 +182,7 @@ typedef struct {
     uint64_t                     holder;            /* of an orphan; 0: none */
     uint32_t                     lease_time;        /* 0: as the policy says */
     uint32_t                     delay;             /* of a retry, likewise */
+    uint32_t                     worker;            /* of a claim; 0: none */
     double                       progress;
     double                       total;
     uint8_t                      flags;
@@ -190,6 +200,8 @@ ngx_uint_t ngx_http_mcp_tasks_task_due(ngx_http_mcp_tasks_task_t *task,
 ngx_uint_t ngx_http_mcp_tasks_task_claimable(ngx_http_mcp_tasks_task_t *task);
 ngx_uint_t ngx_http_mcp_tasks_task_listed(ngx_http_mcp_tasks_task_t *task);
 ngx_uint_t ngx_http_mcp_tasks_task_runs(ngx_http_mcp_tasks_task_t *task);
+uint64_t ngx_http_mcp_tasks_task_age(ngx_http_mcp_tasks_task_t *task,
+    uint64_t now);
 
 ngx_str_t *ngx_http_mcp_tasks_state_name(ngx_uint_t state);
 ngx_str_t *ngx_http_mcp_tasks_status_name(ngx_uint_t state);

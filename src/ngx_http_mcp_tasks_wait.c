@@ -23,6 +23,8 @@ typedef char  ngx_http_mcp_tasks_ident_fits[
 static ngx_int_t ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
     ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type);
+static void ngx_http_mcp_tasks_wait_count(ngx_http_mcp_tasks_wait_t *w,
+    ngx_int_t waiting, ngx_int_t streams);
 static void ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w);
 static void ngx_http_mcp_tasks_wait_event(ngx_event_t *ev);
@@ -226,6 +228,22 @@ ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
 }
 
 
+/* for those who look at the server, not for limits */
+
+static void
+ngx_http_mcp_tasks_wait_count(ngx_http_mcp_tasks_wait_t *w, ngx_int_t waiting,
+    ngx_int_t streams)
+{
+    ngx_http_mcp_tasks_local_t  *local;
+
+    local = &w->zcf->local;
+    local->present.waiting += (int32_t) waiting;
+    local->present.streams += (int32_t) streams;
+
+    ngx_http_mcp_tasks_present(&w->zcf->zone.table, local);
+}
+
+
 static void
 ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
 {
@@ -236,6 +254,7 @@ ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
 
     ngx_queue_insert_tail(&local->waits, &w->queue);
     w->parked = 1;
+    ngx_http_mcp_tasks_wait_count(w, 1, 0);
 
     if (w->task) {
         w->watches = &w->watch;
@@ -268,6 +287,7 @@ ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w)
     if (w->parked) {
         w->parked = 0;
         ngx_queue_remove(&w->queue);
+        ngx_http_mcp_tasks_wait_count(w, -1, 0);
 
         for (i = 0; i < w->nwatches; i++) {
             ngx_http_mcp_tasks_unwatch(&w->watches[i]);
@@ -468,6 +488,10 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
 
     ngx_http_mcp_tasks_wait_unpark(w);
 
+    if (w->stream) {
+        ngx_http_mcp_tasks_wait_count(w, 0, -1);
+    }
+
     if (w->counted || w->stream_id) {
         ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_LEAVE);
         op.carrier = w->stream_id;
@@ -533,6 +557,7 @@ ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w)
     }
 
     w->stream = 1;
+    ngx_http_mcp_tasks_wait_count(w, 0, 1);
 
     return NGX_OK;
 }

@@ -251,6 +251,8 @@ ngx_http_mcp_tasks_wake_bury(void)
 
         for (j = 0; j < n; j++) {
             t->sh->lives[dead[j]]++;
+            ngx_memzero(&t->sh->present[dead[j]],
+                        sizeof(ngx_http_mcp_tasks_present_t));
         }
 
         t->sh->epoch++;
@@ -345,6 +347,7 @@ ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
     if (ctx->place != -1) {
         t->self = (uint64_t) 1 << (ctx->place & 63);
         t->sh->lives[ctx->place]++;
+        t->sh->present[ctx->place] = zcf->local.present;
     }
 
     /* somebody may have died: the first look is for what it left */
@@ -359,7 +362,9 @@ ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
 void
 ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
 {
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    ngx_uint_t                        i;
+    ngx_http_mcp_tasks_wake_t        *ctx;
+    ngx_http_mcp_tasks_zone_conf_t  **zones;
 
     ctx = &ngx_http_mcp_tasks_wake_ctx;
 
@@ -373,6 +378,13 @@ ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
     }
 
     if (ctx->mcf && ctx->mcf->zones.nelts && ctx->place != -1 && ctx->n) {
+        zones = ctx->mcf->zones.elts;
+
+        for (i = 0; i < ctx->mcf->zones.nelts; i++) {
+            ngx_memzero(&zones[i]->zone.table.sh->present[ctx->place],
+                        sizeof(ngx_http_mcp_tasks_present_t));
+        }
+
         (void) ngx_atomic_cmp_set(&ctx->places[ctx->place],
                                   (ngx_atomic_uint_t) ngx_pid, 0);
     }
@@ -395,6 +407,22 @@ ngx_http_mcp_tasks_stream_new(ngx_http_mcp_tasks_table_t *t)
 
     return ngx_http_mcp_tasks_stream(place, t->sh->lives[place],
                                      ctx->streams);
+}
+
+
+/* others may know how many wait here; who has no place does not count */
+
+void
+ngx_http_mcp_tasks_present(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_local_t *local)
+{
+    ngx_http_mcp_tasks_wake_t  *ctx;
+
+    ctx = &ngx_http_mcp_tasks_wake_ctx;
+
+    if (ctx->place != -1) {
+        t->sh->present[ctx->place] = local->present;
+    }
 }
 
 

@@ -46,6 +46,7 @@ typedef struct {
     ngx_msec_t                   exiting;    /* since when */
     uint64_t                     cursor;     /* in the log */
     uint32_t                     epoch;
+    ngx_http_mcp_tasks_present_t  present;   /* requests that wait here */
 } ngx_http_mcp_tasks_local_t;
 
 
@@ -58,6 +59,8 @@ void ngx_http_mcp_tasks_watch(ngx_http_mcp_tasks_local_t *local,
 void ngx_http_mcp_tasks_unwatch(ngx_http_mcp_tasks_watch_t *watch);
 
 uint64_t ngx_http_mcp_tasks_stream_new(ngx_http_mcp_tasks_table_t *t);
+void ngx_http_mcp_tasks_present(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_local_t *local);
 
 /* grows whenever something may have changed for those who wait here */
 extern ngx_uint_t  ngx_http_mcp_tasks_wakeups;

@@ -33,6 +33,7 @@ typedef struct {
     ngx_uint_t                       ntools;
     ngx_uint_t                       max;
     uint32_t                         lease;
+    ngx_str_t                        worker;
     uint64_t                         sum;     /* of the tools */
 } ngx_http_mcp_tasks_claiming_t;
 
@@ -75,6 +76,8 @@ static ngx_int_t ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 static const char *ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
     ngx_http_mcp_tasks_json_t *tools, ngx_http_mcp_tasks_claiming_t *c);
+static const char *ngx_http_mcp_tasks_claim_worker(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_json_t *worker, ngx_http_mcp_tasks_claiming_t *c);
 static ngx_int_t ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_claiming_t *c);
 static ngx_int_t ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w);
@@ -205,13 +208,14 @@ ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
 {
     int64_t                         n;
     const char                     *err;
-    ngx_http_mcp_tasks_json_t       tools, max, wait, lease;
+    ngx_http_mcp_tasks_json_t       tools, max, wait, lease, worker;
     ngx_http_mcp_tasks_claiming_t  *c;
     ngx_http_mcp_tasks_member_t     members[] = {
         { ngx_string("tools"), &tools },
         { ngx_string("max"), &max },
         { ngx_string("waitMs"), &wait },
-        { ngx_string("leaseMs"), &lease }
+        { ngx_string("leaseMs"), &lease },
+        { ngx_string("worker"), &worker }
     };
 
     c = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_claiming_t));
@@ -219,11 +223,15 @@ ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 4) != NGX_OK) {
+    if (ngx_http_mcp_tasks_members(ctx, members, 5) != NGX_OK) {
         return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
     err = ngx_http_mcp_tasks_claim_tools(r, &tools, c);
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_claim_worker(r, &worker, c);
+    }
 
     n = 1;
 
@@ -299,6 +307,30 @@ ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
 }
 
 
+/* what it calls itself, or else where it is */
+
+static const char *
+ngx_http_mcp_tasks_claim_worker(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_json_t *worker, ngx_http_mcp_tasks_claiming_t *c)
+{
+    if (worker->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        c->worker = r->connection->addr_text;
+        return NULL;
+    }
+
+    if (worker->type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, worker, &c->worker)
+           != NGX_OK
+        || c->worker.len == 0
+        || c->worker.len > NGX_HTTP_MCP_TASKS_WORKER_NAME)
+    {
+        return "worker is not a string of 1 to 64 bytes";
+    }
+
+    return NULL;
+}
+
+
 static ngx_int_t
 ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_claiming_t *c)
@@ -366,6 +398,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         op.tools = c->tools;
         op.ntools = c->ntools;
         op.lease_time = c->lease;
+        op.worker = c->worker;
         op.want = NGX_HTTP_MCP_TASKS_WANT_WORK;
         op.watch = (n == 0);
 

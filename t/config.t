@@ -531,3 +531,141 @@ location /mcp {
 --- must_die
 --- error_log
 "mcp_tasks" directive is duplicate
+
+
+
+=== TEST 45: an unknown format of the status
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=z format=xml;
+}
+--- must_die
+--- error_log
+invalid parameter "format=xml"
+
+
+
+=== TEST 46: no format of the status
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=z format=;
+}
+--- must_die
+--- error_log
+invalid parameter "format="
+
+
+
+=== TEST 47: a format twice
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=z format=json format=json;
+}
+--- must_die
+--- error_log
+invalid parameter "format=json"
+
+
+
+=== TEST 48: an unknown parameter of the status
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=z private;
+}
+--- must_die
+--- error_log
+invalid parameter "private"
+
+
+
+=== TEST 49: public twice
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=z public public;
+}
+--- must_die
+--- error_log
+invalid parameter "public"
+
+
+
+=== TEST 50: a status without a zone
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status format=json;
+}
+--- must_die
+--- error_log
+invalid parameter "format=json"
+
+
+
+=== TEST 51: a status of a zone that there is not
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=y;
+}
+--- must_die
+--- error_log
+unknown zone "y"
+
+
+
+=== TEST 52: too many parameters of the status
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=z public format=json x;
+}
+--- must_die
+--- error_log
+invalid number of arguments in "mcp_tasks_status" directive
+
+
+
+=== TEST 53: an endpoint that is a status, too
+--- http_config
+mcp_tasks_zone zone=z:1m;
+--- config
+location /status {
+    mcp_tasks zone=z;
+    mcp_tasks_status zone=z;
+}
+--- must_die
+--- error_log
+"mcp_tasks_status" directive is duplicate
+
+
+
+=== TEST 54: a status in an "if"
+--- http_config
+mcp_tasks_zone zone=config_status:1m;
+--- config
+location /status {
+    mcp_tasks_status zone=config_status format=prometheus public;
+
+    if ($arg_x) {
+        set $y 1;
+    }
+}
+--- request
+GET /status?x=1
+--- response_headers
+Content-Type: text/plain; version=0.0.4; charset=utf-8
+--- response_body_like
+^# HELP nginx_mcp_tasks_tasks Tasks by state\.

@@ -131,9 +131,9 @@ my @change = qw/ change_ready change_decided change_half change_copied
                  change_done reindex wheel_remove wheel_insert /;
 
 my %labels = (
-    create => [qw/ lock new_slot name_new chain_write new_filled new_published
-                   link wheel_insert order_insert queue_insert unlock
-                   unlocked /],
+    create => [qw/ lock new_slot stat_new name_new chain_write new_filled
+                   new_published link wheel_insert order_insert queue_insert
+                   unlock unlocked /],
     claim => ['lock', @change, qw/ queue_remove unlock unlocked /],
     update => ['lock', 'chain_write', @change, qw/ chain_free unlock
                                                    unlocked /],
@@ -223,7 +223,7 @@ for my $kind (sort keys %kinds) {
 
         } else {
             my $now = probe('op=stats')->{used};
-            my $more = $label =~ /^(lock|new_slot|name_new|chain_write
+            my $more = $label =~ /^(lock|new_slot|stat_new|name_new|chain_write
                                    |new_filled)$/x ? 0 : 1;
             is($now, $used + $more, "$name: it exists once it is published");
         }

@@ -96,6 +96,7 @@ for purpose in "$@"; do
 
     test)
         "$TOOLS/fetch-test-nginx.sh"
+        "$TOOLS/dist-promtool.sh"
 
         # unit tests compile parts of nginx, and nginx-dev has only headers
         version=$(binary_version "$DIST_NGINX")

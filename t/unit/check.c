@@ -195,6 +195,17 @@ BREAK(block_used, "block in use", 1,
       t->sh->block.free = TASK->body.payload[0].last);
 BREAK(states, "by state are miscounted", 1, t->sh->states[1]++);
 BREAK(bytes, "payload bytes are miscounted", 1, t->sh->bytes++);
+BREAK(stat_state, "tasks of a tool are miscounted", 1,
+      t->tool_stats[1].states[1]++);
+BREAK(stat_running, "tasks of a tool are miscounted", 1,
+      t->tool_stats[0].running++);
+BREAK(stat_tool, "belongs to another tool", 1, t->tool_stats[1].tool = 0);
+BREAK(stat_swapped, "belongs to another tool", 0,
+      t->tool_stats[1].name[0]++);
+BREAK(stat_index, "entry that there is not", 1,
+      ngx_http_mcp_tasks_name(t, TASK->tool)->stat = 255);
+BREAK(stat_tools, "more entries", 0, t->sh->tool_stats = 1000000);
+BREAK(stat_workers, "more entries", 0, t->sh->worker_stats = 1000000);
 
 
 static const case_t  *cases[] = {
@@ -212,7 +223,9 @@ static const case_t  *cases[] = {
     &running_case, &tool_more_case, &tool_less_case, &tool_other_case,
     &tool_stranger_case, &wheel_map_case, &wheel_lost_case,
     &slots_case, &slot_live_case, &blocks_case, &block_used_case,
-    &states_case, &bytes_case, NULL
+    &states_case, &bytes_case, &stat_state_case, &stat_running_case,
+    &stat_tool_case, &stat_swapped_case, &stat_index_case, &stat_tools_case,
+    &stat_workers_case, NULL
 };
 
 

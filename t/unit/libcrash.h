@@ -12,7 +12,7 @@
 #include "libtest.h"
 
 
-#define CRASH_ZONE  (64 * 1024)
+#define CRASH_ZONE  (128 * 1024)
 
 
 typedef struct {

@@ -15,6 +15,7 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_recover.h"
 #include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_http_mcp_tasks_stats.h"
 
 
 #define MAX      300
@@ -26,6 +27,7 @@
 #define PLACES   3
 #define STREAMS  7
 #define WAITERS  40
+#define WORKERS  3
 #define BEHIND   NGX_HTTP_MCP_TASKS_SESSION_NEWS
 
 #define NEVER    NGX_HTTP_MCP_TASKS_NEVER
@@ -49,6 +51,8 @@ typedef struct {
     int                        cause;
     double                     progress;
     uint64_t                   batch;        /* when it became claimable */
+    uint64_t                   since;        /* in its phase, or a time */
+    int                        worker;       /* -1: none */
     int                        session;      /* -1: none */
     int                        announced;
     uint64_t                   changed;
@@ -101,7 +105,33 @@ typedef struct {
 } model_waiter_t;
 
 
+/* what became of the tasks of a tool */
+
+typedef struct {
+    uint64_t                   created;
+    uint64_t                   ended[NGX_HTTP_MCP_TASKS_STATES];
+    uint64_t                   lapsed;
+    uint64_t                   dropped;
+    uint64_t                   claimed;
+    uint64_t                   requeued;
+    uint64_t                   leases_lost;
+    uint64_t                   runs;
+    uint64_t                   waited;       /* ms */
+    uint64_t                   ran;
+} model_fates_t;
+
+
+typedef struct {
+    uint64_t                   claimed;
+    uint64_t                   completed;
+    uint64_t                   failed;
+    uint64_t                   seen;
+} model_worker_t;
+
+
 static model_t                     tasks[MAX];
+static model_fates_t               fates[TOOLS];
+static model_worker_t              workers[WORKERS];
 static model_session_t             sessions[SESSIONS];
 static model_reader_t              readers[READERS];
 static model_waiter_t              waiters[WAITERS];
@@ -129,6 +159,10 @@ static const char  *owners[OWNERS] = {
 };
 static const char  *tools[TOOLS] = {
     "dig", "x", "render_a_film", "t/\xc3\xa4"
+};
+
+static const char  *worker_names[WORKERS] = {
+    "ann", "127.0.0.1", "b/\xc3\xb6"
 };
 
 static const char  *session_names[SESSIONS] = {
@@ -310,11 +344,28 @@ pick_held(void)
 }
 
 
+/* an attempt is over, if there was one */
+
+static void
+ran(model_t *m, uint64_t now)
+{
+    if (m->state == NGX_HTTP_MCP_TASKS_QUEUED) {
+        return;
+    }
+
+    fates[m->tool].runs++;
+    fates[m->tool].ran += (m->state == NGX_HTTP_MCP_TASKS_RUNNING)
+                          ? now - m->since : m->since;
+}
+
+
 static void
 end(model_t *m, int state, int cause, uint64_t now)
 {
     static const int  keep[] = { 0, 0, 0, 0, 2, 3, 1 };
 
+    ran(m, now);
+    fates[m->tool].ended[state]++;
     m->state = state;
     m->cause = cause;
     m->step = NEVER;
@@ -326,6 +377,9 @@ end(model_t *m, int state, int cause, uint64_t now)
 static void
 requeue(model_t *m, uint64_t now, uint64_t delay)
 {
+    ran(m, now);
+    fates[m->tool].requeued++;
+    m->since = now + delay;
     m->state = NGX_HTTP_MCP_TASKS_QUEUED;
     m->lease = 0;
     m->progress = -1;
@@ -595,6 +649,9 @@ do_create(void)
     m->step = NEVER;
     m->phase = ngx_current_msec + queue_ms;
     m->progress = -1;
+    m->since = ngx_current_msec;
+    m->worker = -1;
+    fates[m->tool].created++;
     m->batch = ++batch;
     m->announced = (session == -1);
     m->changed = op.view.seq;
@@ -722,7 +779,7 @@ do_get(void)
 static void
 do_claim(void)
 {
-    int                             i, tool;
+    int                             i, tool, worker;
     model_t                        *m, *best, old;
     uint64_t                        before;
     ngx_str_t                       name;
@@ -751,7 +808,13 @@ do_claim(void)
     op.ntools = 1;
     op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
     op.watch = rnd(2);
+    worker = (int) rnd(WORKERS + 1) - 1;
+    op.worker = str(worker == -1 ? NULL : worker_names[worker]);
     before = zone->table.sh->seq;
+
+    if (worker != -1) {
+        workers[worker].seen = ngx_current_msec;
+    }
 
     (void) ngx_http_mcp_tasks_submit(zone, &op.op);
     expect(op.found, best != NULL, "claim");
@@ -778,6 +841,15 @@ do_claim(void)
     m->attempt++;
     m->step = ngx_current_msec + lease_ms;
     m->phase = ngx_current_msec + run_ms;
+    fates[tool].claimed++;
+    fates[tool].waited += ngx_current_msec - m->since;
+    m->since = ngx_current_msec;
+    m->worker = worker;
+
+    if (worker != -1) {
+        workers[worker].claimed++;
+    }
+
     made(m, &old, 0, before, op.view.changed);
 
     compare(m, &op.view);
@@ -995,6 +1067,7 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         m->carrier = 0;
         m->step = NEVER;
         m->phase = (m->phase > now) ? m->phase - now : 0;
+        m->since = now - m->since;
         break;
 
     case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
@@ -1038,6 +1111,7 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
         m->state = NGX_HTTP_MCP_TASKS_RUNNING;
         m->step = lease_end(m, now);
         m->phase += now;
+        m->since = now - m->since;
         break;
 
     case NGX_HTTP_MCP_TASKS_EV_CANCEL:
@@ -1069,10 +1143,34 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
 }
 
 
+/* what it means for the worker that has the task */
+
+static void
+model_work(model_t *m, ngx_uint_t event)
+{
+    if (m->worker == -1 || !ngx_http_mcp_tasks_fenced(event)) {
+        return;
+    }
+
+    workers[m->worker].seen = ngx_current_msec;
+
+    switch (event) {
+    case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
+        workers[m->worker].completed++;
+        break;
+    case NGX_HTTP_MCP_TASKS_EV_FAIL:
+    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+        workers[m->worker].failed++;
+        break;
+    }
+}
+
+
 static void
 do_event(void)
 {
     int                              k, dropped, noted;
+    model_fates_t                    were;
     u_char                           buf[BYTES];
     size_t                           need, room;
     model_t                         *m, next;
@@ -1124,6 +1222,7 @@ do_event(void)
 
     dropped = 0;
     next = *m;
+    were = fates[m->tool];
     expected = model_event(&next, &op.event);
 
     need = ngx_http_mcp_tasks_blocks_for(op.change.payload[k].len);
@@ -1162,9 +1261,11 @@ do_event(void)
     expect(op.op.reason, expected, "event");
 
     if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+        fates[m->tool] = were;
         return;
     }
 
+    model_work(&next, op.event.type);
     made(&next, m, noted, before, op.view.changed);
     *m = next;
 
@@ -1190,6 +1291,8 @@ do_delete(void)
                                              : NGX_HTTP_MCP_TASKS_NOT_FOUND,
                "delete");
         m->live = (ngx_current_msec >= m->expires);
+        fates[m->tool].dropped += (!m->live
+                                   && m->state < NGX_HTTP_MCP_TASKS_COMPLETED);
         end_sessions();
     }
 }
@@ -1202,6 +1305,7 @@ model_time(model_t *m, uint64_t now)
 
         if (now >= m->expires) {
             m->live = 0;
+            fates[m->tool].lapsed += (m->state < NGX_HTTP_MCP_TASKS_COMPLETED);
 
         } else if (m->state == NGX_HTTP_MCP_TASKS_QUEUED && now >= m->phase) {
             end(m, NGX_HTTP_MCP_TASKS_FAILED,
@@ -1219,6 +1323,7 @@ model_time(model_t *m, uint64_t now)
 
         } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && now >= m->step) {
             m->version++;
+            fates[m->tool].leases_lost++;
 
             if (m->attempt >= m->attempts) {
                 end(m, NGX_HTTP_MCP_TASKS_FAILED,
@@ -1340,6 +1445,9 @@ model_run(model_t *m, ngx_http_mcp_tasks_op_run_t *op)
         return NGX_HTTP_MCP_TASKS_LIMIT_RUNNING;
     }
 
+    fates[m->tool].claimed++;
+    fates[m->tool].waited += now - m->since;
+    m->since = now;
     m->state = NGX_HTTP_MCP_TASKS_RUNNING;
     m->version++;
     m->attempt++;
@@ -1913,6 +2021,125 @@ do_death(void)
 }
 
 
+/* the figures of a tool, which are always there for these few */
+
+static void
+compare_fates(int tool, ngx_http_mcp_tasks_tool_view_t *v)
+{
+    int                          i, states[NGX_HTTP_MCP_TASKS_STATES];
+    uint64_t                     waits, runs, oldest;
+    model_fates_t               *f;
+    ngx_http_mcp_tasks_fates_t  *count;
+
+    f = &fates[tool];
+    count = &v->stat.count;
+    waits = runs = oldest = 0;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_BUCKETS; i++) {
+        waits += count->wait.bucket[i];
+        runs += count->run.bucket[i];
+    }
+
+    expect(count->created, f->created, "created");
+    expect(count->completed, f->ended[NGX_HTTP_MCP_TASKS_COMPLETED],
+           "completed");
+    expect(count->failed, f->ended[NGX_HTTP_MCP_TASKS_FAILED], "failed");
+    expect(count->cancelled, f->ended[NGX_HTTP_MCP_TASKS_CANCELLED],
+           "cancelled");
+    expect(count->lapsed, f->lapsed, "lapsed");
+    expect(count->dropped, f->dropped, "dropped");
+    expect(count->claimed, f->claimed, "claimed");
+    expect(count->requeued, f->requeued, "requeued");
+    expect(count->leases_lost, f->leases_lost, "leases lost");
+    expect(waits, f->claimed, "times waited");
+    expect(count->wait.sum, f->waited, "time waited");
+    expect(runs, f->runs, "times run");
+    expect(count->run.sum, f->ran, "time run");
+
+    memset(states, 0, sizeof(states));
+
+    for (i = 0; i < MAX; i++) {
+        if (!tasks[i].live || tasks[i].tool != tool) {
+            continue;
+        }
+
+        states[tasks[i].state]++;
+
+        if (tasks[i].state == NGX_HTTP_MCP_TASKS_QUEUED
+            && tasks[i].step == NEVER)
+        {
+            oldest = ngx_max(oldest, ngx_current_msec - tasks[i].since);
+        }
+    }
+
+    for (i = 1; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+        expect(v->stat.states[i], states[i], "tasks of a tool by state");
+    }
+
+    /* those that one sweep makes claimable come in any order */
+
+    if (v->oldest > oldest) {
+        fail("the oldest waits for %lu, not for %lu",
+             (unsigned long) v->oldest, (unsigned long) oldest);
+    }
+}
+
+
+static void
+do_stats(void)
+{
+    int                            i;
+    ngx_uint_t                     k, found;
+    ngx_str_t                      name;
+    ngx_http_mcp_tasks_op_stats_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_STATS;
+    op.op.pool = test_pool;
+    op.detail = 1;
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+
+    for (found = 0, i = 0; i < TOOLS; i++) {
+        name = str(tools[i]);
+
+        for (k = 1; k < op.ntools; k++) {
+            if (op.tool_views[k].stat.len == name.len
+                && memcmp(op.tool_views[k].stat.name, name.data, name.len)
+                   == 0)
+            {
+                compare_fates(i, &op.tool_views[k]);
+                found++;
+            }
+        }
+    }
+
+    expect(found + 1, op.ntools, "tools");
+    expect(op.tool_views[0].stat.count.created, 0, "other tools");
+
+    for (found = 0, i = 0; i < WORKERS; i++) {
+        name = str(worker_names[i]);
+
+        for (k = 0; k < op.nworkers; k++) {
+            if (op.worker_views[k].len == name.len
+                && memcmp(op.worker_views[k].name, name.data, name.len) == 0)
+            {
+                expect(op.worker_views[k].claimed, workers[i].claimed,
+                       "claims of a worker");
+                expect(op.worker_views[k].completed, workers[i].completed,
+                       "completed by a worker");
+                expect(op.worker_views[k].failed, workers[i].failed,
+                       "failed by a worker");
+                expect(op.worker_views[k].seen, workers[i].seen,
+                       "when a worker was seen");
+                found++;
+            }
+        }
+    }
+
+    expect(found, op.nworkers, "workers");
+}
+
+
 /* what a process that dies may leave behind, and worse */
 
 static void
@@ -1954,6 +2181,13 @@ do_wreck(void)
     ngx_memset(t->sh->wheel.head, 0xee, sizeof(t->sh->wheel.head));
     ngx_memset(t->sh->wheel.map, 0xdd, sizeof(t->sh->wheel.map));
     ngx_memset(t->sh->states, 0xcc, sizeof(t->sh->states));
+
+    for (i = 0; i < t->sh->tool_stats; i++) {
+        ngx_memset(t->tool_stats[i].states, 0x99,
+                   sizeof(t->tool_stats[i].states));
+        t->tool_stats[i].running = (uint32_t) rnd(1u << 31);
+        t->tool_stats[i].tool = (uint32_t) rnd(1u << 31);
+    }
 
     for (i = 1; i < t->sh->slot.fresh; i++) {
 
@@ -2060,6 +2294,7 @@ main(void)
 
             expect(zone->table.sh->block.used, used_blocks(), "blocks used");
             check_running();
+            do_stats();
         }
 
         if (rnd(1000) == 0) {

@@ -488,7 +488,7 @@ test_claims(void)
     (void) test_sweep(zone, 100);
     ok(test_claim(zone, "b", &v), "but after the backoff");
     is(v.task.attempt, 2, "as the second attempt");
-    is(zone->table.sh->count.leases_lost, 6, "lost leases are counted");
+    is(zone->table.sh->fates.leases_lost, 6, "lost leases are counted");
 
     /* a queue timeout that was not swept yet */
 
