@@ -121,9 +121,10 @@ sub round {
 }
 
 
-# --- many at once: the first time takes what is kept for later
+# --- many at once: the first times take what is kept for later, and not all
+# of them in the same processes
 
-round('at first');
+round("at first, $_") for 1 .. 3;
 my ($memory, $fds) = (memory(), descriptors());
 round("round $_") for 1 .. scale(3);
 
