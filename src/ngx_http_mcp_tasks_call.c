@@ -26,6 +26,12 @@ struct ngx_http_mcp_tasks_calling_s {
 static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
     ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
     ngx_http_mcp_tasks_tool_t *tool);
+static ngx_int_t ngx_http_mcp_tasks_call_support(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *task, ngx_uint_t *wants);
+static ngx_int_t ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *ttl, ngx_uint_t wants, ngx_uint_t passes);
 static ngx_int_t ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
     ngx_http_mcp_tasks_calling_t *call);
@@ -135,11 +141,9 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_int_t                        rc;
-    const char                      *err;
     ngx_uint_t                       wants, passes;
     ngx_http_mcp_tasks_tool_t       *tool;
     ngx_http_mcp_tasks_json_t        name, arguments, task, ttl;
-    ngx_http_mcp_tasks_calling_t    *call;
     ngx_http_mcp_tasks_loc_conf_t   *lcf;
     ngx_http_mcp_tasks_member_t      members[] = {
         { ngx_string("name"), &name },
@@ -186,25 +190,7 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, "unknown tool");
     }
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY) {
-        wants = ctx->tasks && task.type != NGX_HTTP_MCP_TASKS_JSON_NONE;
-
-        if (wants && task.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                              "task is not an object");
-        }
-
-        if ((wants && tool->support == NGX_HTTP_MCP_TASKS_FORBIDDEN)
-            || (!wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED))
-        {
-            return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
-                      NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
-                      wants ? "The tool cannot be called as a task"
-                            : "The tool must be called as a task", NULL);
-        }
-
-    } else {
-        wants = ctx->tasks && tool->support != NGX_HTTP_MCP_TASKS_FORBIDDEN;
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
         ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
 
         if (!passes && !ngx_http_mcp_tasks_modern_params(r, tool, &arguments))
@@ -213,23 +199,72 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
                           "Header mismatch: an Mcp-Param header is not what "
                           "the arguments say");
         }
-
-        if (!wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED) {
-            return ngx_http_mcp_tasks_no_capability(r, ctx);
-        }
     }
 
-    if (passes) {
+    rc = ngx_http_mcp_tasks_call_support(r, ctx, tool, &task, &wants);
+
+    if (rc == NGX_DECLINED && passes) {
         rc = ngx_http_mcp_tasks_pass_speaks(r, ctx);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-
-        if (!wants) {
-            return ngx_http_mcp_tasks_pass(r, ctx);
-        }
     }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (passes && !wants) {
+        return ngx_http_mcp_tasks_pass(r, ctx);
+    }
+
+    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &ttl, wants, passes);
+}
+
+
+/* whether the client wants a task; NGX_DECLINED: it may have its way */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_support(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *task, ngx_uint_t *wants)
+{
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        *wants = ctx->tasks && tool->support != NGX_HTTP_MCP_TASKS_FORBIDDEN;
+
+        return (!*wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED)
+               ? ngx_http_mcp_tasks_no_capability(r, ctx) : NGX_DECLINED;
+    }
+
+    *wants = ctx->tasks && task->type != NGX_HTTP_MCP_TASKS_JSON_NONE;
+
+    if (*wants && task->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "task is not an object");
+    }
+
+    if ((*wants && tool->support == NGX_HTTP_MCP_TASKS_FORBIDDEN)
+        || (!*wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED))
+    {
+        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
+                  NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
+                  *wants ? "The tool cannot be called as a task"
+                         : "The tool must be called as a task", NULL);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* there is a task for it in any case, which the client may not get to know */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *ttl, ngx_uint_t wants, ngx_uint_t passes)
+{
+    const char                     *err;
+    ngx_http_mcp_tasks_calling_t   *call;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     call = ngx_http_mcp_tasks_calling(r, ctx, &ctx->tool, tool);
     if (call == NULL) {
@@ -239,7 +274,7 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     err = ngx_http_mcp_tasks_token(r->pool, &ctx->token, &call->op.task.token);
 
     if (err == NULL) {
-        err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &call->op.task.ttl);
+        err = ngx_http_mcp_tasks_call_ttl(lcf, ttl, &call->op.task.ttl);
     }
 
     if (err) {

@@ -310,6 +310,8 @@ void ngx_http_mcp_tasks_render_outcome(ngx_http_mcp_tasks_out_t *out,
 void ngx_http_mcp_tasks_render_question(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v, ngx_http_mcp_tasks_json_t *key,
     ngx_http_mcp_tasks_json_t *question);
+void ngx_http_mcp_tasks_render_cursor(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op);
 void ngx_http_mcp_tasks_render_tool(ngx_http_mcp_tasks_out_t *out,
     ngx_array_t *tools, ngx_uint_t i, ngx_uint_t support);
 void ngx_http_mcp_tasks_render_error(ngx_http_mcp_tasks_out_t *out,

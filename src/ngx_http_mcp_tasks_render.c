@@ -418,3 +418,23 @@ ngx_http_mcp_tasks_render_tool(ngx_http_mcp_tasks_out_t *out,
 
     ngx_http_mcp_tasks_out_lit(out, "}");
 }
+
+
+/* where the next page begins, if there is one, as a member that follows */
+
+void
+ngx_http_mcp_tasks_render_cursor(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op)
+{
+    u_char  cursor[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
+
+    if (op->next.seq == 0) {
+        return;
+    }
+
+    (void) ngx_http_mcp_tasks_cursor_text(zone, cursor, &op->owner, &op->next);
+
+    ngx_http_mcp_tasks_out_lit(out, ",\"nextCursor\":\"");
+    ngx_http_mcp_tasks_out_add(out, cursor, sizeof(cursor));
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+}

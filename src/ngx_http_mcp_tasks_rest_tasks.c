@@ -169,7 +169,6 @@ static ngx_int_t
 ngx_http_mcp_tasks_rest_listed(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o)
 {
-    u_char                          cursor[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
     ngx_str_t                       text;
     ngx_uint_t                      i;
     ngx_http_mcp_tasks_out_t        out;
@@ -193,14 +192,7 @@ ngx_http_mcp_tasks_rest_listed(ngx_http_request_t *r,
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
 
-    if (op->next.seq) {
-        (void) ngx_http_mcp_tasks_cursor_text(&lcf->zone->zone, cursor,
-                                              &op->owner, &op->next);
-        ngx_http_mcp_tasks_out_lit(&out, ",\"nextCursor\":\"");
-        ngx_http_mcp_tasks_out_add(&out, cursor, sizeof(cursor));
-        ngx_http_mcp_tasks_out_lit(&out, "\"");
-    }
-
+    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, op);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK

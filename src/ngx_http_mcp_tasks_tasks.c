@@ -318,7 +318,6 @@ ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_str_t *status)
 static ngx_int_t
 ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 {
-    u_char                          cursor[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
     ngx_uint_t                      i;
     ngx_http_mcp_tasks_ctx_t       *ctx;
     ngx_http_mcp_tasks_out_t        out;
@@ -352,14 +351,7 @@ ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
 
-    if (op->next.seq) {
-        (void) ngx_http_mcp_tasks_cursor_text(&lcf->zone->zone, cursor,
-                                              &op->owner, &op->next);
-        ngx_http_mcp_tasks_out_lit(&out, ",\"nextCursor\":\"");
-        ngx_http_mcp_tasks_out_add(&out, cursor, sizeof(cursor));
-        ngx_http_mcp_tasks_out_lit(&out, "\"");
-    }
-
+    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, op);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     return ngx_http_mcp_tasks_out_result(r, ctx, &out);
