@@ -164,8 +164,14 @@ for my $tool ('slow', 'same') {
     ok($t->stop('TERM'), 'nginx is terminated while a call runs');
     cmp_ok(time() - $start, '<', 10, 'at once');
     ok($up->left($call, 10), 'upstream is left');
+    ok($t->start(), 'it starts again');
+
+    # the zone was memory: nobody waits for what is not there
+    is($g->{c}->modern('tasks/get', { taskId => $id })
+          ->{json}{error}{data}{reason}, 'task_not_found',
+       'the task is gone with the process');
+    is(count('slow'), $n + 1, 'and its call is not sent again');
 }
 
-ok($t->start(), 'it starts again');
 $g->done('background failed: shutdown');
 done_testing();
