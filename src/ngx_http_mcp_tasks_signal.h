@@ -46,6 +46,9 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
 #define NGX_HTTP_MCP_TASKS_ROOM  0
 /* some task, whosever it is, has changed */
 #define NGX_HTTP_MCP_TASKS_ANY   1
+/* there is something to save, for the one who does; and it is saved */
+#define NGX_HTTP_MCP_TASKS_UNSAVED  2
+#define NGX_HTTP_MCP_TASKS_SAVED    3
 
 #define ngx_http_mcp_tasks_signal_is_name(key)  (((key) >> 63) == 0)
 
