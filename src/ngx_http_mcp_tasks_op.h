@@ -240,6 +240,8 @@ typedef struct {
     uint32_t                      waiting;    /* in all processes */
     uint32_t                      streams;    /* of these */
     uint32_t                      running;
+    uint32_t                      unsaved;
+    ngx_http_mcp_tasks_store_stat_t  disk;
 
     /* with the detail */
     ngx_http_mcp_tasks_tool_view_t  *tool_views;

@@ -167,6 +167,8 @@ ngx_http_mcp_tasks_probe_submit(ngx_http_mcp_tasks_probe_t *p,
 {
     op->pool = p->r->pool;
 
+    /* without a handler no store lets it wait */
+
     if (ngx_http_mcp_tasks_submit(p->zone, op) != NGX_OK) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"error\"");
         return;

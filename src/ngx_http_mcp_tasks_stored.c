@@ -22,6 +22,8 @@ typedef struct {
 
 static ngx_int_t ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op);
+static void ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
+    ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason);
 static ngx_uint_t ngx_http_mcp_tasks_stored_changes(
     ngx_http_mcp_tasks_op_t *op);
 static uint64_t ngx_http_mcp_tasks_stored_changed(
@@ -104,7 +106,8 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
     if (changes && !sh->disk.up
         && (op->handler || changes == NGX_HTTP_MCP_TASKS_OP_CLAIM))
     {
-        op->reason = NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE;
+        ngx_http_mcp_tasks_stored_refuse(sh, op,
+                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
         return NGX_OK;
     }
 
@@ -140,6 +143,19 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_writer_kick(zcf);
 
     return NGX_AGAIN;
+}
+
+
+/* counted without the lock, which others may have for long */
+
+static void
+ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
+    ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason)
+{
+    op->reason = reason;
+
+    (void) __atomic_fetch_add(&sh->count.refused[reason], 1,
+                              __ATOMIC_RELAXED);
 }
 
 
@@ -312,7 +328,8 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
                 continue;
             }
 
-            op->reason = NGX_HTTP_MCP_TASKS_STORE_FAILED;
+            ngx_http_mcp_tasks_stored_refuse(sh, op,
+                                             NGX_HTTP_MCP_TASKS_STORE_FAILED);
             ngx_http_mcp_tasks_stored_undo(&zcf->zone, op);
         }
 
