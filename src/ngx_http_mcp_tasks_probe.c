@@ -490,6 +490,8 @@ typedef struct {
 static ngx_http_mcp_tasks_submit_pt
     ngx_http_mcp_tasks_late_store[NGX_HTTP_MCP_TASKS_OPS];
 
+static ngx_http_mcp_tasks_submit_pt  *ngx_http_mcp_tasks_late_for;
+
 
 static void
 ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p)
@@ -500,8 +502,13 @@ ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p)
         ngx_http_mcp_tasks_late_store[i] = ngx_http_mcp_tasks_late;
     }
 
+    if (p->zone->store != ngx_http_mcp_tasks_late_store) {
+        ngx_http_mcp_tasks_late_for = p->zone->store;
+    }
+
     p->zone->store = ngx_http_mcp_tasks_probe_number(p, "on", 1)
-                     ? ngx_http_mcp_tasks_late_store : ngx_http_mcp_tasks_shm;
+                     ? ngx_http_mcp_tasks_late_store
+                     : ngx_http_mcp_tasks_late_for;
 }
 
 
@@ -512,7 +519,7 @@ ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
     ngx_int_t                   rc;
     ngx_http_mcp_tasks_late_t  *late;
 
-    rc = ngx_http_mcp_tasks_shm[op->type](zone, op);
+    rc = ngx_http_mcp_tasks_late_for[op->type](zone, op);
 
     /* who has no handler has to be answered at once */
 

@@ -143,6 +143,9 @@ ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
             continue;
         }
 
+        /* somebody meant to remove it */
+        s->body.task.flags &= ~NGX_HTTP_MCP_TASKS_GONE;
+
         ngx_http_mcp_tasks_link_locked(t, s);
 
         sh->slot.used++;

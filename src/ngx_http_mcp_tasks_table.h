@@ -359,8 +359,7 @@ typedef struct {
     uint64_t                     commits;
     uint64_t                     rows;
     uint64_t                     failures;
-    uint64_t                     last;              /* commit, monotonic */
-    uint64_t                     last_wall;
+    uint64_t                     last_wall;         /* when one was made */
     ngx_http_mcp_tasks_histogram_t  time;           /* of commits */
     uint64_t                     device;            /* of the database */
     uint64_t                     inode;

@@ -79,8 +79,10 @@ ngx_http_mcp_tasks_writer_process(ngx_cycle_t *cycle,
                  ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_UNSAVED),
                  &st->write);
 
-    if (ngx_http_mcp_tasks_attach_try(zcf, cycle->log) == NGX_OK) {
-        (void) ngx_http_mcp_tasks_writer_take(zcf);
+    if (ngx_http_mcp_tasks_attach_try(zcf, cycle->log) == NGX_OK
+        && ngx_http_mcp_tasks_writer_take(zcf))
+    {
+        ngx_post_event(&st->write, &ngx_posted_events);
     }
 
     ngx_add_timer(&st->look, NGX_HTTP_MCP_TASKS_WRITER_WANT);
@@ -178,7 +180,8 @@ ngx_http_mcp_tasks_writer_due(ngx_http_mcp_tasks_zone_conf_t *zcf)
     }
 
     if (!ngx_http_mcp_tasks_has_unsaved(t)) {
-        return 0;
+        /* whoever is to write opens the database before it is needed */
+        return st->writing && st->db.sqlite == NULL;
     }
 
     return st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
@@ -477,11 +480,13 @@ ngx_http_mcp_tasks_writer_saved(ngx_http_mcp_tasks_zone_conf_t *zcf)
     }
 
     disk->up = !t->sh->rewrite;
-    disk->commits++;
-    disk->rows += batch->n + batch->ngone;
-    disk->last = ngx_current_msec;
-    disk->last_wall = batch->wall;
-    ngx_http_mcp_tasks_stats_time(&disk->time, zcf->stored.took);
+
+    if (batch->n + batch->ngone) {
+        disk->commits++;
+        disk->rows += batch->n + batch->ngone;
+        disk->last_wall = batch->wall;
+        ngx_http_mcp_tasks_stats_time(&disk->time, zcf->stored.took);
+    }
 
     if (disk->up) {
         disk->error[0] = '\0';
