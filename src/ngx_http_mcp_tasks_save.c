@@ -86,8 +86,8 @@ void
 ngx_http_mcp_tasks_unsaved_locked(ngx_http_mcp_tasks_table_t *t)
 {
     if (t->sh->durable && ngx_http_mcp_tasks_has_unsaved(t)) {
-        ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
-        ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
+        ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
+        ngx_http_mcp_tasks_signal_key_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
     }
 }
 

@@ -70,8 +70,7 @@ ngx_http_mcp_tasks_stored_process(ngx_cycle_t *cycle,
     st->ready.log = cycle->log;
 
     ngx_http_mcp_tasks_watch(&zcf->local, &st->saved,
-                 ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_SAVED),
-                 &st->ready);
+                             NGX_HTTP_MCP_TASKS_SAVED, &st->ready);
 
     ngx_http_mcp_tasks_writer_process(cycle, zcf);
 }
@@ -290,7 +289,7 @@ ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf)
         failed = t->sh->failed;
 
         ngx_http_mcp_tasks_lock_read(t);
-        ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
+        ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
         ngx_http_mcp_tasks_unlock(t);
 
         if (saved == t->sh->saved && failed == t->sh->failed) {

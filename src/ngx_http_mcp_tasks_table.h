@@ -53,6 +53,9 @@
 /* those who wait for an owner, session or tool, by the hash of its name */
 #define NGX_HTTP_MCP_TASKS_AWAITED       256
 
+/* what else may be awaited, see signal.h */
+#define NGX_HTTP_MCP_TASKS_KEYS          (NGX_HTTP_MCP_TASKS_AWAITED + 2)
+
 /* tasks that a session may be behind with its news */
 #define NGX_HTTP_MCP_TASKS_SESSION_NEWS  256
 
@@ -420,7 +423,7 @@ typedef struct {
     /* signals, in a ring of which logged is the end */
     volatile uint64_t            logged;
     uint64_t                     log_mask;
-    uint64_t                     awaited[NGX_HTTP_MCP_TASKS_AWAITED];
+    uint64_t                     awaited[NGX_HTTP_MCP_TASKS_KEYS];
 
     /* how many processes have had each of the places */
     uint32_t                     lives[NGX_HTTP_MCP_TASKS_PROCESSES];

@@ -76,8 +76,7 @@ ngx_http_mcp_tasks_writer_process(ngx_cycle_t *cycle,
     st->write.log = cycle->log;
 
     ngx_http_mcp_tasks_watch(&zcf->local, &st->unsaved,
-                 ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_UNSAVED),
-                 &st->write);
+                             NGX_HTTP_MCP_TASKS_UNSAVED, &st->write);
 
     if (ngx_http_mcp_tasks_attach_try(zcf, cycle->log) == NGX_OK
         && ngx_http_mcp_tasks_writer_take(zcf))
@@ -214,7 +213,7 @@ ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
     t->sh->writer = (ngx_atomic_uint_t) ngx_pid;
 
     ngx_http_mcp_tasks_lock_read(t);
-    ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
+    ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
     ngx_http_mcp_tasks_unlock(t);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
@@ -492,8 +491,8 @@ ngx_http_mcp_tasks_writer_saved(ngx_http_mcp_tasks_zone_conf_t *zcf)
         disk->error[0] = '\0';
     }
 
-    ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
-    ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
+    ngx_http_mcp_tasks_signal_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
+    ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
 
     ngx_http_mcp_tasks_unlock(t);
 
@@ -552,7 +551,7 @@ ngx_http_mcp_tasks_writer_failed(ngx_http_mcp_tasks_zone_conf_t *zcf,
     disk->failures++;
     t->sh->failed = t->sh->seq;
 
-    ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
+    ngx_http_mcp_tasks_signal_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
 
     ngx_http_mcp_tasks_unlock(t);
 
