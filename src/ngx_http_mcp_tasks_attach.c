@@ -7,6 +7,7 @@
 
 #include "ngx_http_mcp_tasks_module.h"
 #include "ngx_http_mcp_tasks_shm.h"
+#include "ngx_http_mcp_tasks_signal.h"
 
 
 #if (NGX_HTTP_MCP_TASKS_STORED)
@@ -500,10 +501,12 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
     uint64_t                      instance;
     ngx_int_t                     rc;
     ngx_http_mcp_tasks_db_t      *db;
+    ngx_http_mcp_tasks_table_t   *t;
     ngx_http_mcp_tasks_header_t  *sh;
 
     db = &zcf->stored.db;
-    sh = zcf->zone.table.sh;
+    t = &zcf->zone.table;
+    sh = t->sh;
 
     if (ngx_http_mcp_tasks_lease_new(&instance) != NGX_OK
         || ngx_http_mcp_tasks_db_open(db) != NGX_OK)
@@ -532,8 +535,12 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
     }
 
     if (rc == NGX_OK) {
-        ngx_http_mcp_tasks_barrier();
+        ngx_http_mcp_tasks_lock(t);
         sh->instance = instance;
+
+        /* other processes of ours wait for this */
+        ngx_http_mcp_tasks_signal_all_locked(t);
+        ngx_http_mcp_tasks_unlock(t);
     }
 
     ngx_http_mcp_tasks_db_close(db);

@@ -262,6 +262,10 @@ ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev)
     c = ev->data;
     zcf = c->data;
 
+    if (!zcf->stored.attached) {
+        (void) ngx_http_mcp_tasks_attach_try(zcf, ev->log);
+    }
+
     ngx_http_mcp_tasks_stored_look(zcf);
 }
 

@@ -281,6 +281,24 @@ sub stop {
 }
 
 
+# all processes at once, as when the power fails
+sub kill_all {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} or return;
+    my @workers = pids_of($pid);
+
+    # the master first, so that it cannot replace anybody
+    kill('STOP', $pid);
+    push @workers, grep { my $p = $_; !grep { $_ == $p } @workers }
+                   pids_of($pid);
+    kill('KILL', $pid, @workers);
+    waitpid($pid, 0);
+    delete $started{$pid};
+
+    return wait_for { !grep { kill(0, $_) } @workers };
+}
+
+
 sub log {
     my ($self) = @_;
     return slurp($self->{log}) . slurp("$self->{dir}/logs/stdout");
