@@ -178,8 +178,8 @@ cmp_ok($grown, '<', 4 * $mb, "nor memory ($grown)");
 
         # who has not heard of it yet would hang up on the next client
         my $gone = join '|', keys %old;
-        wait_for { 2 == (() = $t->log()
-                         =~ /(?:$gone)#\d+: gracefully shutting down/g) };
+        wait_for { keys %old == (() = $t->log()
+                                 =~ /(?:$gone)#\d+: gracefully shutting/g) };
 
         # some end now, in whichever process they are
         $up->go($_, ['result', '{}']) for splice @calls, 0, 5;
