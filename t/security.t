@@ -13,67 +13,14 @@ use JSON::PP;
 use POSIX ();
 use Test::More;
 
+use MCPClient;
+use MCPExample qw/ blocks section /;
+use MCPTasks qw/ free_port slurp wait_for /;
 use MCPUpstream;
 
 my $root = "$FindBin::Bin/..";
 
-
-# nginx with the file as it is, but for ports and paths; and somebody who knows
-# tokens
-package MCPHardened;
-
-use MCPTasks;
-
-our @ISA = qw/ MCPTasks /;
-
-sub configure {
-    my ($self) = @_;
-    my $conf = MCPTasks::slurp("$root/conf/hardened.conf");
-    my $user = $> == 0 ? "user root;\n" : '';
-
-    $self->{$_} ||= MCPTasks::free_port() for qw/ status checker /;
-
-    $conf =~ s/listen( +)443/listen$1 127.0.0.1:$self->{port}/g;
-    $conf =~ s/127\.0\.0\.1:9145/127.0.0.1:$self->{status}/g;
-    $conf =~ s/127\.0\.0\.1:9000/127.0.0.1:$self->{checker}/g;
-    $conf =~ s/127\.0\.0\.1:3000/127.0.0.1:$self->{to}/g;
-    $conf =~ s{/run/mcp-tasks}{$self->{dir}}g;
-    $conf =~ s{(\}\s*)\z}{$self->{http}$1};
-
-    for my $name (keys %{ $self->{files} }) {
-        open(my $fh, '>', "$self->{dir}/$name") or die "$name: $!\n";
-        print $fh $self->{files}{$name};
-        close($fh) or die "$name: $!\n";
-    }
-
-    # a certificate for the name that clients use
-    my $crt = "$self->{dir}/mcp.example.com.crt";
-    system("openssl req -x509 -newkey rsa:2048 -nodes -days 1"
-           . ' -subj /CN=mcp.example.com'
-           . ' -addext subjectAltName=DNS:mcp.example.com'
-           . " -keyout $self->{dir}/mcp.example.com.key -out $crt"
-           . ' 2> /dev/null') == 0 or die "no certificate\n"
-        unless -e $crt;
-
-    $conf =~ s/CHECKER/127.0.0.1:$self->{checker}/;
-
-    open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh "load_module $self->{module};\ndaemon off;\n$user$conf";
-    close($fh) or die "nginx.conf: $!\n";
-}
-
-
-sub log {
-    my ($self) = @_;
-    return $self->SUPER::log() . MCPTasks::slurp("$self->{dir}/error.log");
-}
-
-
-package main;
-
-use MCPClient;
-use MCPTasks qw/ slurp wait_for /;
-
+# somebody who knows tokens
 my $checker = <<'END';
 
     map $http_authorization $known {
@@ -83,7 +30,7 @@ my $checker = <<'END';
     }
 
     server {
-        listen  CHECKER;
+        listen  127.0.0.1:9000;
         access_log  off;
         add_header  WWW-Authenticate  Bearer  always;
         if ($known = "") { return 401; }
@@ -95,10 +42,35 @@ END
 my $up = MCPUpstream->new(style => 'sse', on => {
     far => [['sse'], ['result', '{"content":[]}']] });
 
-my $t = MCPHardened->new(
-    module => $ENV{MCP_TASKS_MODULE}, workers => 2, to => $up->{port},
-    http => $checker,
-    files => { 'tools.json' => slurp("$root/conf/tools.json") });
+my %port = map { $_ => free_port() } qw/ checker status /;
+
+my $t = MCPExample->new(
+    module => $ENV{MCP_TASKS_MODULE}, workers => 2,
+    conf => slurp("$root/conf/hardened.conf"),
+    files => { 'tools.json' => slurp("$root/conf/tools.json") },
+    change => sub {
+        my ($self) = @_;
+        certificate("$self->{dir}/mcp.example.com");
+
+        s/(\}\s*)\z/$checker$1/;
+        s/(listen +)443/${1}127.0.0.1:$self->{port}/g;
+        s/127\.0\.0\.1:9000/127.0.0.1:$port{checker}/g;
+        s/127\.0\.0\.1:9145/127.0.0.1:$port{status}/g;
+        s/127\.0\.0\.1:3000/127.0.0.1:$up->{port}/g;
+        s{/run/mcp-tasks}{$self->{dir}}g;
+    });
+
+
+sub certificate {
+    my ($path) = @_;
+    return if -e "$path.crt";
+    system('openssl req -x509 -newkey rsa:2048 -nodes -days 1'
+           . ' -subj /CN=mcp.example.com'
+           . ' -addext subjectAltName=DNS:mcp.example.com'
+           . " -keyout $path.key -out $path.crt 2> /dev/null") == 0
+        or die "no certificate\n";
+}
+
 
 my ($good, $said) = $t->check();
 ok($good, 'nginx -t') or diag($said);
@@ -244,7 +216,7 @@ is($call->{head}{'x-user'}, 'ann', 'but with who it is');
 sub operator {
     my ($uri, %headers) = @_;
     my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
-                                  PeerPort => $t->{status});
+                                  PeerPort => $port{status});
     return $t->request('GET', $uri, \%headers, undef, $s);
 }
 
@@ -327,8 +299,8 @@ sub statuses {
 
 {
     my $doc = slurp("$root/docs/security.md");
-    my ($section) = $doc =~ /^## Who is the client\n(.*?)^## /ms;
-    my @parts = ($section // '') =~ /^```nginx\n(.*?)^```$/msg;
+    my @parts = blocks(section("$root/docs/security.md",
+                               '## Who is the client'), 'nginx');
     is(@parts, 2, 'other ways to tell clients');
 
     my $conf = slurp("$root/conf/hardened.conf");
