@@ -208,6 +208,15 @@ is_deeply([sort @described], [sort keys %parameter],
     }
 }
 
+# every package that is installed has its reason
+{
+    my $dependencies = slurp('docs/dependencies.md');
+    my @packages = map { split }
+                   slurp('tools/deps.sh') =~ /packages\+=\(([^)]+)\)/g;
+    cmp_ok(scalar @packages, '>', 15, 'the packages were read');
+    like($dependencies, qr/`\Q$_\E`/, "dependencies: $_") for @packages;
+}
+
 # every file of the source has its job
 my ($files) = slurp('docs/architecture.md')
               =~ /^\| file .*?\n\| --- .*?\n(.*?)\n\n/ms;
