@@ -259,7 +259,8 @@ for my $file (@pages) {
               'docs/README.md lists every document, and no other');
 
     my %images = map { $_ => 1 } map { s{.*/}{}r }
-                 map { slurp($_) =~ /\]\(([\w.\/-]*images\/[\w.-]+)\)/g } @pages;
+                 map { slurp($_) =~ m{\]\(([\w./-]*images/[\w.-]+)\)}g }
+                 @pages;
     my @images = map { s{.*/}{}r } glob 'docs/images/*';
     is_deeply([grep { !$images{$_} } @images], [], 'every image is shown');
 }

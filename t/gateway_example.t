@@ -70,20 +70,23 @@ my ($good, $said) = $t->check();
 ok($good, 'nginx -t') or diag($said);
 unlike($said, qr/\[warn\]/, 'has nothing to say');
 
-# as README.md starts it, but for paths and ports: no further than to see that it
-# would
+# as README.md starts it, but for paths and ports, and no further than to see
+# that it would
 {
     my ($command) = grep { /load_module/ } blocks($readme, 'sh');
-    my $copy = slurp("$t->{dir}/nginx.conf") =~ s/^(load_module|daemon) .*;$//mgr;
+    my $copy = slurp("$t->{dir}/nginx.conf");
+    $copy =~ s/^(load_module|daemon) .*;$//mg;
     open(my $fh, '>', "$t->{dir}/copy.conf") or die "copy.conf: $!\n";
     print $fh $copy;
     close($fh) or die "copy.conf: $!\n";
 
     $command =~ s/^make .*\n//;
-    $command =~ s{\S+ngx_http_mcp_tasks_module\.so}{$t->{module}} or fail('module');
-    $command =~ s{^build/dist/nginx}{$ENV{MCP_TASKS_NGINX} -t}m or fail('nginx');
-    $command =~ s{build/gateway}{$t->{dir}/gateway}g or fail('prefix');
-    $command =~ s{\$PWD/conf/gateway\.conf}{$t->{dir}/copy.conf} or fail('conf');
+    my $changed = ($command =~ s{\S+_module\.so}{$t->{module}})
+        + ($command =~ s{^build/dist/nginx}{$ENV{MCP_TASKS_NGINX} -t}m)
+        + ($command =~ s{ -p build/gateway/}{ -p $t->{dir}/gateway/})
+        + ($command =~ s{-p build/gateway$}{-p $t->{dir}/gateway}m)
+        + ($command =~ s{\$PWD/conf/gateway\.conf}{$t->{dir}/copy.conf});
+    is($changed, 5, 'the command was read');
     like(shell($t, $command), qr/test is successful/, 'README.md starts it');
 }
 

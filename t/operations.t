@@ -1,5 +1,5 @@
-# docs/operations.md: its arithmetic is right, the upgrade does what it says, and
-# all that it quotes is said, by the module or by nginx.
+# docs/operations.md: its arithmetic is right, the upgrade does what it says,
+# and all that it quotes is said, by the module or by nginx.
 
 use warnings;
 use strict;
@@ -34,9 +34,10 @@ my $sizing = section('Sizing a zone');
 my ($slot, $block, $fixed)
     = $sizing =~ /tasks × \((\d+) \+ (\d+) × blocks\) \+ (\d+) kilobytes/;
 my ($example) = $sizing =~ /^mcp_tasks_zone  zone=tasks:(.*);$/m;
-my ($tasks) = $sizing =~ /example: ([\d,]+)\stasks/;
-my ($params, $result, $message)
-    = $sizing =~ /parameters of (\d+) bytes, results of ([\d,]+) and a status message of (\d+)/;
+my $line = $sizing =~ s/\s+/ /gr;
+my ($tasks, $params) = $line =~ /example: (\S+) tasks with parameters of (\d+)/;
+my ($result) = $line =~ / results of (\d[\d,]*)/;
+my ($message) = $line =~ / status message of (\d+)/;
 
 ok($slot && $block && $fixed, 'the formula was read');
 ok($message, 'and the example');
@@ -294,6 +295,7 @@ my $store = $directives =~ /`store=`/ ? 1 : 0;
 is(section('What survives what') =~ /not part of this version/ ? 0 : 1, $store,
    'the store is ' . ($store ? '' : 'not ') . 'part of this version');
 
-is($t->faults('invalid zone size'), '', 'nothing in the log that should not be');
+is($t->faults('invalid zone size'), '',
+   'nothing in the log that should not be');
 
 done_testing();

@@ -176,7 +176,7 @@ code(as('ann', '/mcp/tasks', json("\@$t->{dir}/large")), 413,
      'a body that is too large');
 is(join(' ', glob "$t->{dir}/client_body/*"), '', 'no body is in a file');
 
-# --- workers come by the socket, which nginx makes for all: its directory counts
+# --- workers come by the socket, which nginx makes for everybody
 
 my $socket = "$t->{dir}/worker.sock";
 is(sprintf('%o', (stat $socket)[2] & 0777), '666', 'everybody may use it');
