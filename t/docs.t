@@ -176,6 +176,8 @@ my @reasons = (slurp('src/ngx_http_mcp_tasks_job_task.c')
                    =~ /\{ "(\w+)", "The /g,
                slurp('src/ngx_http_mcp_tasks_render.c') =~ /"(\w+_lost)"/g);
 
+# the first stands for a call that has not failed
+@reasons = grep { $_ ne 'failed' } @reasons;
 cmp_ok(scalar @reasons, '>', 7, 'the reasons of failures were read');
 
 for my $reason (@reasons) {
