@@ -105,7 +105,11 @@ static const char  *ngx_http_mcp_tasks_db_steps[] = {
     " (SELECT data FROM payload WHERE key = seq * 8 + 3) END AS error,"
     " (SELECT data FROM payload WHERE key = seq * 8 + 4) AS input_requests,"
     " (SELECT data FROM payload WHERE key = seq * 8 + 5) AS input_responses,"
-    " seq FROM task;"
+    " seq FROM task;",
+
+    /* the changes of state, as history.h has them */
+
+    "ALTER TABLE task ADD COLUMN history BLOB;"
 };
 
 

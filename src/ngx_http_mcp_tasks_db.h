@@ -16,7 +16,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_DB_APPLICATION  0x4d435054      /* "MCPT" */
-#define NGX_HTTP_MCP_TASKS_DB_VERSION      1
+#define NGX_HTTP_MCP_TASKS_DB_VERSION      2
 
 /* how long another program may keep it locked, in milliseconds */
 #define NGX_HTTP_MCP_TASKS_DB_BUSY         1000

@@ -7,13 +7,17 @@
 #include <sqlite3.h>
 
 
-/* what a column has: a number, and some that stand for none at all */
+/* what a column has; some values stand for none at all */
 
 typedef enum {
+    /* bytes */
     NGX_HTTP_MCP_TASKS_COL_ID = 0,
     NGX_HTTP_MCP_TASKS_COL_STR,          /* empty: NULL */
     NGX_HTTP_MCP_TASKS_COL_TEXT,
+    NGX_HTTP_MCP_TASKS_COL_BYTES,
     NGX_HTTP_MCP_TASKS_COL_STATE,
+
+    /* numbers */
     NGX_HTTP_MCP_TASKS_COL_U64,          /* NEVER: NULL */
     NGX_HTTP_MCP_TASKS_COL_U32,          /* UNLIMITED: NULL */
     NGX_HTTP_MCP_TASKS_COL_U8,
@@ -141,7 +145,9 @@ static ngx_http_mcp_tasks_col_t  ngx_http_mcp_tasks_cols[] = {
     { "priority", NGX_HTTP_MCP_TASKS_COL_U8,
       ngx_http_mcp_tasks_rec(body.task.policy.priority), 0 },
     { "calls", NGX_HTTP_MCP_TASKS_COL_U8,
-      ngx_http_mcp_tasks_rec(body.task.policy.calls), 0 }
+      ngx_http_mcp_tasks_rec(body.task.policy.calls), 0 },
+    { "history", NGX_HTTP_MCP_TASKS_COL_BYTES, ngx_http_mcp_tasks_rec(history),
+      1 }
 };
 
 #define NGX_HTTP_MCP_TASKS_COLS                                               \
@@ -422,6 +428,11 @@ ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
 
         return;
 
+    case NGX_HTTP_MCP_TASKS_COL_BYTES:
+        str = &ngx_http_mcp_tasks_col(ngx_str_t, rec, col);
+        sqlite3_bind_blob(stmt, i, str->data, (int) str->len, SQLITE_STATIC);
+        return;
+
     case NGX_HTTP_MCP_TASKS_COL_STATE:
         str = ngx_http_mcp_tasks_state_name(rec->body.task.state);
         sqlite3_bind_text(stmt, i, (char *) str->data, (int) str->len,
@@ -664,9 +675,16 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
     ngx_str_t   text, *name;
     ngx_uint_t  null, state, asks;
 
-    text.data = (u_char *) sqlite3_column_text(stmt, i);
-    text.len = sqlite3_column_bytes(stmt, i);
     null = (sqlite3_column_type(stmt, i) == SQLITE_NULL);
+
+    if (col->type <= NGX_HTTP_MCP_TASKS_COL_STATE) {
+        text.data = (u_char *) sqlite3_column_blob(stmt, i);
+        text.len = sqlite3_column_bytes(stmt, i);
+
+    } else {
+        ngx_str_null(&text);
+    }
+
     value = null ? NGX_HTTP_MCP_TASKS_NEVER
                  : (uint64_t) sqlite3_column_int64(stmt, i);
     asks = (rec->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
@@ -678,6 +696,7 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
 
     case NGX_HTTP_MCP_TASKS_COL_STR:
     case NGX_HTTP_MCP_TASKS_COL_TEXT:
+    case NGX_HTTP_MCP_TASKS_COL_BYTES:
         ngx_http_mcp_tasks_col(ngx_str_t, rec, col) = text;
 
         return (text.len <= NGX_HTTP_MCP_TASKS_MAX_NAME) ? NGX_OK : NGX_ERROR;

@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_recover.h"
 #include "ngx_http_mcp_tasks_signal.h"
@@ -61,10 +62,11 @@ ngx_http_mcp_tasks_load_locked(ngx_http_mcp_tasks_table_t *t,
     size_t                      blocks;
     uint32_t                    n;
     uint8_t                     state;
-    ngx_str_t                   parts[2];
+    ngx_str_t                   parts[3];
     ngx_uint_t                  i;
     ngx_http_mcp_tasks_slot_t  *s;
     ngx_http_mcp_tasks_body_t  *body;
+    static u_char               room[NGX_HTTP_MCP_TASKS_HISTORY];
 
     load->seq = ngx_max(load->seq, rec->seq);
     load->seq = ngx_max(load->seq, rec->body.changed);
@@ -115,21 +117,27 @@ ngx_http_mcp_tasks_load_locked(ngx_http_mcp_tasks_table_t *t,
     body = &rec->body;
     ngx_http_mcp_tasks_load_times(load, &body->task);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        parts[0].len = 0;
-        parts[0].data = NULL;
+    parts[0] = rec->method;
+    parts[1] = rec->payload[NGX_HTTP_MCP_TASKS_PARAMS];
+    parts[2].data = room;
+    parts[2].len = sizeof(room);
 
-        if (i == NGX_HTTP_MCP_TASKS_PARAMS) {
-            parts[0] = rec->method;
-        }
+    ngx_http_mcp_tasks_chain_write_locked(t,
+                    &body->payload[NGX_HTTP_MCP_TASKS_PARAMS], parts, 3);
 
-        parts[1] = rec->payload[i];
-        ngx_http_mcp_tasks_chain_write_locked(t, &body->payload[i], parts, 2);
+    for (i = NGX_HTTP_MCP_TASKS_PARAMS + 1; i < NGX_HTTP_MCP_TASKS_PAYLOADS;
+         i++)
+    {
+        ngx_http_mcp_tasks_chain_write_locked(t, &body->payload[i],
+                                              &rec->payload[i], 1);
     }
 
     state = body->task.state;
     body->task.state = NGX_HTTP_MCP_TASKS_FREE;
     s->body = *body;
+
+    ngx_http_mcp_tasks_history_load_locked(t, s, rec->history.data,
+                                           rec->history.len);
 
     ngx_http_mcp_tasks_barrier();
     s->body.task.state = state;
@@ -145,7 +153,8 @@ ngx_http_mcp_tasks_load_blocks_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_uint_t  i;
 
     blocks = ngx_http_mcp_tasks_blocks_for(rec->method.len
-                              + rec->payload[NGX_HTTP_MCP_TASKS_PARAMS].len);
+                              + rec->payload[NGX_HTTP_MCP_TASKS_PARAMS].len
+                              + NGX_HTTP_MCP_TASKS_HISTORY);
 
     for (i = NGX_HTTP_MCP_TASKS_PARAMS + 1; i < NGX_HTTP_MCP_TASKS_PAYLOADS;
          i++)

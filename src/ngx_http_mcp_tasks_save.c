@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_signal.h"
 
@@ -259,7 +260,8 @@ ngx_http_mcp_tasks_record_size_locked(ngx_http_mcp_tasks_table_t *t,
     size = ngx_http_mcp_tasks_name(t, s->owner)->len
            + ngx_http_mcp_tasks_name(t, s->tool)->len
            + (s->token ? ngx_http_mcp_tasks_name(t, s->token)->len : 0)
-           + (s->session ? ngx_http_mcp_tasks_name(t, s->session)->len : 0);
+           + (s->session ? ngx_http_mcp_tasks_name(t, s->session)->len : 0)
+           + NGX_HTTP_MCP_TASKS_BLOCK_DATA;
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         if (s->unsaved & (1u << i)) {
@@ -275,6 +277,7 @@ static u_char *
 ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_record_t *rec, u_char *p)
 {
+    u_char      *bytes;
     ngx_str_t   *str;
     ngx_uint_t   i;
 
@@ -295,6 +298,11 @@ ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
         rec->token.len -= sizeof(uint32_t);
     }
 
+    rec->history.len = ngx_http_mcp_tasks_history_bytes_locked(t, s,
+                                                               &bytes);
+    rec->history.data = p;
+    p = ngx_cpymem(p, bytes, rec->history.len);
+
     ngx_str_null(&rec->method);
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
@@ -313,7 +321,7 @@ ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
             rec->method.data = str->data;
             rec->method.len = s->method_len;
             str->data += s->method_len;
-            str->len -= s->method_len;
+            str->len -= s->method_len + NGX_HTTP_MCP_TASKS_HISTORY;
         }
     }
 

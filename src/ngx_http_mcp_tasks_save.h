@@ -44,6 +44,7 @@ typedef struct {
     ngx_str_t                    session;
     ngx_str_t                    method;            /* with the params */
     ngx_str_t                    payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    ngx_str_t                    history;           /* see history.h */
 } ngx_http_mcp_tasks_record_t;
 
 

@@ -432,6 +432,25 @@ up('');
 }
 
 
+# --- a schema of an earlier version
+
+up('store=sqlite:tasks.db');
+
+{
+    my $id = $c->create('slow');
+    $c->claim('slow');
+    my $was = task($id);
+    ok($t->stop(), 'nginx stops');
+    sql('ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
+    ok($t->start(), 'migrated: nginx starts');
+    is(sql('PRAGMA user_version'), 2, 'with what is the latest version now');
+    is_deeply(task($id), $was, 'and all that there was');
+    ok($c->create('slow'), 'and goes on');
+    ok($t->stop(), 'nginx stops');
+    is($t->faults(), '', 'nothing in the log');
+}
+
+
 # --- another program has it
 
 up('store=sqlite:tasks.db');

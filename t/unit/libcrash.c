@@ -3,6 +3,7 @@
 
 #include "libcrash.h"
 #include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_recover.h"
 #include "ngx_http_mcp_tasks_save.h"
@@ -1067,7 +1068,8 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
             (void) ngx_http_mcp_tasks_chain_read_locked(t,
                                                 &s->body.payload[i], data);
             if (row == NULL
-                || row->len[i] + (i ? 0 : s->method_len)
+                || row->len[i] + (i ? 0 : s->method_len
+                                          + NGX_HTTP_MCP_TASKS_HISTORY)
                    != s->body.payload[i].len
                 || ngx_memcmp(row->data[i], data + (i ? 0 : s->method_len),
                               row->len[i])

@@ -285,6 +285,19 @@ same_task(ngx_http_mcp_tasks_view_t *a, ngx_http_mcp_tasks_view_t *b)
         }
     }
 
+    if (a->nhistory != b->nhistory || a->dropped != b->dropped) {
+        return 0;
+    }
+
+    for (i = 0; i < a->nhistory; i++) {
+        if (a->history[i].at != b->history[i].at
+            || a->history[i].event != b->history[i].event
+            || a->history[i].state != b->history[i].state)
+        {
+            return 0;
+        }
+    }
+
     return ngx_memcmp(&a->task, &b->task, sizeof(a->task)) == 0
            && a->seq == b->seq && a->changed == b->changed
            && a->turned == b->turned && a->moved == b->moved
@@ -331,6 +344,9 @@ test_there_and_back(void)
     }
 
     is(same, 8, "as they were");
+    ok(b.nhistory == 0 && a.nhistory == 0, "one that nothing happened to");
+    (void) test_get(l.zone, &id[0], &b);
+    is(b.nhistory, 2, "and one that was claimed and completed");
 
     ngx_memzero(&op, sizeof(op));
     is(test_read_session(l.zone, &op, "a session",
