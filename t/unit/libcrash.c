@@ -1045,8 +1045,6 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
         s = ngx_http_mcp_tasks_slot(t, n);
 
         if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE) {
-            live += (s->body.task.flags & NGX_HTTP_MCP_TASKS_GONE
-                     && row_of(s->seq));
             continue;
         }
 
@@ -1078,6 +1076,11 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
                 return "bytes count as saved, and are not";
             }
         }
+    }
+
+    for (n = t->sh->gone.head; n; n = s->hash_next) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+        live += (row_of(s->seq) != NULL);
     }
 
     return (crash_stored && live != nrows) ? "a row is forgotten" : NULL;
