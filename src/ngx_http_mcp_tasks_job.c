@@ -18,8 +18,8 @@
 
 #define NGX_HTTP_MCP_TASKS_JOB_ORPHANS  32
 
-/* tools of which no more may run, in one look for whose turn it is */
-#define NGX_HTTP_MCP_TASKS_JOB_FULL     16
+/* tools of which no more may run now, in one look for whose turn it is */
+#define NGX_HTTP_MCP_TASKS_JOB_FULL     NGX_HTTP_MCP_TASKS_STAT_TOOLS
 
 
 typedef char  ngx_http_mcp_tasks_job_ident_fits[
@@ -394,7 +394,7 @@ ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
             continue;
         }
 
-        /* its tool has enough, or all together */
+        /* its tool has enough or is paused, or all together have enough */
 
         if (n == NGX_HTTP_MCP_TASKS_JOB_FULL) {
             return;

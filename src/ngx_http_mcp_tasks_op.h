@@ -40,6 +40,7 @@
 #define NGX_HTTP_MCP_TASKS_WANT_OWNER      0x0100
 #define NGX_HTTP_MCP_TASKS_WANT_TOOL       0x0200
 #define NGX_HTTP_MCP_TASKS_WANT_TOKEN      0x0400
+#define NGX_HTTP_MCP_TASKS_WANT_WORKER     0x0800
 #define NGX_HTTP_MCP_TASKS_WANT_ALL        0xffff
 
 
@@ -58,6 +59,8 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_SESSION,
     NGX_HTTP_MCP_TASKS_OP_RUN,
     NGX_HTTP_MCP_TASKS_OP_ORPHANS,
+    NGX_HTTP_MCP_TASKS_OP_PAUSE,
+    NGX_HTTP_MCP_TASKS_OP_DRAIN,
 
     NGX_HTTP_MCP_TASKS_OPS
 } ngx_http_mcp_tasks_op_e;
@@ -101,9 +104,11 @@ typedef struct {
     uint64_t                      moved;
     ngx_http_mcp_tasks_task_t     task;
     ngx_uint_t                    asks;       /* its questions are ours now */
+    ngx_uint_t                    drain;      /* its worker gets no more */
     ngx_str_t                     owner;
     ngx_str_t                     tool;
     ngx_str_t                     token;
+    ngx_str_t                     worker;     /* empty: not known (any more) */
     ngx_str_t                     method;     /* with the params */
     ngx_str_t                     payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
 } ngx_http_mcp_tasks_view_t;
@@ -163,6 +168,7 @@ typedef struct {
 
     ngx_uint_t                    found;
     ngx_uint_t                    more;       /* not found, but there may be */
+    ngx_uint_t                    drain;      /* there is none for this one */
     ngx_http_mcp_tasks_view_t     view;
 } ngx_http_mcp_tasks_op_claim_t;
 
@@ -316,6 +322,15 @@ typedef struct {
     ngx_uint_t                    n;
     ngx_uint_t                    more;       /* there may be */
 } ngx_http_mcp_tasks_op_orphans_t;
+
+
+/* a tool is paused, or a worker drained; or goes on */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                     name;
+    ngx_uint_t                    on;         /* 0: goes on */
+} ngx_http_mcp_tasks_op_control_t;
 
 
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,

@@ -278,6 +278,8 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
     switch (reason) {
 
     case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND:
         status = NGX_HTTP_NOT_FOUND;
         break;
 

@@ -54,7 +54,9 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_news,
     ngx_http_mcp_tasks_shm_session,
     ngx_http_mcp_tasks_shm_run,
-    ngx_http_mcp_tasks_shm_orphans
+    ngx_http_mcp_tasks_shm_orphans,
+    ngx_http_mcp_tasks_shm_pause,
+    ngx_http_mcp_tasks_shm_drain
 };
 
 
@@ -330,18 +332,20 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 {
     ngx_http_mcp_tasks_op_claim_t *op = (ngx_http_mcp_tasks_op_claim_t *) o;
 
-    size_t                       size;
-    uint32_t                     worker;
-    uint32_t                     hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_room_t    room;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_table_t  *t;
+    size_t                             size;
+    uint32_t                           worker;
+    uint32_t                           hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_room_t          room;
+    ngx_http_mcp_tasks_slot_t         *s;
+    ngx_http_mcp_tasks_event_t         ev;
+    ngx_http_mcp_tasks_table_t        *t;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
 
     t = &zone->table;
     op->found = 0;
     op->more = 0;
+    op->drain = 0;
     op->ntools = ngx_min(op->ntools, NGX_HTTP_MCP_TASKS_CLAIM_TOOLS);
 
     for (i = 0; i < op->ntools; i++) {
@@ -375,11 +379,23 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 
         ev.worker = ngx_http_mcp_tasks_stats_worker_locked(t, &op->worker,
                                                            worker, &ev);
+        stat = ngx_http_mcp_tasks_stats_claimer_locked(t, ev.worker);
+
+        if (stat && stat->draining) {
+            op->drain = 1;
+            break;
+        }
+
         s = ngx_http_mcp_tasks_shm_next_locked(t, op, hashes);
 
         if (s == NULL) {
             for (i = 0; op->watch && i < op->ntools; i++) {
                 ngx_http_mcp_tasks_await_name_locked(t, hashes[i]);
+            }
+
+            if (op->watch) {
+                /* it may have to drain meanwhile */
+                ngx_http_mcp_tasks_await_name_locked(t, worker);
             }
 
             /* it may have skipped as many as it may */
@@ -698,8 +714,9 @@ size_t
 ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want)
 {
-    size_t      size;
-    ngx_uint_t  i;
+    size_t                             size;
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
 
     size = 0;
 
@@ -713,6 +730,11 @@ ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
         size += ngx_http_mcp_tasks_name(t, s->token)->len;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_WORKER) {
+        stat = ngx_http_mcp_tasks_stats_claimer_locked(t, s->body.task.worker);
+        size += stat ? stat->len : 0;
     }
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
@@ -730,8 +752,9 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
     ngx_http_mcp_tasks_view_t *view, u_char *p)
 {
-    ngx_str_t   *str;
-    ngx_uint_t   i;
+    ngx_str_t                         *str;
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
 
     ngx_memzero(&view->owner, sizeof(ngx_http_mcp_tasks_view_t)
                               - offsetof(ngx_http_mcp_tasks_view_t, owner));
@@ -743,6 +766,9 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
     view->moved = s->body.moved;
     view->task = s->body.task;
     view->asks = 0;
+
+    stat = ngx_http_mcp_tasks_stats_claimer_locked(t, s->body.task.worker);
+    view->drain = (stat && stat->draining);
 
     if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
         view->owner.data = p;
@@ -761,6 +787,12 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
         view->token.data = p + sizeof(uint32_t);
         p = ngx_http_mcp_tasks_name_read_locked(t, s->token, p);
         view->token.len = p - view->token.data;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_WORKER && stat) {
+        view->worker.data = p;
+        view->worker.len = stat->len;
+        p = ngx_cpymem(p, stat->name, stat->len);
     }
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {

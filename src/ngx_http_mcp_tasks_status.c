@@ -42,6 +42,9 @@
 #define tool_state(state)                                                     \
     tool32(stat.states[NGX_HTTP_MCP_TASKS_ ## state])
 
+#define worker32(field)                                                       \
+    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
+    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
 #define worker64(field)                                                       \
     NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
     offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
@@ -214,6 +217,8 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_tool_figures[] = {
     { NULL, "runningCalls", "tool_running_calls", NULL,
       "Calls to upstreams that run in the background.",
       tool32(stat.running) },
+    { NULL, "paused", "tool_paused", NULL,
+      "Whether no more tasks of the tool are begun.", tool32(stat.paused) },
 
     { NULL, "created", "tool_created_total", NULL,
       "Tasks that were created.", tool64(stat.count.created) },
@@ -260,6 +265,8 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_worker_figures[] = {
     { NULL, "lastSeen", "worker_last_seen_timestamp_seconds", NULL,
       "When it last said something, as a time of the clock.",
       worker_ms(seen_wall) },
+    { NULL, "draining", "worker_draining", NULL,
+      "Whether it gets no more tasks.", worker32(draining) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };

@@ -39,7 +39,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        4
+#define NGX_HTTP_MCP_TASKS_LAYOUT        5
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
@@ -328,6 +328,7 @@ typedef struct {
     uint32_t                     running;           /* calls */
     uint32_t                     tool;              /* name, 0: none now */
 
+    uint32_t                     paused;            /* no task is begun */
     uint16_t                     len;
     u_char                       name[NGX_HTTP_MCP_TASKS_STAT_NAME];
 } ngx_http_mcp_tasks_tool_stat_t;
@@ -342,6 +343,7 @@ typedef struct {
     uint64_t                     completed;
     uint64_t                     failed;
     uint32_t                     life;              /* how many had it */
+    uint32_t                     draining;          /* gets no more tasks */
     uint16_t                     len;
     u_char                       name[NGX_HTTP_MCP_TASKS_WORKER_NAME];
 } ngx_http_mcp_tasks_worker_stat_t;
@@ -395,6 +397,7 @@ typedef struct {
     uint32_t                     worker_stats_end;
     uint32_t                     tool_hash[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
     uint32_t                     worker_hash[NGX_HTTP_MCP_TASKS_STAT_WORKERS];
+    volatile uint32_t            drains;            /* of workers, so far */
 
     /* signals, in a ring of which logged is the end */
     volatile uint64_t            logged;
