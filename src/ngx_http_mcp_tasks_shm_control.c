@@ -56,20 +56,23 @@ ngx_http_mcp_tasks_pause_locked(ngx_http_mcp_tasks_table_t *t,
 {
     t->tool_stats[entry].paused = (on != 0);
 
+    /* calls that wait for their turn, which may be another one now */
+
+    ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+
     if (on) {
         return;
     }
 
-    /* workers that wait for the tool, and calls that wait for their turn */
+    /* workers that wait for tasks of the tool */
 
     if (entry == NGX_HTTP_MCP_TASKS_OTHER) {
         /* nobody knows which tools these are */
         ngx_http_mcp_tasks_signal_all_locked(t);
-        return;
-    }
 
-    ngx_http_mcp_tasks_signal_name_locked(t, hash);
-    ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+    } else {
+        ngx_http_mcp_tasks_signal_name_locked(t, hash);
+    }
 }
 
 
