@@ -391,10 +391,10 @@ ngx_http_mcp_tasks_stats_fate(ngx_http_mcp_tasks_fates_t *count,
 }
 
 
-/* who claimed a task; NULL: nobody did, or another one has its entry */
+/* NULL: there was none, or another one has its entry by now */
 
 ngx_http_mcp_tasks_worker_stat_t *
-ngx_http_mcp_tasks_stats_claimer_locked(ngx_http_mcp_tasks_table_t *t,
+ngx_http_mcp_tasks_stats_worker_of_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t worker)
 {
     uint32_t  i;
@@ -417,7 +417,7 @@ ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
 {
     ngx_http_mcp_tasks_worker_stat_t  *stat;
 
-    stat = ngx_http_mcp_tasks_stats_claimer_locked(t, task->worker);
+    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, task->worker);
 
     if (stat == NULL) {
         return;
