@@ -1,0 +1,2 @@
+const view = document.getElementById("view");
+view.textContent = "Tasks";
