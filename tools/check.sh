@@ -15,8 +15,9 @@ status=0
 
 sources=(src/*.c)
 code=(src/*.[ch] t/unit/*.[ch] tools/*.c bench/*.c)
-scripts=(tools/*.sh examples/*.sh .ci/run)
-texts=("${code[@]}" "${scripts[@]}" config Makefile)
+scripts=(tools/*.sh console/*.sh examples/*.sh .ci/run)
+texts=("${code[@]}" "${scripts[@]}" config config.make Makefile
+       console/*.html console/*.css console/*.js)
 
 warnings=(
     -Wall -Wextra -Wno-unused-parameter -Werror
