@@ -76,6 +76,19 @@ typedef ngx_int_t (*ngx_http_mcp_tasks_submit_pt)(
     ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
 
 
+/* the clock on the wall, ms */
+
+static ngx_inline uint64_t
+ngx_http_mcp_tasks_wall(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
+
+
 struct ngx_http_mcp_tasks_op_s {
     ngx_uint_t                    type;
     ngx_uint_t                    reason;

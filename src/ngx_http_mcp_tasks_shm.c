@@ -60,17 +60,6 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
 };
 
 
-static ngx_inline uint64_t
-ngx_http_mcp_tasks_wall(void)
-{
-    ngx_time_t  *tp;
-
-    tp = ngx_timeofday();
-
-    return (uint64_t) tp->sec * 1000 + tp->msec;
-}
-
-
 static ngx_int_t
 ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o)

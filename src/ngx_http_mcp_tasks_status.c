@@ -65,8 +65,6 @@ static ngx_uint_t ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r,
     ngx_uint_t *format);
 static ngx_uint_t ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r,
     const char *type);
-static ngx_int_t ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all);
 
 
 static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
@@ -291,13 +289,10 @@ ngx_int_t
 ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
 {
     ngx_int_t                       rc;
-    ngx_str_t                       allow;
     ngx_uint_t                      format;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_op_stats_t  *op;
     static ngx_str_t                local = ngx_string("not_local");
     static ngx_str_t                origin = ngx_string("origin_not_allowed");
-    static ngx_str_t                method = ngx_string("method_not_allowed");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     r->disable_not_modified = 1;
@@ -312,15 +307,8 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
                                           NULL);
     }
 
-    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        ngx_str_set(&allow, "GET, HEAD");
-
-        if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED, &method,
-                                          NULL);
+    if (!(r->method & NGX_HTTP_MCP_TASKS_READS)) {
+        return ngx_http_mcp_tasks_rest_allow(r, "GET, HEAD");
     }
 
     if (!ngx_http_mcp_tasks_status_wanted(r, &format)) {
@@ -334,6 +322,18 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
         return rc;
     }
 
+    return ngx_http_mcp_tasks_status_read(r, ngx_http_mcp_tasks_status_done);
+}
+
+
+/* all figures of the zone */
+
+ngx_int_t
+ngx_http_mcp_tasks_status_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_done_pt done)
+{
+    ngx_http_mcp_tasks_op_stats_t  *op;
+
     op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_STATS,
                                sizeof(ngx_http_mcp_tasks_op_stats_t));
     if (op == NULL) {
@@ -342,7 +342,7 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
 
     op->detail = 1;
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_status_done);
+    return ngx_http_mcp_tasks_run(r, &op->op, done);
 }
 
 
@@ -431,7 +431,7 @@ ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r, const char *type)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all)
 {
