@@ -272,12 +272,13 @@ function drawList() {
         list.rows.delete(task.taskId);
     }
 
-    const waiting = isHeld() ? drawHeld(sorted) : 0;
+    const waiting = isHeld() && !list.fresh ? drawHeld(sorted) : 0;
 
     if (!waiting) {
         keyed(body, sorted, (task) => task.taskId, makeRow, updateRow);
         list.late.clear();
         list.dirty = false;
+        list.fresh = !list.loaded;
     }
 
     put(state, listState(sorted.length, waiting));
@@ -618,6 +619,7 @@ function showList(query) {
     }
 
     list.filters = filters;
+    list.fresh = true;
     list.loaded = false;
     list.cursor = null;
     list.readAt = now();
