@@ -54,7 +54,8 @@ async function hostileTasks() {
                                     elicitationId: evil,
                                     url: "javascript:pwned=1" } },
                 url: { method: "elicitation/create",
-                       params: { mode: "url", message: evil, elicitationId: evil,
+                       params: { mode: "url", message: evil,
+                                 elicitationId: evil,
                                  url: `https://${long}/${evil}` } },
                 odd: { method: evil, params: { evil } },
                 empty: { method: "elicitation/create", params: {} },
@@ -82,8 +83,8 @@ async function hostileTasks() {
 }
 
 
-const overflow = (page) => page.evaluate(() =>
-    document.documentElement.scrollWidth - document.documentElement.clientWidth);
+const overflow = (page) => page.locator(":root").evaluate((root) =>
+    root.scrollWidth - root.clientWidth);
 
 
 // some words that would be there if markup was text
@@ -111,7 +112,7 @@ async function inTheList(browser, tasks, options) {
     await page.goto(`${page.url().split("#")[0]}#/tasks?`
                     + new URLSearchParams({ tool: markup, status: evil,
                                             minAge: evil }));
-    await shown(page.getByText(/No task matches|tasks/), "list: a hostile filter");
+    await shown(page.getByText("No task matches"), "list: a hostile filter");
     await fine(page, "list");
 }
 

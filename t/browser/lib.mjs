@@ -1,5 +1,5 @@
 // What the scripts here share: a browser, a server to talk to as clients and
-// workers do, and results that t/console_browser.t reads.
+// workers do, and results that t/lib/MCPBrowser.pm reads.
 
 import http from "node:http";
 import { isDeepStrictEqual } from "node:util";
@@ -150,7 +150,7 @@ export async function open(browser, path, options = {}) {
     await page.addInitScript(() => {
         window.violations = [];
         document.addEventListener("securitypolicyviolation", (event) =>
-            window.violations.push(`${event.violatedDirective} ${event.sample}`));
+            window.violations.push([event.violatedDirective, event.sample]));
     });
     await page.goto(`${base}${path}`);
     return page;

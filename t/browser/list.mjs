@@ -148,7 +148,7 @@ async function byOwnerAndAge(page, bobs) {
     await page.getByLabel("no owner").check();
     await shown(row(page, nobodys), "those of nobody");
     await gone(row(page, bobs), "and no others");
-    ok(page.url().endsWith("#/tasks?owner="), "an empty owner is in the address");
+    ok(page.url().endsWith("#/tasks?owner="), "no owner is in the address");
     await page.getByLabel("no owner").uncheck();
 
     await page.getByLabel("Younger than").fill("1h");

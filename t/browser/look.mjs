@@ -1,7 +1,7 @@
 // By keyboard alone, on a phone, in the dark, with contrast.
 
-import { becomes, claim, create, fine, held, is, live, ok, open, pictures, row,
-         run, shown, text } from "./lib.mjs";
+import { becomes, claim, create, fine, held, is, live, ok, open, row, run,
+         shown, text } from "./lib.mjs";
 
 const focused = (page) => page.evaluate(() => {
     const element = document.activeElement;
@@ -116,11 +116,12 @@ async function answersByKeys(browser) {
     }
 
     const mine = task.taskId === id ? task : await claim("keys");
+    const requestedSchema = { type: "object", required: ["sure"], properties: {
+        sure: { type: "boolean", title: "Sure" },
+        why: { type: "string", title: "Why", maxLength: 50 } } };
     await held("ask", mine, { inputRequests: { q: {
-        method: "elicitation/create", params: { message: "Sure?",
-            requestedSchema: { type: "object", required: ["sure"], properties: {
-                sure: { type: "boolean", title: "Sure" },
-                why: { type: "string", title: "Why", maxLength: 50 } } } } } } });
+        method: "elicitation/create",
+        params: { message: "Sure?", requestedSchema } } } });
     const page = await open(browser, `/console/#/task/${id}`);
     await page.getByLabel("Why").waitFor();
     ok(await tabTo(page, await page.getByLabel("yes", { exact: true })
@@ -154,7 +155,6 @@ async function phone(browser, id) {
         if (hash === "#/tasks") {
             await page.getByRole("button", { name: "Filters" }).click();
             await shown(page.getByLabel("Status"), "filters on a phone");
-            await page.screenshot({ path: `${pictures}/console-phone.png` });
         }
 
         await fine(page, `${hash} on a phone`);
@@ -222,8 +222,6 @@ async function colours(browser, id) {
                 getComputedStyle(document.body).backgroundColor);
             is(await page.evaluate(() => document.getAnimations().length), 0,
                `${colorScheme} ${hash}: nothing moves`);
-            await page.screenshot({ path:
-                `${pictures}/console-${colorScheme}.png` });
             await fine(page, `${colorScheme} ${hash}`);
         }
     }
