@@ -35,14 +35,23 @@ function readFilters(query) {
     for (const name of filterNames) {
         const value = query.get(name);
 
-        if (value !== null && (value !== "" || name === "owner")
-            && (!name.endsWith("Age") || /^\d{1,9}$/.test(value)))
-        {
+        if (value !== null && isFilter(name, value)) {
             filters[name] = value;
         }
     }
 
     return filters;
+}
+
+
+// an address may be anybody's
+function isFilter(name, value) {
+    switch (name) {
+    case "status": return value === "working" || Object.hasOwn(phases, value);
+    case "tool": return value !== "";
+    case "owner": return true;
+    default: return /^\d{1,9}$/.test(value);
+    }
 }
 
 
