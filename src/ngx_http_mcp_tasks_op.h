@@ -40,6 +40,8 @@
 #define NGX_HTTP_MCP_TASKS_WANT_OWNER      0x0100
 #define NGX_HTTP_MCP_TASKS_WANT_TOOL       0x0200
 #define NGX_HTTP_MCP_TASKS_WANT_TOKEN      0x0400
+#define NGX_HTTP_MCP_TASKS_WANT_WORKER     0x0800
+#define NGX_HTTP_MCP_TASKS_WANT_HISTORY    0x1000
 #define NGX_HTTP_MCP_TASKS_WANT_ALL        0xffff
 
 
@@ -58,6 +60,9 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_SESSION,
     NGX_HTTP_MCP_TASKS_OP_RUN,
     NGX_HTTP_MCP_TASKS_OP_ORPHANS,
+    NGX_HTTP_MCP_TASKS_OP_RECENT,
+    NGX_HTTP_MCP_TASKS_OP_PAUSE,
+    NGX_HTTP_MCP_TASKS_OP_DRAIN,
 
     NGX_HTTP_MCP_TASKS_OPS
 } ngx_http_mcp_tasks_op_e;
@@ -69,6 +74,19 @@ typedef struct ngx_http_mcp_tasks_zone_s  ngx_http_mcp_tasks_zone_t;
 typedef void (*ngx_http_mcp_tasks_op_pt)(ngx_http_mcp_tasks_op_t *op);
 typedef ngx_int_t (*ngx_http_mcp_tasks_submit_pt)(
     ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
+
+
+/* the clock on the wall, ms */
+
+static ngx_inline uint64_t
+ngx_http_mcp_tasks_wall(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
 
 
 struct ngx_http_mcp_tasks_op_s {
@@ -91,6 +109,17 @@ struct ngx_http_mcp_tasks_zone_s {
 };
 
 
+/* a change of a task's state; what went before is told by others */
+
+typedef struct {
+    uint64_t                      at;         /* wall clock, ms */
+    ngx_uint_t                    event;
+    ngx_uint_t                    state;      /* after it */
+    ngx_uint_t                    attempt;
+    ngx_str_t                     worker;     /* of a claim; empty: unknown */
+} ngx_http_mcp_tasks_moment_t;
+
+
 /* a copy of a task */
 
 typedef struct {
@@ -101,9 +130,14 @@ typedef struct {
     uint64_t                      moved;
     ngx_http_mcp_tasks_task_t     task;
     ngx_uint_t                    asks;       /* its questions are ours now */
+    ngx_uint_t                    drain;      /* its worker gets no more */
     ngx_str_t                     owner;
     ngx_str_t                     tool;
     ngx_str_t                     token;
+    ngx_str_t                     worker;     /* that has or had it */
+    ngx_http_mcp_tasks_moment_t  *history;    /* oldest first */
+    ngx_uint_t                    nhistory;
+    ngx_uint_t                    dropped;    /* before these; 255: or more */
     ngx_str_t                     method;     /* with the params */
     ngx_str_t                     payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
 } ngx_http_mcp_tasks_view_t;
@@ -163,6 +197,7 @@ typedef struct {
 
     ngx_uint_t                    found;
     ngx_uint_t                    more;       /* not found, but there may be */
+    ngx_uint_t                    drain;      /* there is none for this one */
     ngx_http_mcp_tasks_view_t     view;
 } ngx_http_mcp_tasks_op_claim_t;
 
@@ -316,6 +351,50 @@ typedef struct {
     ngx_uint_t                    n;
     ngx_uint_t                    more;       /* there may be */
 } ngx_http_mcp_tasks_op_orphans_t;
+
+
+/* which of all tasks in the zone */
+
+typedef struct {
+    ngx_str_t                    *owner;      /* NULL: any */
+    ngx_str_t                     tool;       /* empty: any */
+    ngx_uint_t                    states;     /* a bit each; 0: any */
+    uint64_t                      from;       /* created then or later, and */
+    uint64_t                      to;         /* not after; wall clock, ms */
+} ngx_http_mcp_tasks_filter_t;
+
+
+/*
+ * Tasks whosever they are, which is not for clients: those that changed last
+ * come first, or, as news, the earliest change after the one that is known.
+ */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_filter_t   filter;
+    ngx_uint_t                    news;
+    ngx_http_mcp_tasks_cursor_t   after;      /* seq is of the change; none:
+                                                 the last, or from now on */
+    ngx_uint_t                    limit;
+    ngx_uint_t                    want;
+    ngx_uint_t                    watch;
+
+    ngx_http_mcp_tasks_view_t    *views;
+    ngx_uint_t                    n;
+    ngx_http_mcp_tasks_cursor_t   next;       /* of a page: none, if it was
+                                                 the last one */
+    ngx_uint_t                    more;       /* news, there may be */
+    ngx_uint_t                    lost;       /* too much has changed since */
+} ngx_http_mcp_tasks_op_recent_t;
+
+
+/* a tool is paused, or a worker drained; or goes on */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                     name;
+    ngx_uint_t                    on;         /* 0: goes on */
+} ngx_http_mcp_tasks_op_control_t;
 
 
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,

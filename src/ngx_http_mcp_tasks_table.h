@@ -39,7 +39,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        4
+#define NGX_HTTP_MCP_TASKS_LAYOUT        5
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
@@ -95,7 +95,7 @@
 /* the exact bytes that a task carries */
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_PARAMS = 0,
+    NGX_HTTP_MCP_TASKS_PARAMS = 0,       /* and the history, see there */
     NGX_HTTP_MCP_TASKS_METADATA,
     NGX_HTTP_MCP_TASKS_MESSAGE,
     NGX_HTTP_MCP_TASKS_RESULT,           /* or error, as the flags say */
@@ -173,6 +173,7 @@ typedef struct {
     ngx_http_mcp_tasks_link_t    by_seq[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
     ngx_http_mcp_tasks_link_t    by_change[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
     ngx_http_mcp_tasks_link_t    news;              /* of the session */
+    ngx_http_mcp_tasks_link_t    recent;            /* of all by change */
     uint16_t                     bucket;            /* of the wheel + 1 */
     uint8_t                      queued;            /* is in its queue */
     uint8_t                      method_len;        /* heads params' chain */
@@ -328,6 +329,7 @@ typedef struct {
     uint32_t                     running;           /* calls */
     uint32_t                     tool;              /* name, 0: none now */
 
+    uint32_t                     paused;            /* no task is begun */
     uint16_t                     len;
     u_char                       name[NGX_HTTP_MCP_TASKS_STAT_NAME];
 } ngx_http_mcp_tasks_tool_stat_t;
@@ -342,6 +344,7 @@ typedef struct {
     uint64_t                     completed;
     uint64_t                     failed;
     uint32_t                     life;              /* how many had it */
+    uint32_t                     draining;          /* gets no more tasks */
     uint16_t                     len;
     u_char                       name[NGX_HTTP_MCP_TASKS_WORKER_NAME];
 } ngx_http_mcp_tasks_worker_stat_t;
@@ -379,6 +382,7 @@ typedef struct {
     uint32_t                     states[NGX_HTTP_MCP_TASKS_STATES];
     uint32_t                     names[NGX_HTTP_MCP_TASKS_NAMES];
     uint64_t                     bytes;
+    uint32_t                     recent;            /* task changed last */
 
     /* calls that processes of ours run or will run, and how many run now */
     ngx_http_mcp_tasks_queue_t   held;
@@ -395,6 +399,7 @@ typedef struct {
     uint32_t                     worker_stats_end;
     uint32_t                     tool_hash[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
     uint32_t                     worker_hash[NGX_HTTP_MCP_TASKS_STAT_WORKERS];
+    volatile uint32_t            drains;            /* of workers, so far */
 
     /* signals, in a ring of which logged is the end */
     volatile uint64_t            logged;
@@ -551,6 +556,7 @@ ngx_uint_t ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_change_t *change);
 void ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
+uint64_t ngx_http_mcp_tasks_bytes(ngx_http_mcp_tasks_slot_t *s);
 void ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 void ngx_http_mcp_tasks_touch_locked(ngx_http_mcp_tasks_table_t *t,
