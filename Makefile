@@ -72,6 +72,14 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 	@exec tools/test.sh $(BUILD)
 
 
+.PHONY: screenshots
+screenshots: deps-test  ## make the pictures in docs/images anew
+	@$(MAKE) module test-module NGINX_SRC=
+	@TESTS=t/console_pictures.t tools/test.sh $(BUILD)
+	@mkdir -p docs/images
+	@cp $(BUILD)/pictures/*.png docs/images/
+
+
 .PHONY: interop
 interop:  ## other people's MCP clients and tests; ONLY=sdk-legacy
 	@tools/deps.sh build interop

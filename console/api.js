@@ -26,7 +26,8 @@ async function request(path, options) {
     let response;
 
     try {
-        response = await fetch(`api/${path}`, { cache: "no-store", ...options });
+        response = await fetch(`api/${path}`,
+                               { cache: "no-store", ...options });
     } catch (error) {
         if (error.name === "AbortError") {
             throw error;

@@ -60,6 +60,7 @@ hash() {
 
 
 mkdir -p "$(dirname "$out")"
+trap 'rm -f "$out".css "$out".js "$out".html "$out".new' EXIT
 
 # shellcheck disable=SC2046 # names without spaces
 join "$out.css" $(parts 'link rel="stylesheet" href')
@@ -113,5 +114,4 @@ ngx_str_t  ngx_http_mcp_tasks_console_csp = ngx_string(
 END
 } > "$out.new"
 
-rm "$out.css" "$out.js" "$out.html"
 mv "$out.new" "$out"

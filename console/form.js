@@ -504,7 +504,8 @@ function urlQuestion(params, answer) {
         h("p", { class: "address" }, said(params.url ?? "", "code")),
         isWeb ? h("p", {}, "It leads to ", said(url.host, "b"), ". ",
                   h("a", { href: url.href, target: "_blank",
-                           rel: "noopener noreferrer" }, "Open it in a new tab"))
+                           rel: "noopener noreferrer" },
+                    "Open it in a new tab"))
               : h("p", { class: "problem" },
                   "This is not an address of a web page."),
         actionButtons("Done there", () =>

@@ -35,14 +35,23 @@ function readFilters(query) {
     for (const name of filterNames) {
         const value = query.get(name);
 
-        if (value !== null && (value !== "" || name === "owner")
-            && (!name.endsWith("Age") || /^\d{1,9}$/.test(value)))
-        {
+        if (value !== null && isFilter(name, value)) {
             filters[name] = value;
         }
     }
 
     return filters;
+}
+
+
+// an address may be anybody's
+function isFilter(name, value) {
+    switch (name) {
+    case "status": return value === "working" || Object.hasOwn(phases, value);
+    case "tool": return value !== "";
+    case "owner": return true;
+    default: return /^\d{1,9}$/.test(value);
+    }
 }
 
 
@@ -272,12 +281,13 @@ function drawList() {
         list.rows.delete(task.taskId);
     }
 
-    const waiting = isHeld() ? drawHeld(sorted) : 0;
+    const waiting = isHeld() && !list.fresh ? drawHeld(sorted) : 0;
 
     if (!waiting) {
         keyed(body, sorted, (task) => task.taskId, makeRow, updateRow);
         list.late.clear();
         list.dirty = false;
+        list.fresh = !list.loaded;
     }
 
     put(state, listState(sorted.length, waiting));
@@ -618,6 +628,7 @@ function showList(query) {
     }
 
     list.filters = filters;
+    list.fresh = true;
     list.loaded = false;
     list.cursor = null;
     list.readAt = now();

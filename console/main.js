@@ -21,7 +21,8 @@ function zoneName() {
 
 // "#/task/ID", "#/tasks?status=failed"
 function parseHash() {
-    const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+    const [path, query = ""] = location.hash.replace(/^#\/?/, "")
+        .split(/\?(.*)/s);
     const [name, rest = ""] = path.split("/");
     let id = rest;
 
@@ -50,8 +51,8 @@ function navigate() {
     document.title = `${route.title} – ${zoneName()}`;
 
     for (const link of document.querySelectorAll("#nav a")) {
-        const isCurrent = link.dataset.route === name
-                          || (name === "task" && link.dataset.route === "tasks");
+        const isCurrent = link.dataset.route
+                          === (name === "task" ? "tasks" : name);
 
         if (isCurrent) {
             link.setAttribute("aria-current", "page");

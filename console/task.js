@@ -24,7 +24,14 @@ function showTask(id) {
     page.version = 0;
     page.following = false;
     page.view = makeTaskView(id);
-    readTask();
+
+    // an id is part of the path of a request: nothing else goes there
+    if (/^[0-9a-f-]+$/i.test(id)) {
+        readTask();
+    } else {
+        taskFailed(page.view, new Problem(404, { reason: "task_not_found" }));
+    }
+
     return page.view.element;
 }
 
