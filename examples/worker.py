@@ -101,8 +101,11 @@ signal.signal(signal.SIGINT, stop)
 signal.signal(signal.SIGTERM, stop)
 
 while True:
-    for task in rpc("worker/claim", tools=list(TOOLS), waitMs=30000,
-                    worker="worker.py")["tasks"]:
+    claim = rpc("worker/claim", tools=list(TOOLS), waitMs=30000,
+                worker="worker.py")
+    if claim["drain"]:                              # no more work from here
+        time.sleep(1)
+    for task in claim["tasks"]:
         held = {"taskId": task["taskId"], "lease": task["lease"]}
         try:
             result = TOOLS[task["tool"]](held, task["arguments"])
