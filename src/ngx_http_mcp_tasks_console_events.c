@@ -27,6 +27,7 @@ typedef struct {
     ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
     ngx_http_mcp_tasks_wanted_t   wanted;
     ngx_http_mcp_tasks_cursor_t   after;      /* the last change looked at */
+    ngx_uint_t                    begin;      /* there is none yet */
     ngx_uint_t                    lost;       /* more than can be told */
 } ngx_http_mcp_tasks_follow_t;
 
@@ -68,6 +69,8 @@ ngx_http_mcp_tasks_console_events(ngx_http_request_t *r,
                                                      &lcf->zone->zone.table);
         f->lost = (f->after.seq == 0);
     }
+
+    f->begin = (f->after.seq == 0);
 
     ngx_http_mcp_tasks_wait_init(&f->wait, r, ctx);
     f->wait.watches = &f->wait.watch;
@@ -168,6 +171,7 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
         op.op.pool = out->pool;
         op.filter = ngx_http_mcp_tasks_console_filter(&f->wanted);
         op.news = 1;
+        op.begin = f->begin;
         op.after = f->after;
         op.limit = NGX_HTTP_MCP_TASKS_CONSOLE_BATCH - n;
         op.want = NGX_HTTP_MCP_TASKS_WANT_ROW;
@@ -177,6 +181,7 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
             return NGX_ERROR;
         }
 
+        f->begin = 0;
         f->after = op.next;
         f->lost |= op.lost;
 

@@ -126,9 +126,14 @@ ngx_http_mcp_tasks_recent_place_locked(ngx_http_mcp_tasks_table_t *t,
 
     n = t->sh->recent;
 
-    if (op->after.seq == 0) {
-        op->next.seq = op->news ? t->sh->seq : 0;
-        *place = op->news ? 0 : n;
+    if (op->begin) {
+        op->next.seq = t->sh->seq;
+        *place = 0;
+        return 0;
+    }
+
+    if (op->after.seq == 0 && !op->news) {
+        *place = n;
         return 0;
     }
 
