@@ -75,7 +75,7 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 .PHONY: screenshots
 screenshots: deps-test  ## make the pictures in docs/images anew
 	@$(MAKE) module test-module NGINX_SRC=
-	@TESTS=t/console_pictures.t tools/test.sh $(BUILD)
+	@TESTS=t/console_pictures.t MCP_TASKS_PACE=3000 tools/test.sh $(BUILD)
 	@mkdir -p docs/images
 	@cp $(BUILD)/pictures/*.png docs/images/
 

@@ -470,8 +470,8 @@ function actionButtons(label, onaccept, answer) {
     return h("div", { class: "buttons" },
         accept,
         button("Decline", () => answer("{\"action\":\"decline\"}")),
-        button("Cancel", () => answer("{\"action\":\"cancel\"}"), {
-            title: "Dismiss the question without an answer" }));
+        button("Dismiss", () => answer("{\"action\":\"cancel\"}"), {
+            title: "Neither accept nor decline: the action \"cancel\"" }));
 }
 
 

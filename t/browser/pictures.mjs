@@ -5,13 +5,21 @@ import { claim, create, held, live, ok, open, pictures, run, send, shown, text }
     from "./lib.mjs";
 import { stat } from "node:fs/promises";
 
+// so that, in a picture, tasks are not all of the same age
+const pause = () => new Promise((resolve) =>
+    setTimeout(resolve, Number(process.env.MCP_TASKS_PACE || 0)));
+
+const hours = (n) => n * 3600 * 1000;
+
 const say = (task, progress, total, message) =>
     held("progress", task, { progress, total, message });
 
 
 async function finished(tool, owner, worker, args, result) {
-    await create(tool, args, { owner });
+    await create(tool, args, { owner, ttlMs: hours(6) });
+    await pause();
     const task = await claim(tool, worker);
+    await pause();
     await held("complete", task, { result: text(result) });
 }
 
@@ -46,14 +54,17 @@ async function demo() {
     await finished("resize_images", "bob@example.org", "media-2",
                    { folder: "holiday", width: 1600 }, "48 images");
     await create("resize_images", { folder: "archive" },
-                 { owner: "carol@example.org" });
+                 { owner: "carol@example.org", ttlMs: hours(2) });
+    await pause();
     const stopped = await claim("resize_images", "media-1");
+    await pause();
     await send("POST", `/console/api/tasks/${stopped.taskId}/cancel`,
                "{\"reason\":\"uploaded twice\"}");
 
     await create("index_repository", { url: "https://git.example.org/shop" },
                  { owner: "ci" });
     const failing = await claim("index_repository", "index-1");
+    await pause();
     await held("fail", failing, { error: {
         code: -32050, message: "the repository cannot be reached",
         data: { url: "https://git.example.org/shop" } } });
@@ -66,18 +77,22 @@ async function demo() {
     const booked = await create("book_travel", {
         from: "Vienna", to: "Hamburg", people: 2 }, {
         owner: "ann@example.org", metadata: { trip: "fair 2026" } });
+    await pause();
     let task = await claim("book_travel", "agent-7");
     await say(task, 2, 5, "looking for trains");
+    await pause();
     await held("ask", task, { inputRequests: booking,
                               message: "waiting for a decision" });
 
     await create("transcribe_audio", { file: "meeting.flac", language: "de" },
-                 { owner: "dora@example.org" });
+                 { owner: "dora@example.org", ttlMs: hours(1) });
     task = await claim("transcribe_audio", "gpu-1");
+    await pause();
     await say(task, 0.62, undefined, "37 of 60 minutes");
     await create("render_video", { scenes: 12, quality: "high" },
                  { owner: "bob@example.org" });
     task = await claim("render_video", "gpu-2");
+    await pause();
     await say(task, 4, 12, "scene 4: the harbour at night");
     await create("train_model", { epochs: 40 }, { owner: "carol@example.org" });
     task = await claim("train_model", "gpu-3");
@@ -85,6 +100,7 @@ async function demo() {
 
     for (const scenes of [3, 8]) {
         await create("render_video", { scenes }, { owner: "bob@example.org" });
+        await pause();
     }
 
     return booked;

@@ -136,7 +136,7 @@ async function answerOthers(page) {
 
     is(await question("trap").getByRole("link").count(), 0,
        "a script is no address");
-    await press(question("trap"), "Cancel");
+    await press(question("trap"), "Dismiss");
     await gone(question("trap"), "dismissed");
 
     await question("think").getByLabel("Answer, as JSON").fill("[]");
