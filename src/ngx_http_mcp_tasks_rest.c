@@ -216,9 +216,12 @@ static ngx_http_mcp_tasks_resource_t *
 ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_resource_t *list,
     ngx_str_t *name)
 {
+    /* a name of no length may be nowhere */
+
     for ( /* void */ ; list->methods; list++) {
         if (list->name.len == name->len
-            && ngx_strncmp(list->name.data, name->data, name->len) == 0)
+            && (name->len == 0
+                || ngx_strncmp(list->name.data, name->data, name->len) == 0))
         {
             return list;
         }
