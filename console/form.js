@@ -440,17 +440,6 @@ function makeFields(schema) {
 // answer(text) sends what is said to this question, as JSON
 function makeQuestion(key, question, raw, answer) {
     const params = question.params || {};
-    let body;
-
-    if (!zone.admin) {
-        body = jsonBox("the question", raw, "question");
-    } else if (question.method !== "elicitation/create") {
-        body = rawQuestion(question, raw, answer);
-    } else if (params.mode === "url") {
-        body = urlQuestion(params, answer);
-    } else {
-        body = formQuestion(params, answer);
-    }
 
     return h("form", { class: "question", novalidate: true,
                        "aria-label": visible(`Question ${key}`),
@@ -459,7 +448,29 @@ function makeQuestion(key, question, raw, answer) {
           h("code", { class: "muted small" }, visible(question.method))),
         params.message === undefined ? null
             : said(params.message, "p", "said lines"),
-        body);
+        questionParts(question, params, raw, answer));
+}
+
+
+function questionParts(question, params, raw, answer) {
+    if (!zone.admin) {
+        return jsonBox("the question", raw, "question");
+    }
+
+    if (question.method !== "elicitation/create") {
+        return rawQuestion(question, raw, answer);
+    }
+
+    if (params.mode === "url") {
+        return urlQuestion(params, answer);
+    }
+
+    try {
+        return formQuestion(params, answer);
+    } catch {
+        // not a schema as MCP has them: one may answer it all the same
+        return rawQuestion(question, raw, answer);
+    }
 }
 
 
@@ -520,6 +531,7 @@ const rawAnswers = {
         model: "operator",
     },
     "roots/list": { roots: [] },
+    "elicitation/create": { action: "decline" },
 };
 
 

@@ -85,7 +85,7 @@ function textBox(title, text, file, isJson) {
     return h("div", { class: "text-box" },
         h("div", { class: "text-tools" },
           h("span", { class: "muted small" },
-            `${isJson ? "JSON" : "text"}, ${bytes(text.length)}`),
+            `${isJson ? "JSON" : "text"}, ${bytes(new Blob([text]).size)}`),
           whole.length > longText ? all : null,
           button("Copy", () => copyText(text, title), {
               "aria-label": `Copy ${title}` }),

@@ -281,6 +281,12 @@ function drawList() {
         list.rows.delete(task.taskId);
     }
 
+    for (const id of list.late) {
+        if (!list.rows.has(id)) {
+            list.late.delete(id);
+        }
+    }
+
     const waiting = isHeld() && !list.fresh ? drawHeld(sorted) : 0;
 
     if (!waiting) {

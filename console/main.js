@@ -267,6 +267,11 @@ makeQueuesView();
 makeZoneView();
 document.addEventListener("keydown", keyPressed);
 document.getElementById("help").addEventListener("click", showHelp);
+document.querySelector(".skip").addEventListener("click", (event) => {
+    // not by the address, which has the route
+    event.preventDefault();
+    document.getElementById("view").focus();
+});
 addEventListener("hashchange", navigate);
 document.addEventListener("visibilitychange", () => {
     if (!document.hidden) {

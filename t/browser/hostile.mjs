@@ -29,6 +29,18 @@ const hostileQuestion = (words) => ({
 });
 
 
+// what is no schema, or none as MCP has them
+const wrongSchemas = {
+    word: "x", list: [1], nothing: null, names: { properties: "abc" },
+    inner: { type: "object", required: "a", properties: {
+        a: null, b: 7, c: { enum: [null, { x: 1 }] }, d: { type: "array" },
+        e: { type: "string", minLength: {}, maxLength: "x", pattern: 1 },
+        f: { type: "integer", minimum: "x", default: "1" } } },
+    breaks: { properties: { a: { oneOf: [null] } } },
+    items: { properties: { a: { type: "array", items: { anyOf: [null] } } } },
+};
+
+
 async function hostileTasks() {
     const tasks = {};
     const options = { owner: `${markup}${script}`,
@@ -59,6 +71,10 @@ async function hostileTasks() {
                                  url: `https://${long}/${evil}` } },
                 odd: { method: evil, params: { evil } },
                 empty: { method: "elicitation/create", params: {} },
+                ...Object.fromEntries(Object.entries(wrongSchemas).map(
+                    ([name, requestedSchema]) => [name, {
+                        method: "elicitation/create",
+                        params: { message: {}, requestedSchema } }])),
             } });
         }
 
@@ -145,6 +161,10 @@ async function onItsPage(browser, tasks, options) {
 async function answers(page) {
     const form = page.locator("form.question").first();
     await shown(form.getByText("⟨202E⟩").first(), "asking: marks are seen");
+    is(await page.locator("form.question").count(),
+       6 + Object.keys(wrongSchemas).length, "asking: every question is there");
+    await shown(page.getByRole("form", { name: "Question breaks" })
+        .getByLabel("Answer, as JSON"), "asking: what is no form takes JSON");
     is(await form.locator("select option").first().evaluate((option) =>
         option.children.length), 0, "asking: options are text");
     is(await page.getByRole("link", { name: /Open/ }).evaluateAll((links) =>

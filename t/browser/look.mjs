@@ -31,6 +31,11 @@ async function walk(browser) {
     const keys = page.keyboard;
     await live(page);
 
+    await keys.press("Tab");
+    await keys.press("Enter");
+    is([await focused(page), new URL(page.url()).hash], ["view", ""],
+       "the first Tab skips what is above, and goes nowhere");
+
     await keys.press("/");
     is(await focused(page), "f-tool", "/ goes to the filter");
     await keys.type("keys");
