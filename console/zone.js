@@ -67,24 +67,32 @@ function stateTag(row, isOff, off, on) {
 }
 
 
-// one button that does, or undoes
-function switchButton(row, isOn, [does, undoes], action) {
+// One button that does, or undoes.  action(verb) does it, and answers what to
+// say of it.
+function switchButton(row, isOn, labels, action) {
     if (!zone.admin) {
         row.parts.action.replaceChildren();
         row.switch = null;
         return;
     }
 
+    const set = (on) => {
+        row.isOn = on;
+        put(row.switch, labels[on ? 1 : 0]);
+    };
+
     if (!row.switch) {
         row.switch = button("", () => attempt(async () => {
-            await action(row.isOn ? "resume" : does.toLowerCase());
+            const on = !row.isOn;
+            const words = await action(labels[on ? 0 : 1].toLowerCase());
+            set(on);
+            note(words);
             await zone.read();
         }));
         row.parts.action.append(row.switch);
     }
 
-    row.isOn = isOn;
-    put(row.switch, isOn ? undoes : does);
+    set(isOn);
 }
 
 
@@ -112,8 +120,8 @@ function updateToolRow(row, tool) {
     put(row.parts.run, mean(tool.run));
     switchButton(row, isPaused, ["Pause", "Resume"], async (verb) => {
         await post(`tools/${verb}`, JSON.stringify({ tool: tool.name }));
-        note(verb === "pause" ? `${tool.name} is paused: its tasks wait.`
-                              : `${tool.name} goes on.`);
+        return verb === "pause" ? `${tool.name} is paused: its tasks wait.`
+                                : `${tool.name} goes on.`;
     });
 }
 
@@ -139,8 +147,8 @@ function updateWorkerRow(row, worker) {
         ? new Date(seen).toISOString() : "");
     switchButton(row, isDraining, ["Drain", "Resume"], async (verb) => {
         await post(`workers/${verb}`, JSON.stringify({ worker: worker.name }));
-        note(verb === "drain" ? `${worker.name} gets no more work.`
-                              : `${worker.name} gets work again.`);
+        return verb === "drain" ? `${worker.name} gets no more work.`
+                                : `${worker.name} gets work again.`;
     });
 }
 
