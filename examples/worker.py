@@ -103,8 +103,6 @@ signal.signal(signal.SIGTERM, stop)
 while True:
     claim = rpc("worker/claim", tools=list(TOOLS), waitMs=30000,
                 worker="worker.py")
-    if claim["drain"]:                              # no more work from here
-        time.sleep(1)
     for task in claim["tasks"]:
         held = {"taskId": task["taskId"], "lease": task["lease"]}
         try:
@@ -120,3 +118,5 @@ while True:
         except Exception as e:                      # our own fault: once more?
             rpc("worker/fail", **held, retryable=True,
                 error={"code": -32603, "message": str(e)})
+    if claim["drain"]:                              # no more work from here
+        time.sleep(1)

@@ -27,7 +27,6 @@ typedef struct {
     ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
     ngx_http_mcp_tasks_wanted_t   wanted;
     ngx_http_mcp_tasks_cursor_t   after;      /* the last change looked at */
-    ngx_uint_t                    begin;      /* there is none yet */
     ngx_uint_t                    lost;       /* more than can be told */
 } ngx_http_mcp_tasks_follow_t;
 
@@ -67,10 +66,14 @@ ngx_http_mcp_tasks_console_events(ngx_http_request_t *r,
     if (ngx_http_mcp_tasks_is_resumed(r)) {
         f->after.seq = ngx_http_mcp_tasks_last_change(r,
                                                      &lcf->zone->zone.table);
-        f->lost = (f->after.seq == 0);
-    }
 
-    f->begin = (f->after.seq == 0);
+        if (f->after.seq == 0
+            || f->after.seq > lcf->zone->zone.table.sh->seq)
+        {
+            f->after.seq = 0;
+            f->lost = 1;
+        }
+    }
 
     ngx_http_mcp_tasks_wait_init(&f->wait, r, ctx);
     f->wait.watches = &f->wait.watch;
@@ -91,14 +94,14 @@ ngx_http_mcp_tasks_follow_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_int_t                     rc;
     ngx_str_t                     text;
     ngx_pool_t                   *pool;
-    ngx_uint_t                    begins, more;
+    ngx_uint_t                    first, more;
     ngx_http_mcp_tasks_out_t      out;
     ngx_http_mcp_tasks_follow_t  *f;
 
     f = (ngx_http_mcp_tasks_follow_t *) w;
-    begins = !w->stream;
+    first = (f->after.seq == 0 && f->after.hint == 0);
 
-    if (begins && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+    if (!w->stream && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
         return NGX_ERROR;
     }
 
@@ -124,8 +127,8 @@ ngx_http_mcp_tasks_follow_look(ngx_http_mcp_tasks_wait_t *w)
         ngx_http_mcp_tasks_follow_id(f, &out, f->after.seq);
         ngx_http_mcp_tasks_out_lit(&out, "\n");
 
-    } else if (begins) {
-        /* no event, but from where on to resume, even if none comes */
+    } else if (first) {
+        /* no event, but from where on to resume if none comes */
         ngx_http_mcp_tasks_follow_id(f, &out, f->after.seq);
         ngx_http_mcp_tasks_out_lit(&out, "\n");
     }
@@ -171,7 +174,6 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
         op.op.pool = out->pool;
         op.filter = ngx_http_mcp_tasks_console_filter(&f->wanted);
         op.news = 1;
-        op.begin = f->begin;
         op.after = f->after;
         op.limit = NGX_HTTP_MCP_TASKS_CONSOLE_BATCH - n;
         op.want = NGX_HTTP_MCP_TASKS_WANT_ROW;
@@ -181,7 +183,6 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
             return NGX_ERROR;
         }
 
-        f->begin = 0;
         f->after = op.next;
         f->lost |= op.lost;
 

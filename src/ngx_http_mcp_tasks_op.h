@@ -373,10 +373,8 @@ typedef struct {
     ngx_http_mcp_tasks_op_t       op;
     ngx_http_mcp_tasks_filter_t   filter;
     ngx_uint_t                    news;
-    ngx_uint_t                    begin;      /* news from now on */
     ngx_http_mcp_tasks_cursor_t   after;      /* seq is of the change; none:
-                                                 from the last, or as news
-                                                 from the first */
+                                                 the last, or from now on */
     ngx_uint_t                    limit;
     ngx_uint_t                    want;
     ngx_uint_t                    watch;

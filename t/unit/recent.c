@@ -158,31 +158,6 @@ test_places(void)
 }
 
 
-/* no change has been counted yet: the first one is news all the same */
-
-static void
-test_first(void)
-{
-    ngx_http_mcp_tasks_id_t         id;
-    ngx_http_mcp_tasks_op_recent_t  op;
-
-    ngx_memzero(&op, sizeof(op));
-    op.news = 1;
-    op.begin = 1;
-    op.limit = 10;
-    recent(&op);
-    ok(op.n == 0 && op.next.seq == 0, "news begin in an empty zone");
-
-    op.begin = 0;
-    op.after = op.next;
-    (void) test_create(zone, "alice", "odd", "{}", &id);
-    recent(&op);
-    is(op.n, 1, "the first task is told of");
-
-    (void) test_delete(zone, &id);
-}
-
-
 static void
 test_news(void)
 {
@@ -191,13 +166,11 @@ test_news(void)
 
     ngx_memzero(&op, sizeof(op));
     op.news = 1;
-    op.begin = 1;
     op.limit = 10;
     recent(&op);
     ok(op.n == 0 && op.next.seq == zone->table.sh->seq && !op.lost,
        "news begin now");
 
-    op.begin = 0;
     op.after = op.next;
     (void) change(5);
     (void) change(6);
@@ -246,6 +219,36 @@ test_news(void)
 }
 
 
+/* before anything has changed */
+
+static void
+test_first(void)
+{
+    ngx_http_mcp_tasks_op_recent_t  op;
+
+    zone = test_zone(1 << 20, 0);
+    ngx_memzero(&op, sizeof(op));
+    op.news = 1;
+    op.limit = 10;
+    recent(&op);
+    is(op.n + op.more + op.lost, 0, "news of an empty zone");
+
+    op.after = op.next;
+    recent(&op);
+    is(op.n + op.more + op.lost, 0, "nothing yet");
+
+    (void) test_create(zone, "o", "t", "{}", NULL);
+    (void) test_create(zone, "o", "t", "{}", NULL);
+    op.after = op.next;
+    recent(&op);
+    is(op.n, 2, "then the first tasks");
+
+    op.after = op.next;
+    recent(&op);
+    is(op.n, 0, "once");
+}
+
+
 static void
 test_recovery(void)
 {
@@ -279,8 +282,6 @@ main(void)
     zone = test_zone(8 * 1024 * 1024, MANY + 1);
     ngx_cached_time->sec = 1000;
 
-    test_first();
-
     for (i = 0; i < MANY; i++) {
         (void) test_create(zone, i % 3 ? "alice" : "bob",
                            i % 2 ? "odd" : "even", "{}", &ids[i]);
@@ -294,6 +295,8 @@ main(void)
     test_places();
     test_news();
     test_recovery();
+
+    test_first();
 
     return done_testing();
 }
