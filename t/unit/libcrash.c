@@ -706,6 +706,19 @@ run_recover(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 
+static void
+run_pause(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_control(zone, NGX_HTTP_MCP_TASKS_OP_PAUSE, "dig", 1);
+}
+
+static void
+run_resume(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_control(zone, NGX_HTTP_MCP_TASKS_OP_PAUSE, "dig", 0);
+}
+
+
 crash_case_t  crash_cases[] = {
     { "create", NULL, run_create },
     { "create with new names", NULL, run_create_names },
@@ -747,6 +760,8 @@ crash_case_t  crash_cases[] = {
     { "delete a call", NULL, run_call_delete },
     { "take over calls", prepare_orphans, run_orphans },
     { "lose calls", prepare_orphans, run_orphans_fail },
+    { "pause a tool", NULL, run_pause },
+    { "a tool goes on", run_pause, run_resume },
     { "sweep", prepare_due, run_sweep },
     { "expiry", prepare_expired, run_sweep },
     { "a commit", NULL, run_saved },
