@@ -47,6 +47,8 @@ for purpose in "$@"; do
         ;;
 
     bench)
+        # h2load is in the second
+        packages+=(wrk nghttp2-client)
         command -v python3 > /dev/null || packages+=(python3)
         ;;
 
