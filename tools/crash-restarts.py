@@ -7,8 +7,9 @@ tools/crash-restarts.py [-n RESTARTS] [--sync MODE] [--promise MODE]
 Several lanes run at once, each an nginx with two worker processes and eight
 clients who do all that can be done to tasks.  All processes of it are killed
 by SIGKILL, it is started again, and everything that was acknowledged must be
-there, and nothing that nobody asked for.  With sync=everysec that is what was
-acknowledged more than SLACK before.  --promise holds nginx to more, or less, than
+there, and nothing that nobody asked for.  With sync=everysec up to a second may
+be lost: that is what is lost at most in most restarts, and it is never more than
+SLACK, as processes on a busy machine may be late.  --promise holds nginx to more, or less, than
 the sync that it has.
 
 Exits with 1 if something is wrong.  A seed makes clients do the same again, but
@@ -21,6 +22,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import statistics
 import sys
 import time
 
@@ -34,7 +36,8 @@ from ledger import Ledger
 from nginx import Gone, Server
 from workload import OWNERS, TOOLS, Workload
 
-SLACK = 1.2
+SECOND = 1.0
+SLACK = 2.5
 
 # so many restarts, then a new database
 ROUNDS = 20
@@ -54,6 +57,7 @@ class Lane:
         self.args = args
         self.number = number
         self.random = random.Random("%s-%d" % (args.seed, number))
+        self.losses = []
         self.counts = {"restarts": 0, "acknowledged": 0, "found again": 0,
                        "writers killed before": 0}
 
@@ -88,7 +92,7 @@ class Lane:
             shutil.rmtree(self.dir)
             generation += 1
 
-        return self.counts
+        return self.counts, self.losses
 
     def complain(self, wrong):
         if wrong:
@@ -105,14 +109,14 @@ class Lane:
         if self.random.random() < 0.2:
             self.kill_one()
 
-        limit = time.monotonic()
+        killed = time.monotonic()
         self.server.kill()
         load.join()
 
         if self.args.promise == "always":
             limit = time.monotonic()
         elif self.args.promise == "everysec":
-            limit -= SLACK
+            limit = killed - SLACK
         else:
             limit = 0
 
@@ -124,6 +128,9 @@ class Lane:
 
         self.server.start()
         self.check(limit)
+
+        since = self.ledger.lost_since
+        self.losses.append(max(0, killed - since) if since else 0)
 
     def kill_one(self):
         pids = self.server.children()
@@ -210,9 +217,10 @@ class Lane:
 
 def run_lane(args, number, restarts, queue):
     try:
-        queue.put((number, Lane(args, number).run(restarts), None))
+        counts, losses = Lane(args, number).run(restarts)
+        queue.put((number, counts, losses, None))
     except (Wrong, Gone, RuntimeError, OSError) as e:
-        queue.put((number, None, "%s: %s" % (type(e).__name__, e)))
+        queue.put((number, {}, [], "%s: %s" % (type(e).__name__, e)))
 
 
 def main():
@@ -240,26 +248,33 @@ def main():
     for lane in lanes:
         lane.start()
 
-    total, failed = {}, 0
+    total, losses, failed = {"acknowledged": 0}, [], False
 
     for _ in lanes:
-        number, counts, wrong = queue.get()
-
-        if wrong:
-            failed += 1
-            print("# lane %d: %s" % (number, wrong.replace("\n", "\n# ")),
-                  flush=True)
-            continue
+        number, counts, lost, wrong = queue.get()
+        losses += lost
 
         for what, n in counts.items():
             total[what] = total.get(what, 0) + n
+
+        if wrong:
+            failed = True
+            print("# lane %d: %s" % (number, wrong.replace("\n", "\n# ")),
+                  flush=True)
 
     for lane in lanes:
         lane.join()
 
     print("# %s; %.0f s" % (", ".join("%d %s" % (n, what)
                                       for what, n in total.items()),
-                            time.monotonic() - started), flush=True)
+                            time.monotonic() - started))
+
+    if losses:
+        middle = statistics.median(losses)
+        print("# lost: %.2f s at most, %.2f s in the middle"
+              % (max(losses), middle))
+        failed |= args.promise == "everysec" and middle > SECOND
+
     sys.exit(1 if failed or total["acknowledged"] < args.n else 0)
 
 

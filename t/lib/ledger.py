@@ -69,6 +69,7 @@ class Ledger:
         self.tasks = {}
         self.claims = {}            # (id, attempt): (lease, mark)
         self.lost = 0               # claims that nobody was told of
+        self.lost_since = None      # the first mark of what was not found
         self.wrong = []
         self.acknowledged = 0
         self.serial = 0
@@ -204,6 +205,15 @@ class Ledger:
 
         return True
 
+    def note_lost(self, task, state):
+        """what was acknowledged after the state that it was found in"""
+
+        marks = [mark for asked, mark in task.states
+                 if mark is not None and asked.version > (state.version or 0)]
+
+        if marks:
+            self.lost_since = min(marks + [self.lost_since or marks[0]])
+
     def check(self, rows, limit, settle=True):
         """What is wrong with what was found, a list of Row, if all that has a
         mark of at most limit must be there.  If told to settle, it becomes
@@ -211,6 +221,7 @@ class Ledger:
 
         wrong = list(self.wrong)
         found = {}
+        self.lost_since = None
         allowed, self.lost = self.lost, self.lost
 
         for row in rows:
@@ -245,6 +256,9 @@ class Ledger:
 
             if not settle:
                 continue
+
+            if not task.loose:
+                self.note_lost(task, state)
 
             if state.phase == GONE:
                 if task.required(limit) == -1:
