@@ -140,8 +140,6 @@ ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r)
         return 0;
     }
 
-    /* with the port, if it is not that of the scheme */
-
     if (r->headers_in.host) {
         host = r->headers_in.host->value;
     }
@@ -149,9 +147,23 @@ ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r)
     end = origin.data + origin.len;
     p = ngx_strlchr(origin.data, end, ':');
 
-    return p && end - p > 3 && p[1] == '/' && p[2] == '/'
-           && (size_t) (end - p - 3) == host.len
-           && ngx_strncasecmp(p + 3, host.data, host.len) == 0;
+    if (p == NULL || end - p <= 3 || p[1] != '/' || p[2] != '/') {
+        return 0;
+    }
+
+    p += 3;
+
+    if (host.len == 0 || (size_t) (end - p) < host.len
+        || ngx_strncasecmp(p, host.data, host.len) != 0)
+    {
+        return 0;
+    }
+
+    p += host.len;
+
+    /* HTTP/3 leaves no Host, and so no port */
+
+    return p == end || (r->headers_in.host == NULL && *p == ':');
 }
 
 
