@@ -94,6 +94,10 @@ typedef struct {
     ngx_uint_t                    max_tool_running;
     uint32_t                      route;     /* of the tasks made here */
     ngx_http_conf_ctx_t          *conf_ctx;  /* of its server */
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+    ngx_str_t                     stub;      /* the answer */
+#endif
 } ngx_http_mcp_tasks_loc_conf_t;
 
 
@@ -558,9 +562,10 @@ ngx_int_t ngx_http_mcp_tasks_accepted(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_sweep_init(ngx_cycle_t *cycle,
     ngx_http_mcp_tasks_zone_conf_t *zcf);
 
-/* ngx_http_mcp_tasks_probe.c, in the test build only */
+/* in the test build only: ngx_http_mcp_tasks_probe.c, .._stub.c */
 
 char *ngx_http_mcp_tasks_probe(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_tasks_stub(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* ngx_http_mcp_tasks_module.c */
 

@@ -39,6 +39,7 @@ static void ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p);
 static ngx_int_t ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op);
@@ -57,6 +58,7 @@ static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
     { ngx_string("check"), ngx_http_mcp_tasks_probe_check },
     { ngx_string("die"), ngx_http_mcp_tasks_probe_die },
     { ngx_string("waits"), ngx_http_mcp_tasks_probe_waits },
+    { ngx_string("hold"), ngx_http_mcp_tasks_probe_hold },
     { ngx_string("late"), ngx_http_mcp_tasks_probe_late },
     { ngx_null_string, NULL }
 };
@@ -473,6 +475,34 @@ ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
     p->pos = ngx_slprintf(p->pos, p->end,
                           ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui",
                           zone, task, ngx_http_mcp_tasks_wakeups);
+}
+
+
+/*
+ * For how long the lock was held since the last time this was asked, in all
+ * processes, in nanoseconds; and by which clock it is measured from now on.
+ */
+
+static void
+ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_http_mcp_tasks_hold_t    hold;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &p->zone->table;
+
+    ngx_http_mcp_tasks_lock_read(t);
+
+    hold = t->sh->hold;
+
+    ngx_memzero(&t->sh->hold, sizeof(ngx_http_mcp_tasks_hold_t));
+    t->sh->hold.clock = ngx_http_mcp_tasks_probe_number(p, "clock", 0);
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    p->pos = ngx_slprintf(p->pos, p->end,
+                          ",\"held\":%uL,\"longest\":%uL,\"times\":%uL",
+                          hold.sum, hold.longest, hold.times);
 }
 
 

@@ -36,6 +36,7 @@
 #include "ngx_http_mcp_tasks_task.h"
 #include "ngx_http_mcp_tasks_id.h"
 #include "ngx_http_mcp_tasks_failpoint.h"
+#include "ngx_http_mcp_tasks_hold.h"
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
@@ -421,6 +422,10 @@ typedef struct {
     /* the process that sweeps, and when it means to */
     uint64_t                     sweeper;
     uint64_t                     sweep_at;
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+    ngx_http_mcp_tasks_hold_t    hold;
+#endif
 } ngx_http_mcp_tasks_header_t;
 
 
