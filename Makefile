@@ -5,8 +5,8 @@ BUILD  = $(CURDIR)/build
 
 # Sources that need no HTTP server: each unit test links with all of them.
 PURE       = reason hash id task arena wheel names order queue table recover \
-             check op shm shm_wait shm_run shm_stats signal news stats json \
-             rpc out input sse feed merge failpoint hold
+             check op shm shm_wait shm_recent shm_run shm_stats signal news \
+             stats json rpc out input sse feed merge failpoint hold
 PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
 
 # Against which nginx: by default the distribution's (package nginx-dev).

@@ -110,6 +110,12 @@ ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
         }
     }
 
+    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_recent,
+                                                0, tally.tasks);
+    if (err) {
+        return err;
+    }
+
     err = ngx_http_mcp_tasks_check_names_locked(t, &tally);
     if (err) {
         return err;

@@ -96,7 +96,7 @@ typedef struct {
     ngx_http_conf_ctx_t          *conf_ctx;  /* of its server */
 
 #if (NGX_HTTP_MCP_TASKS_TEST)
-    ngx_str_t                     stub;      /* the answer */
+    ngx_str_t                     stub[2];   /* the answer */
 #endif
 } ngx_http_mcp_tasks_loc_conf_t;
 

@@ -62,6 +62,7 @@ ngx_http_mcp_tasks_news_take_locked(ngx_http_mcp_tasks_table_t *t,
 {
     ngx_http_mcp_tasks_told_t  *told;
 
+    ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_recent, s);
     ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_by_change,
                                            s);
 
@@ -86,6 +87,7 @@ ngx_http_mcp_tasks_news_put_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_news_insert_locked(t, s);
 
     ngx_http_mcp_tasks_signal_task_locked(t, s);
+    ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ANY);
     ngx_http_mcp_tasks_signal_name_locked(t,
                               ngx_http_mcp_tasks_name(t, s->owner)->hash);
 
@@ -102,6 +104,7 @@ ngx_http_mcp_tasks_news_insert_locked(ngx_http_mcp_tasks_table_t *t,
 {
     ngx_http_mcp_tasks_told_t  *told;
 
+    ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_recent, s);
     ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_change,
                                            s);
 

@@ -58,6 +58,7 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_SESSION,
     NGX_HTTP_MCP_TASKS_OP_RUN,
     NGX_HTTP_MCP_TASKS_OP_ORPHANS,
+    NGX_HTTP_MCP_TASKS_OP_RECENT,
 
     NGX_HTTP_MCP_TASKS_OPS
 } ngx_http_mcp_tasks_op_e;
@@ -316,6 +317,41 @@ typedef struct {
     ngx_uint_t                    n;
     ngx_uint_t                    more;       /* there may be */
 } ngx_http_mcp_tasks_op_orphans_t;
+
+
+/* which of all tasks in the zone */
+
+typedef struct {
+    ngx_str_t                    *owner;      /* NULL: any */
+    ngx_str_t                     tool;       /* empty: any */
+    ngx_uint_t                    states;     /* a bit each; 0: any */
+    uint64_t                      from;       /* created then or later, and */
+    uint64_t                      to;         /* not after; wall clock, ms */
+} ngx_http_mcp_tasks_filter_t;
+
+
+/*
+ * Tasks whosever they are, which is not for clients: those that changed last
+ * come first, or, as news, the earliest change after the one that is known.
+ */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_http_mcp_tasks_filter_t   filter;
+    ngx_uint_t                    news;
+    ngx_http_mcp_tasks_cursor_t   after;      /* seq is of the change; none:
+                                                 the last, or from now on */
+    ngx_uint_t                    limit;
+    ngx_uint_t                    want;
+    ngx_uint_t                    watch;
+
+    ngx_http_mcp_tasks_view_t    *views;
+    ngx_uint_t                    n;
+    ngx_http_mcp_tasks_cursor_t   next;       /* of a page: none, if it was
+                                                 the last one */
+    ngx_uint_t                    more;       /* news, there may be */
+    ngx_uint_t                    lost;       /* too much has changed since */
+} ngx_http_mcp_tasks_op_recent_t;
 
 
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,

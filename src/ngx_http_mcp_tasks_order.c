@@ -13,7 +13,7 @@ ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_seq = {
     offsetof(ngx_http_mcp_tasks_slot_t, seq),
     offsetof(ngx_http_mcp_tasks_slot_t, owner),
     offsetof(ngx_http_mcp_tasks_name_t, u.owned.by_seq),
-    NGX_HTTP_MCP_TASKS_ORDER_LEVELS
+    NGX_HTTP_MCP_TASKS_ORDER_LEVELS, 0
 };
 
 
@@ -22,7 +22,7 @@ ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_change = {
     offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
     offsetof(ngx_http_mcp_tasks_slot_t, owner),
     offsetof(ngx_http_mcp_tasks_name_t, u.owned.by_change),
-    NGX_HTTP_MCP_TASKS_ORDER_LEVELS
+    NGX_HTTP_MCP_TASKS_ORDER_LEVELS, 0
 };
 
 
@@ -33,7 +33,18 @@ ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_news = {
     offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
     offsetof(ngx_http_mcp_tasks_slot_t, session),
     offsetof(ngx_http_mcp_tasks_name_t, u.told.news),
-    1
+    1, 0
+};
+
+
+/* who reads it begins at the front, or knows the task where it went on */
+
+ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_recent = {
+    offsetof(ngx_http_mcp_tasks_slot_t, recent),
+    offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
+    0,
+    offsetof(ngx_http_mcp_tasks_header_t, recent),
+    1, 1
 };
 
 

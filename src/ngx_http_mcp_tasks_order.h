@@ -1,7 +1,8 @@
 
 /*
  * The tasks of a name, newest first: of an owner by their creation and by
- * their last change, of a session by their last change.
+ * their last change, of a session by their last change.  And all tasks of the
+ * zone, by their last change.
  *
  * A list in which every 64th task, on average, is also on a fast lane, and
  * every 64th of these on a second one.  Tasks come in at the front and leave
@@ -26,6 +27,7 @@ typedef struct {
     size_t      name;       /* of a slot: uint32_t, whose list it is */
     size_t      front;      /* of a name: uint32_t, one for each level */
     ngx_uint_t  levels;
+    ngx_uint_t  zone;       /* not of a name, but of all: in the header */
 } ngx_http_mcp_tasks_order_t;
 
 
@@ -34,9 +36,11 @@ typedef struct {
 #define ngx_http_mcp_tasks_order_key(order, s)                                \
     (*(uint64_t *) ((u_char *) (s) + (order)->key))
 #define ngx_http_mcp_tasks_order_name(order, s)                               \
-    (*(uint32_t *) ((u_char *) (s) + (order)->name))
+    ((order)->zone ? 0 : *(uint32_t *) ((u_char *) (s) + (order)->name))
 #define ngx_http_mcp_tasks_order_front(t, order, n)                           \
-    ((uint32_t *) ((u_char *) ngx_http_mcp_tasks_name(t, n)                   \
+    ((uint32_t *) (((order)->zone                                             \
+                    ? (u_char *) (t)->sh                                      \
+                    : (u_char *) ngx_http_mcp_tasks_name(t, n))               \
                    + (order)->front))
 
 
@@ -55,6 +59,7 @@ uint32_t ngx_http_mcp_tasks_order_since_locked(ngx_http_mcp_tasks_table_t *t,
 extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_seq;
 extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_change;
 extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_news;
+extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_recent;
 
 
 #endif /* _NGX_HTTP_MCP_TASKS_ORDER_H_INCLUDED_ */

@@ -170,6 +170,7 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     sh->held.head = 0;
     sh->held.tail = 0;
     sh->holding = 0;
+    sh->recent = 0;
 
     ngx_http_mcp_tasks_stats_reset_locked(t);
 }

@@ -54,7 +54,8 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_news,
     ngx_http_mcp_tasks_shm_session,
     ngx_http_mcp_tasks_shm_run,
-    ngx_http_mcp_tasks_shm_orphans
+    ngx_http_mcp_tasks_shm_orphans,
+    ngx_http_mcp_tasks_shm_recent
 };
 
 
@@ -257,15 +258,6 @@ ngx_http_mcp_tasks_find_lock(ngx_http_mcp_tasks_table_t *t,
 
         ngx_http_mcp_tasks_unlock(t);
     }
-}
-
-
-static ngx_uint_t
-ngx_http_mcp_tasks_list_bit(ngx_http_mcp_tasks_task_t *task)
-{
-    return (task->state == NGX_HTTP_MCP_TASKS_COMPLETED
-            && task->flags & NGX_HTTP_MCP_TASKS_TOOL_ERROR)
-           ? NGX_HTTP_MCP_TASKS_LIST_ERROR : 1u << task->state;
 }
 
 

@@ -38,6 +38,17 @@ typedef void (*ngx_http_mcp_tasks_find_pt)(ngx_http_mcp_tasks_table_t *t,
 typedef void (*ngx_http_mcp_tasks_lock_pt)(ngx_http_mcp_tasks_table_t *t);
 
 
+/* of the states that a list may be limited to */
+
+static ngx_inline ngx_uint_t
+ngx_http_mcp_tasks_list_bit(ngx_http_mcp_tasks_task_t *task)
+{
+    return (task->state == NGX_HTTP_MCP_TASKS_COMPLETED
+            && task->flags & NGX_HTTP_MCP_TASKS_TOOL_ERROR)
+           ? NGX_HTTP_MCP_TASKS_LIST_ERROR : 1u << task->state;
+}
+
+
 ngx_int_t ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room,
     size_t size);
 ngx_http_mcp_tasks_view_t *ngx_http_mcp_tasks_find_lock(
@@ -55,6 +66,11 @@ ngx_uint_t ngx_http_mcp_tasks_carry_locked(ngx_http_mcp_tasks_table_t *t,
 void ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone);
 void ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev);
 ngx_int_t ngx_http_mcp_tasks_lease_new(uint64_t *lease);
+
+/* ngx_http_mcp_tasks_shm_recent.c */
+
+ngx_int_t ngx_http_mcp_tasks_shm_recent(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
 
 /* ngx_http_mcp_tasks_shm_run.c */
 

@@ -44,6 +44,8 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
 
 /* in place of a hash: one call less is running, or waits to */
 #define NGX_HTTP_MCP_TASKS_ROOM  0
+/* some task, whosever it is, has changed */
+#define NGX_HTTP_MCP_TASKS_ANY   1
 
 #define ngx_http_mcp_tasks_signal_is_name(key)  (((key) >> 63) == 0)
 

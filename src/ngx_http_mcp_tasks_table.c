@@ -494,11 +494,8 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
 
     ngx_http_mcp_tasks_link_locked(t, s);
     ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_seq, s);
-    ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_change,
-                                           s);
+    ngx_http_mcp_tasks_news_put_locked(t, s);
     ngx_http_mcp_tasks_queue_insert_locked(t, s);
-    ngx_http_mcp_tasks_signal_name_locked(t,
-                                   ngx_http_mcp_tasks_name(t, owner)->hash);
 
     ngx_http_mcp_tasks_stats_created_locked(t, s);
 

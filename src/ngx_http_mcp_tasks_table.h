@@ -40,7 +40,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        4
+#define NGX_HTTP_MCP_TASKS_LAYOUT        5
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
@@ -174,6 +174,7 @@ typedef struct {
     ngx_http_mcp_tasks_link_t    by_seq[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
     ngx_http_mcp_tasks_link_t    by_change[NGX_HTTP_MCP_TASKS_ORDER_LEVELS];
     ngx_http_mcp_tasks_link_t    news;              /* of the session */
+    ngx_http_mcp_tasks_link_t    recent;            /* of all by change */
     uint16_t                     bucket;            /* of the wheel + 1 */
     uint8_t                      queued;            /* is in its queue */
     uint8_t                      method_len;        /* heads params' chain */
@@ -380,6 +381,7 @@ typedef struct {
     uint32_t                     states[NGX_HTTP_MCP_TASKS_STATES];
     uint32_t                     names[NGX_HTTP_MCP_TASKS_NAMES];
     uint64_t                     bytes;
+    uint32_t                     recent;            /* task changed last */
 
     /* calls that processes of ours run or will run, and how many run now */
     ngx_http_mcp_tasks_queue_t   held;
