@@ -489,7 +489,7 @@ def measure_lock(lines):
               "cpu": time.CLOCK_THREAD_CPUTIME_ID}
     held = {}
 
-    with ours("lock", 2, zone="1g", module=TEST_MODULE, server=PROBE) as nginx:
+    with ours("lock", 2, zone="1024m", module=TEST_MODULE, server=PROBE) as nginx:
         client = Client("/mcp?owner=bench", "legacy")
         fill(nginx.port, client, FEW)
         ids = ids_of(nginx.port, client)
@@ -546,7 +546,7 @@ def measure_bytes(lines):
         def finish():
             connection = Connection(nginx.port)
             while True:
-                found = json.loads(connection.ask(claim("/worker", 100))[1])
+                found = json.loads(connection.ask(claim("/worker", 16))[1])
                 if not found["result"]["tasks"]:
                     break
                 for task in found["result"]["tasks"]:
