@@ -94,7 +94,7 @@ static ngx_int_t
 ngx_http_mcp_tasks_get(ngx_http_request_t *r)
 {
     ngx_str_t         value, *version;
-    static ngx_str_t  header = ngx_string("MCP-Protocol-Version");
+    static ngx_str_t  header = ngx_string("mcp-protocol-version");
 
     version = &ngx_http_mcp_tasks_modern_version;
 
@@ -290,7 +290,7 @@ ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
     static ngx_str_t                only = ngx_string("2025-03-26");
     static ngx_str_t                header = ngx_string(
-                                                    "MCP-Protocol-Version");
+                                                    "mcp-protocol-version");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -377,7 +377,7 @@ ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
           &ctx->version },
         { ngx_string("progressToken"), &ctx->token }
     };
-    static ngx_str_t             header = ngx_string("MCP-Protocol-Version");
+    static ngx_str_t             header = ngx_string("mcp-protocol-version");
     static ngx_str_t             discover = ngx_string("server/discover");
 
     if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, meta, 1) != NGX_OK

@@ -119,7 +119,7 @@ ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
 {
     ngx_int_t         rc;
     ngx_str_t         value;
-    static ngx_str_t  version = ngx_string("MCP-Protocol-Version");
+    static ngx_str_t  version = ngx_string("mcp-protocol-version");
 
     if (ctx->version.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
@@ -215,7 +215,7 @@ ngx_http_mcp_tasks_modern_headers(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_str_t         value, *name;
-    static ngx_str_t  method = ngx_string("Mcp-Method");
+    static ngx_str_t  method = ngx_string("mcp-method");
 
     name = &ctx->rpc.method;
 
@@ -246,7 +246,7 @@ ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
     ngx_uint_t                   i;
     ngx_http_mcp_tasks_json_t    source;
     ngx_http_mcp_tasks_member_t  member;
-    static ngx_str_t             header = ngx_string("Mcp-Name");
+    static ngx_str_t             header = ngx_string("mcp-name");
     static struct {
         ngx_str_t  method;
         ngx_str_t  member;

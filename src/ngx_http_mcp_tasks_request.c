@@ -103,7 +103,10 @@ ngx_http_mcp_tasks_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
 }
 
 
-/* how many times the header is there; the value is that of the first */
+/*
+ * How many times the header is there, whose name is given in lower case; the
+ * value is that of the first.
+ */
 
 ngx_uint_t
 ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
@@ -150,7 +153,7 @@ ngx_http_mcp_tasks_next_header(ngx_list_part_t **part, ngx_uint_t *i,
         h = (ngx_table_elt_t *) (*part)->elts + (*i)++;
 
         if (h->key.len == name->len
-            && ngx_strncasecmp(h->key.data, name->data, name->len) == 0)
+            && ngx_memcmp(h->lowcase_key, name->data, name->len) == 0)
         {
             return h;
         }
@@ -205,7 +208,7 @@ ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
     ngx_uint_t         i, found;
     ngx_list_part_t   *part;
     ngx_table_elt_t   *h;
-    static ngx_str_t   accept = ngx_string("Accept");
+    static ngx_str_t   accept = ngx_string("accept");
 
     *json = 0;
     *sse = 0;
@@ -274,8 +277,11 @@ ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type)
         p++;
     }
 
+    /* it is lower case already, if it is not somebody else's */
+
     if ((size_t) (end - p) < type->len
-        || ngx_strncasecmp(p, type->data, type->len) != 0)
+        || (ngx_memcmp(p, type->data, type->len) != 0
+            && ngx_strncasecmp(p, type->data, type->len) != 0))
     {
         return 0;
     }

@@ -32,7 +32,7 @@ static volatile uint64_t *ngx_http_mcp_tasks_session_ended(
 
 
 static ngx_str_t  ngx_http_mcp_tasks_session_header =
-    ngx_string("Mcp-Session-Id");
+    ngx_string("mcp-session-id");
 
 
 /* empty, if nobody says who it is */
