@@ -110,7 +110,8 @@ ngx_http_mcp_tasks_stub_echo(ngx_http_request_t *r, ngx_str_t *answer)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     if (ngx_http_mcp_tasks_body(r, &body) != NGX_OK
-        || ngx_http_mcp_tasks_rpc_parse(r->pool, &body, &rpc, &err) != NGX_OK)
+        || ngx_http_mcp_tasks_rpc_parse(r->pool, &body, NULL, &rpc, &err)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
