@@ -198,31 +198,47 @@ static ngx_http_mcp_tasks_json_t *
 ngx_http_mcp_tasks_json_named(ngx_http_mcp_tasks_shape_t **shape,
     ngx_http_mcp_tasks_json_t *key, void *base)
 {
+    size_t                       len;
     ngx_http_mcp_tasks_json_t   *value;
     ngx_http_mcp_tasks_shape_t  *s;
 
+    len = key->text.len - 2;
+
     for (s = *shape; s->name.len; s++) {
-
-        if (key->text.len < s->name.len + 2
-            || !ngx_http_mcp_tasks_json_is(key, &s->name))
+        if (s->name.len == len
+            && ngx_memcmp(s->name.data, key->text.data + 1, len) == 0)
         {
-            continue;
+            goto found;
         }
+    }
 
-        value = (ngx_http_mcp_tasks_json_t *) ((u_char *) base + s->value);
+    /* nobody writes keys with escapes, but one may */
 
-        if (value->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
-            *shape = s->members;
-            return value;
+    if (memchr(key->text.data, '\\', key->text.len) != NULL) {
+        for (s = *shape; s->name.len; s++) {
+            if (ngx_http_mcp_tasks_json_is(key, &s->name)) {
+                goto found;
+            }
         }
-
-        value->type = NGX_HTTP_MCP_TASKS_JSON_TWICE;
-        break;
     }
 
     *shape = NULL;
 
     return NULL;
+
+found:
+
+    value = (ngx_http_mcp_tasks_json_t *) ((u_char *) base + s->value);
+
+    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        value->type = NGX_HTTP_MCP_TASKS_JSON_TWICE;
+        *shape = NULL;
+        return NULL;
+    }
+
+    *shape = s->members;
+
+    return value;
 }
 
 
