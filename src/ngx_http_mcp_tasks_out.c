@@ -4,8 +4,6 @@
 #include "ngx_http_mcp_tasks_out.h"
 
 
-static u_char *ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out,
-    size_t len);
 static u_char *ngx_http_mcp_tasks_out_digits(u_char *p, ngx_uint_t n,
     ngx_uint_t width, u_char after);
 
@@ -27,9 +25,7 @@ ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
 }
 
 
-/* NULL: no memory, now or before */
-
-static u_char *
+u_char *
 ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
 {
     u_char  *p;
@@ -56,24 +52,6 @@ ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
     out->end = p + size;
 
     return out->pos;
-}
-
-
-void
-ngx_http_mcp_tasks_out_add(ngx_http_mcp_tasks_out_t *out, u_char *p,
-    size_t len)
-{
-    u_char  *dst;
-
-    if (len == 0) {
-        return;
-    }
-
-    dst = ngx_http_mcp_tasks_out_room(out, len);
-
-    if (dst) {
-        out->pos = ngx_cpymem(dst, p, len);
-    }
 }
 
 
