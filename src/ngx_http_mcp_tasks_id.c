@@ -14,21 +14,13 @@ static const u_char  ngx_http_mcp_tasks_id_pos[NGX_HTTP_MCP_TASKS_ID_LEN] = {
 };
 
 
-/* 0xff: not a lower case hexadecimal digit */
+/* what a lower case hexadecimal digit stands for, plus 1; 0: it is none */
 
-static ngx_inline ngx_uint_t
-ngx_http_mcp_tasks_hex(u_char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-
-    return 0xff;
-}
+static const u_char  ngx_http_mcp_tasks_hex[256] = {
+    ['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6,
+    ['6'] = 7, ['7'] = 8, ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16
+};
 
 
 static ngx_int_t
@@ -113,7 +105,7 @@ ngx_http_mcp_tasks_id_new(ngx_http_mcp_tasks_id_t *id)
 ngx_int_t
 ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
 {
-    u_char      *p;
+    u_char      *p, *q;
     ngx_uint_t   i, hi, lo;
 
     if (text->len != NGX_HTTP_MCP_TASKS_ID_TEXT) {
@@ -127,14 +119,15 @@ ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
     }
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_ID_LEN; i++) {
-        hi = ngx_http_mcp_tasks_hex(p[ngx_http_mcp_tasks_id_pos[i]]);
-        lo = ngx_http_mcp_tasks_hex(p[ngx_http_mcp_tasks_id_pos[i] + 1]);
+        q = p + ngx_http_mcp_tasks_id_pos[i];
+        hi = ngx_http_mcp_tasks_hex[q[0]];
+        lo = ngx_http_mcp_tasks_hex[q[1]];
 
-        if ((hi | lo) > 15) {
+        if (hi == 0 || lo == 0) {
             return NGX_DECLINED;
         }
 
-        id->data[i] = (u_char) (hi << 4 | lo);
+        id->data[i] = (u_char) ((hi - 1) << 4 | (lo - 1));
     }
 
     return NGX_OK;

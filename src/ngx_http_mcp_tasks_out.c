@@ -4,10 +4,6 @@
 #include "ngx_http_mcp_tasks_out.h"
 
 
-static u_char *ngx_http_mcp_tasks_out_digits(u_char *p, ngx_uint_t n,
-    ngx_uint_t width, u_char after);
-
-
 void
 ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
     size_t size)
@@ -91,6 +87,18 @@ ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n)
 }
 
 
+/* two of them */
+
+static ngx_inline u_char *
+ngx_http_mcp_tasks_out_digits(u_char *p, uint32_t n)
+{
+    *p++ = (u_char) ('0' + n / 10);
+    *p++ = (u_char) ('0' + n % 10);
+
+    return p;
+}
+
+
 /*
  * A wall clock time as ISO 8601, with the quotes.  Each event has two of them,
  * and a format string would be half of what it takes to write the event.
@@ -109,15 +117,25 @@ ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
     }
 
     ngx_gmtime((time_t) (ms / 1000), &tm);
+    ms %= 1000;
 
     *dst++ = '"';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_year, 4, '-');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mon, 2, '-');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mday, 2, 'T');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_hour, 2, ':');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_min, 2, ':');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_sec, 2, '.');
-    dst = ngx_http_mcp_tasks_out_digits(dst, ms % 1000, 3, 'Z');
+    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_year / 100);
+    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_year % 100);
+    *dst++ = '-';
+    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mon);
+    *dst++ = '-';
+    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mday);
+    *dst++ = 'T';
+    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_hour);
+    *dst++ = ':';
+    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_min);
+    *dst++ = ':';
+    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_sec);
+    *dst++ = '.';
+    dst = ngx_http_mcp_tasks_out_digits(dst, ms / 10);
+    *dst++ = (u_char) ('0' + ms % 10);
+    *dst++ = 'Z';
     *dst++ = '"';
 
     out->pos = dst;
@@ -145,23 +163,6 @@ ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
         ngx_http_mcp_tasks_out_number(out, ms / unit);
         ms %= unit;
     }
-}
-
-
-static u_char *
-ngx_http_mcp_tasks_out_digits(u_char *p, ngx_uint_t n, ngx_uint_t width,
-    u_char after)
-{
-    ngx_uint_t  i;
-
-    for (i = width; i; i--) {
-        p[i - 1] = (u_char) ('0' + n % 10);
-        n /= 10;
-    }
-
-    p[width] = after;
-
-    return p + width + 1;
 }
 
 

@@ -277,9 +277,10 @@ ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type)
         p++;
     }
 
-    /* it is lower case already, if it is not somebody else's */
+    /* most are told by the first letter, and nobody writes them in capitals */
 
     if ((size_t) (end - p) < type->len
+        || ngx_tolower(*p) != *type->data
         || (ngx_memcmp(p, type->data, type->len) != 0
             && ngx_strncasecmp(p, type->data, type->len) != 0))
     {
