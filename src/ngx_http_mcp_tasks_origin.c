@@ -313,7 +313,8 @@ ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s)
 
     } else {
         return p.len && p.len == s->len
-               && ngx_strncasecmp(p.data, s->data, s->len) == 0;
+               && (ngx_memcmp(p.data, s->data, s->len) == 0
+                   || ngx_strncasecmp(p.data, s->data, s->len) == 0);
     }
 
     return s->len > p.len

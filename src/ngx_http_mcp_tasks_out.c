@@ -4,6 +4,9 @@
 #include "ngx_http_mcp_tasks_out.h"
 
 
+static void ngx_http_mcp_tasks_out_second(u_char *p, time_t second);
+
+
 void
 ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
     size_t size)
@@ -100,15 +103,17 @@ ngx_http_mcp_tasks_out_digits(u_char *p, uint32_t n)
 
 
 /*
- * A wall clock time as ISO 8601, with the quotes.  Each event has two of them,
- * and a format string would be half of what it takes to write the event.
+ * A wall clock time as ISO 8601, with the quotes.  Tasks have two of them each,
+ * and many have the same second in common, as the two mostly do.
  */
 
 void
 ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
 {
-    u_char    *dst;
-    ngx_tm_t   tm;
+    u_char           *dst;
+    uint64_t          second;
+    static u_char     text[] = "\"1970-01-01T00:00:00.";
+    static uint64_t   last;
 
     dst = ngx_http_mcp_tasks_out_room(out,
                                       sizeof("\"2026-07-28T00:00:00.000Z\""));
@@ -116,29 +121,38 @@ ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
         return;
     }
 
-    ngx_gmtime((time_t) (ms / 1000), &tm);
+    second = ms / 1000;
     ms %= 1000;
 
-    *dst++ = '"';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_year / 100);
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_year % 100);
-    *dst++ = '-';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mon);
-    *dst++ = '-';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mday);
-    *dst++ = 'T';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_hour);
-    *dst++ = ':';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_min);
-    *dst++ = ':';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_sec);
-    *dst++ = '.';
+    if (second != last) {
+        ngx_http_mcp_tasks_out_second(text + 1, (time_t) second);
+        last = second;
+    }
+
+    dst = ngx_cpymem(dst, text, sizeof(text) - 1);
     dst = ngx_http_mcp_tasks_out_digits(dst, ms / 10);
     *dst++ = (u_char) ('0' + ms % 10);
     *dst++ = 'Z';
     *dst++ = '"';
 
     out->pos = dst;
+}
+
+
+static void
+ngx_http_mcp_tasks_out_second(u_char *p, time_t second)
+{
+    ngx_tm_t  tm;
+
+    ngx_gmtime(second, &tm);
+
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year / 100);
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year % 100) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mon) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mday) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_hour) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_min) + 1;
+    (void) ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_sec);
 }
 
 
