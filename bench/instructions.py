@@ -23,7 +23,7 @@ import sys
 import time
 
 from common import Nginx, die
-from mcp import Client, Connection, TASK_ID
+from mcp import Client, Connection, TASK_ID, session_of
 
 REQUESTS = 1000
 TOLERANCE = 0.1
@@ -36,22 +36,36 @@ CONF = """
     }
 """
 
+STUB = "location = /stub { mcp_tasks_stub '%s'; }"
+
 ANSWER = ('{"jsonrpc":"2.0","id":1,"result":{"taskId":"%s","status":"working",'
           '"createdAt":"%s","lastUpdatedAt":"%s","ttl":3600000,'
           '"pollInterval":1000}}' % ("x" * 36, "x" * 24, "x" * 24))
 
 
+def join(client, connection):
+    """a session, where the era has them"""
+
+    if client.era == "legacy":
+        client.session = None
+        header, _ = connection.ask(client.initialize())
+        client.session = session_of(header)
+
+
 def create(client, connection, n):
+    join(client, connection)
     return [client.call()] * n
 
 
 def get(client, connection, n):
+    join(client, connection)
     _, body = connection.ask(client.call())
     task = TASK_ID.search(body).group(1).decode()
     return [client.get(task)] * n
 
 
 def plain(client, connection, n):
+    client.session = "x" * 48
     return [client.get("x" * 36)] * n
 
 
@@ -59,7 +73,8 @@ def plain(client, connection, n):
 CASES = [(what + " " + era, function, Client("/mcp?owner=bench", era))
          for what, function in (("tasks/get", get), ("create", create))
          for era in ("legacy", "modern")]
-FLOOR = ("floor", plain, Client("/stub?owner=bench", "legacy"))
+FLOORS = [("floor " + era, plain, Client("/stub?owner=bench", era))
+          for era in ("legacy", "modern")]
 
 
 class Counted(Nginx):
@@ -155,10 +170,9 @@ def main():
 
         print(line, flush=True)
 
-    print("  %-18s %7d" % ("floor",
-                           count(FLOOR, TEST_MODULE,
-                                 "location = /stub { mcp_tasks_stub '%s'; }"
-                                 % ANSWER)))
+    for case in FLOORS:
+        print("  %-18s %7d" % (case[0],
+                               count(case, TEST_MODULE, STUB % ANSWER)))
 
     if "--record" in sys.argv:
         record[where] = counts

@@ -6,6 +6,7 @@ import socket
 
 VERSIONS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 TASK_ID = re.compile(rb'"taskId":"([^"]+)"')
+SESSION = re.compile(rb"(?i)\r\nmcp-session-id: *([^\r]+)")
 CURSOR = re.compile(rb'"nextCursor":"([^"]+)"')
 
 CAPABILITIES = {"extensions": {"io.modelcontextprotocol/tasks": {},
@@ -131,6 +132,12 @@ class Connection:
 
     def close(self):
         self.socket.close()
+
+
+def session_of(header):
+    """that a server has begun"""
+
+    return SESSION.search(header).group(1).decode()
 
 
 def ids_of(port, client):

@@ -27,7 +27,8 @@ import time
 
 from common import (Nginx, QUICK, cpu_of, die, free_port, others, progress,
                     was_busy)
-from mcp import (Client, Connection, TASK_ID, claim, complete, ids_of, parts)
+from mcp import (Client, Connection, TASK_ID, claim, complete, ids_of, parts,
+                 session_of)
 from report import Lines
 
 ROUNDS = int(os.environ.get("ROUNDS") or (1 if QUICK else 3))
@@ -201,11 +202,7 @@ def fill(port, client, n):
 
 
 def session(nginx, client):
-    header, _ = ask(nginx, client.initialize())
-
-    for line in header.decode().split("\r\n"):
-        if line.lower().startswith("mcp-session-id:"):
-            return line.split(":")[1].strip()
+    return session_of(ask(nginx, client.initialize())[0])
 
 
 def gets(client, ids):
@@ -409,9 +406,7 @@ def measure_sdk(lines, turns):
 
             client = Client(path, "legacy")
             header, _ = connection.ask(client.initialize())
-            client.session = [line.split(":")[1].strip() for line
-                              in header.decode().split("\r\n")
-                              if line.lower().startswith("mcp-session-id")][0]
+            client.session = session_of(header)
 
             _, body = connection.ask(client.call())
             task = TASK_ID.search(body).group(1).decode()

@@ -100,37 +100,45 @@ ngx_http_mcp_tasks_id_new(ngx_http_mcp_tasks_id_t *id)
 }
 
 
-/* only the text that we give out: lower case, so that an id has one spelling */
+/* NGX_DECLINED: there is something else than lower case digits */
 
 ngx_int_t
-ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
+ngx_http_mcp_tasks_unhex(u_char *dst, u_char *src, size_t n)
 {
-    u_char      *p, *q;
-    ngx_uint_t   i, hi, lo;
+    ngx_uint_t  hi, lo;
 
-    if (text->len != NGX_HTTP_MCP_TASKS_ID_TEXT) {
-        return NGX_DECLINED;
-    }
-
-    p = text->data;
-
-    if (p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-') {
-        return NGX_DECLINED;
-    }
-
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_ID_LEN; i++) {
-        q = p + ngx_http_mcp_tasks_id_pos[i];
-        hi = ngx_http_mcp_tasks_hex[q[0]];
-        lo = ngx_http_mcp_tasks_hex[q[1]];
+    for ( /* void */ ; n; n--) {
+        hi = ngx_http_mcp_tasks_hex[*src++];
+        lo = ngx_http_mcp_tasks_hex[*src++];
 
         if (hi == 0 || lo == 0) {
             return NGX_DECLINED;
         }
 
-        id->data[i] = (u_char) ((hi - 1) << 4 | (lo - 1));
+        *dst++ = (u_char) ((hi - 1) << 4 | (lo - 1));
     }
 
     return NGX_OK;
+}
+
+
+/* only the text that we give out: lower case, so that an id has one spelling */
+
+ngx_int_t
+ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
+{
+    u_char  *p;
+
+    p = text->data;
+
+    return (text->len == NGX_HTTP_MCP_TASKS_ID_TEXT
+            && p[8] == '-' && p[13] == '-' && p[18] == '-' && p[23] == '-'
+            && ngx_http_mcp_tasks_unhex(id->data, p, 4) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 4, p + 9, 2) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 6, p + 14, 2) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 8, p + 19, 2) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 10, p + 24, 6) == NGX_OK)
+           ? NGX_OK : NGX_DECLINED;
 }
 
 
