@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_tasks_recover.h"
 #include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_wheel.h"
@@ -182,13 +183,15 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
         if (err) {
             return err;
         }
-
-        tally->bytes += s->body.payload[i].len;
     }
 
-    if (s->body.payload[NGX_HTTP_MCP_TASKS_PARAMS].len < s->method_len) {
+    if (s->body.payload[NGX_HTTP_MCP_TASKS_PARAMS].len
+        < (uint32_t) s->method_len + NGX_HTTP_MCP_TASKS_HISTORY)
+    {
         return "a task's method is longer than what holds it";
     }
+
+    tally->bytes += ngx_http_mcp_tasks_bytes(s);
 
     if (ngx_http_mcp_tasks_task_listed(task) != s->queued) {
         return "a task is in a queue and not claimable, or the reverse";
@@ -353,7 +356,6 @@ ngx_http_mcp_tasks_check_owner_locked(ngx_http_mcp_tasks_table_t *t,
 {
     uint32_t                    i;
     uint64_t                    bytes;
-    ngx_uint_t                  p;
     const char                 *err;
     ngx_http_mcp_tasks_slot_t  *s;
     ngx_http_mcp_tasks_name_t  *name;
@@ -375,10 +377,7 @@ ngx_http_mcp_tasks_check_owner_locked(ngx_http_mcp_tasks_table_t *t,
 
     for (i = name->u.owned.by_seq[0]; i; i = s->by_seq[0].next) {
         s = ngx_http_mcp_tasks_slot(t, i);
-
-        for (p = 0; p < NGX_HTTP_MCP_TASKS_PAYLOADS; p++) {
-            bytes += s->body.payload[p].len;
-        }
+        bytes += ngx_http_mcp_tasks_bytes(s);
     }
 
     return (bytes == name->bytes) ? NULL : "an owner's bytes are miscounted";

@@ -40,6 +40,8 @@
 #define NGX_HTTP_MCP_TASKS_WANT_OWNER      0x0100
 #define NGX_HTTP_MCP_TASKS_WANT_TOOL       0x0200
 #define NGX_HTTP_MCP_TASKS_WANT_TOKEN      0x0400
+#define NGX_HTTP_MCP_TASKS_WANT_WORKER     0x0800
+#define NGX_HTTP_MCP_TASKS_WANT_HISTORY    0x1000
 #define NGX_HTTP_MCP_TASKS_WANT_ALL        0xffff
 
 
@@ -92,6 +94,17 @@ struct ngx_http_mcp_tasks_zone_s {
 };
 
 
+/* a change of a task's state; what went before is told by others */
+
+typedef struct {
+    uint64_t                      at;         /* wall clock, ms */
+    ngx_uint_t                    event;
+    ngx_uint_t                    state;      /* after it */
+    ngx_uint_t                    attempt;
+    ngx_str_t                     worker;     /* of a claim; empty: unknown */
+} ngx_http_mcp_tasks_moment_t;
+
+
 /* a copy of a task */
 
 typedef struct {
@@ -105,6 +118,10 @@ typedef struct {
     ngx_str_t                     owner;
     ngx_str_t                     tool;
     ngx_str_t                     token;
+    ngx_str_t                     worker;     /* that has or had it */
+    ngx_http_mcp_tasks_moment_t  *history;    /* oldest first */
+    ngx_uint_t                    nhistory;
+    ngx_uint_t                    dropped;    /* before these; 255: or more */
     ngx_str_t                     method;     /* with the params */
     ngx_str_t                     payload[NGX_HTTP_MCP_TASKS_PAYLOADS];
 } ngx_http_mcp_tasks_view_t;

@@ -27,6 +27,12 @@ typedef struct {
 } ngx_http_mcp_tasks_probe_op_t;
 
 
+/* all that it shows; with more, the lock would be taken twice */
+#define NGX_HTTP_MCP_TASKS_PROBE_WANT                                         \
+    (NGX_HTTP_MCP_TASKS_WANT_ALL & ~(NGX_HTTP_MCP_TASKS_WANT_WORKER           \
+                                     | NGX_HTTP_MCP_TASKS_WANT_HISTORY))
+
+
 static ngx_int_t ngx_http_mcp_tasks_probe_handler(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_probe_create(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p);
@@ -243,7 +249,7 @@ ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p)
 
     ngx_memzero(&op, sizeof(op));
     op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
 
     id = ngx_http_mcp_tasks_probe_arg(p, "id");
     owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
@@ -306,7 +312,7 @@ ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p)
     op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
     op.tools = &tool;
     op.ntools = 1;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
 
     ngx_http_mcp_tasks_probe_submit(p, &op.op);
 
@@ -325,7 +331,7 @@ ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p)
 
     ngx_memzero(&op, sizeof(op));
     op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
     op.event.type = ngx_http_mcp_tasks_probe_number(p, "event", 0);
     op.event.progress = -1;
     op.change.payload[NGX_HTTP_MCP_TASKS_RESULT]

@@ -6,7 +6,6 @@
 
 
 #include "ngx_http_mcp_tasks_shm.h"
-#include "ngx_http_mcp_tasks_arena.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
@@ -212,52 +211,6 @@ ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_unlock(t);
 
     return NGX_OK;
-}
-
-
-/*
- * Finds up to so many tasks, and returns with the lock held and with room for
- * what is wanted of them; NULL: without the lock, for lack of memory.
- */
-
-ngx_http_mcp_tasks_view_t *
-ngx_http_mcp_tasks_find_lock(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *op, ngx_uint_t *limit,
-    ngx_http_mcp_tasks_found_t *found, ngx_http_mcp_tasks_find_pt find,
-    ngx_http_mcp_tasks_lock_pt lock)
-{
-    ngx_http_mcp_tasks_view_t  *views;
-
-    *limit = ngx_max(1, ngx_min(*limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
-
-    views = ngx_palloc(op->pool, *limit * sizeof(ngx_http_mcp_tasks_view_t));
-    if (views == NULL) {
-        return NULL;
-    }
-
-    ngx_memzero(&found->room, sizeof(ngx_http_mcp_tasks_room_t));
-    found->room.pool = op->pool;
-    found->size = ngx_max(NGX_HTTP_MCP_TASKS_VIEW_BYTES, *limit * 32);
-
-    for ( ;; ) {
-
-        if (ngx_http_mcp_tasks_room(&found->room, found->size) != NGX_OK) {
-            return NULL;
-        }
-
-        lock(t);
-
-        found->n = 0;
-        found->size = 0;
-
-        find(t, op, found);
-
-        if (found->size <= found->room.size) {
-            return views;
-        }
-
-        ngx_http_mcp_tasks_unlock(t);
-    }
 }
 
 
@@ -659,120 +612,4 @@ ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev)
 {
     ev->now = ngx_current_msec;
     ev->wall = ngx_http_mcp_tasks_wall();
-}
-
-
-ngx_int_t
-ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room, size_t size)
-{
-    if (size <= room->size) {
-        return NGX_OK;
-    }
-
-    /* the task may have grown again by the time of the next look */
-
-    if (room->size) {
-        size += size / 4;
-    }
-
-    room->data = ngx_pnalloc(room->pool, size);
-    if (room->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    room->size = size;
-
-    return NGX_OK;
-}
-
-
-size_t
-ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want)
-{
-    size_t      size;
-    ngx_uint_t  i;
-
-    size = 0;
-
-    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
-        size += ngx_http_mcp_tasks_name(t, s->owner)->len;
-    }
-
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
-        size += ngx_http_mcp_tasks_name(t, s->tool)->len;
-    }
-
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
-        size += ngx_http_mcp_tasks_name(t, s->token)->len;
-    }
-
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        if (want & NGX_HTTP_MCP_TASKS_WANT(i)) {
-            size += s->body.payload[i].len;
-        }
-    }
-
-    return size;
-}
-
-
-u_char *
-ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
-    ngx_http_mcp_tasks_view_t *view, u_char *p)
-{
-    ngx_str_t   *str;
-    ngx_uint_t   i;
-
-    ngx_memzero(&view->owner, sizeof(ngx_http_mcp_tasks_view_t)
-                              - offsetof(ngx_http_mcp_tasks_view_t, owner));
-
-    view->id = s->id;
-    view->seq = s->seq;
-    view->changed = s->body.changed;
-    view->turned = s->body.turned;
-    view->moved = s->body.moved;
-    view->task = s->body.task;
-    view->asks = 0;
-
-    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
-        view->owner.data = p;
-        p = ngx_http_mcp_tasks_name_read_locked(t, s->owner, p);
-        view->owner.len = p - view->owner.data;
-    }
-
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
-        view->tool.data = p;
-        p = ngx_http_mcp_tasks_name_read_locked(t, s->tool, p);
-        view->tool.len = p - view->tool.data;
-    }
-
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
-        /* it comes after the number of its owner */
-        view->token.data = p + sizeof(uint32_t);
-        p = ngx_http_mcp_tasks_name_read_locked(t, s->token, p);
-        view->token.len = p - view->token.data;
-    }
-
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-
-        if (!(want & NGX_HTTP_MCP_TASKS_WANT(i))) {
-            continue;
-        }
-
-        str = &view->payload[i];
-        str->data = p;
-        p = ngx_http_mcp_tasks_chain_read_locked(t, &s->body.payload[i], p);
-        str->len = p - str->data;
-
-        if (i == NGX_HTTP_MCP_TASKS_PARAMS) {
-            view->method.data = str->data;
-            view->method.len = s->method_len;
-            str->data += s->method_len;
-            str->len -= s->method_len;
-        }
-    }
-
-    return p;
 }

@@ -10,7 +10,7 @@
 
 
 /* holds most tasks' bytes, so that the lock is taken once */
-#define NGX_HTTP_MCP_TASKS_VIEW_BYTES   512
+#define NGX_HTTP_MCP_TASKS_VIEW_BYTES   576
 
 
 /* what is copied out under the lock was allocated before */

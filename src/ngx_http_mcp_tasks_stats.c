@@ -345,24 +345,38 @@ ngx_http_mcp_tasks_stats_fate(ngx_http_mcp_tasks_fates_t *count,
 }
 
 
+/* NULL: there was none, or another one has its entry by now */
+
+ngx_http_mcp_tasks_worker_stat_t *
+ngx_http_mcp_tasks_stats_worker_of_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t worker)
+{
+    uint32_t  i;
+
+    i = (worker & 0xff) - 1;
+
+    if (i >= t->sh->worker_stats
+        || ngx_http_mcp_tasks_worker_id(i, t->worker_stats[i].life) != worker)
+    {
+        return NULL;
+    }
+
+    return &t->worker_stats[i];
+}
+
+
 static void
 ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev)
 {
-    uint32_t                           i;
     ngx_http_mcp_tasks_worker_stat_t  *stat;
 
-    i = (task->worker & 0xff) - 1;
+    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, task->worker);
 
-    if (i >= t->sh->worker_stats
-        || ngx_http_mcp_tasks_worker_id(i, t->worker_stats[i].life)
-           != task->worker)
-    {
-        /* another one has its entry */
+    if (stat == NULL) {
         return;
     }
 
-    stat = &t->worker_stats[i];
     stat->seen = ev->now;
     stat->seen_wall = ev->wall;
 

@@ -50,6 +50,9 @@ ngx_uint_t ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
 uint32_t ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_str_t *name, uint32_t hash, ngx_http_mcp_tasks_event_t *ev);
 
+ngx_http_mcp_tasks_worker_stat_t *ngx_http_mcp_tasks_stats_worker_of_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t worker);
+
 void ngx_http_mcp_tasks_stats_state_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t from, ngx_uint_t to);
 void ngx_http_mcp_tasks_stats_created_locked(ngx_http_mcp_tasks_table_t *t,

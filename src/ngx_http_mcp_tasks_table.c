@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_tasks_table.h"
 #include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
@@ -385,11 +386,12 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot)
 {
     uint32_t                     n, owner, tool, session;
-    ngx_str_t                    parts[2];
+    ngx_str_t                    parts[3];
     ngx_uint_t                   rc;
     ngx_http_mcp_tasks_body_t   *body;
     ngx_http_mcp_tasks_task_t    task;
     ngx_http_mcp_tasks_slot_t   *s;
+    static u_char                room[NGX_HTTP_MCP_TASKS_HISTORY];
 
     owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
                                                 &nt->owner, nt->owner_hash);
@@ -449,11 +451,15 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
 
     parts[0] = nt->method;
     parts[1] = nt->params;
+    parts[2].data = room;
+    parts[2].len = sizeof(room);
 
     ngx_memzero(body->payload, sizeof(body->payload));
 
     ngx_http_mcp_tasks_chain_write_locked(t,
-                    &body->payload[NGX_HTTP_MCP_TASKS_PARAMS], parts, 2);
+                    &body->payload[NGX_HTTP_MCP_TASKS_PARAMS], parts, 3);
+    ngx_http_mcp_tasks_history_init_locked(t, s);
+
     ngx_http_mcp_tasks_chain_write_locked(t,
                     &body->payload[NGX_HTTP_MCP_TASKS_METADATA],
                     &nt->metadata, 1);
@@ -543,7 +549,8 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
         return NGX_HTTP_MCP_TASKS_LIMIT_TASKS;
     }
 
-    blocks = ngx_http_mcp_tasks_blocks_for(nt->method.len + nt->params.len)
+    blocks = ngx_http_mcp_tasks_blocks_for(nt->method.len + nt->params.len
+                                           + NGX_HTTP_MCP_TASKS_HISTORY)
              + ngx_http_mcp_tasks_blocks_for(nt->metadata.len)
              + ngx_http_mcp_tasks_blocks_for(nt->message.len)
              + ngx_http_mcp_tasks_blocks_for(nt->responses.len)
@@ -603,9 +610,7 @@ void
 ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s)
 {
-    int64_t                     bytes;
     uint32_t                   *bucket;
-    ngx_uint_t                  i;
     ngx_http_mcp_tasks_name_t  *token;
 
     bucket = &t->hash[ngx_http_mcp_tasks_id_hash(&s->id) & t->sh->hash_mask];
@@ -615,13 +620,9 @@ ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
 
     *bucket = ngx_http_mcp_tasks_index(t, s);
 
-    for (bytes = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        bytes += s->body.payload[i].len;
-    }
-
     s->queued = 0;
 
-    ngx_http_mcp_tasks_account_locked(t, s, bytes);
+    ngx_http_mcp_tasks_account_locked(t, s, ngx_http_mcp_tasks_bytes(s));
     ngx_http_mcp_tasks_name(t, s->owner)->tasks++;
     ngx_http_mcp_tasks_name(t, s->tool)->tasks++;
     ngx_http_mcp_tasks_stats_state_locked(t, s, NGX_HTTP_MCP_TASKS_FREE,
@@ -646,6 +647,22 @@ ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     ngx_http_mcp_tasks_wheel_insert_locked(t, s);
+}
+
+
+/* what others gave it to carry */
+
+uint64_t
+ngx_http_mcp_tasks_bytes(ngx_http_mcp_tasks_slot_t *s)
+{
+    uint64_t    bytes;
+    ngx_uint_t  i;
+
+    for (bytes = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        bytes += s->body.payload[i].len;
+    }
+
+    return bytes - NGX_HTTP_MCP_TASKS_HISTORY;
 }
 
 
@@ -746,6 +763,10 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_barrier();
 
     ngx_http_mcp_tasks_failpoint("change_done");
+
+    if (s->body.task.state != state) {
+        ngx_http_mcp_tasks_history_add_locked(t, s, ev);
+    }
 
     ngx_http_mcp_tasks_account_locked(t, s, growth);
     ngx_http_mcp_tasks_reindex_locked(t, s, state);
@@ -926,8 +947,9 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
         ngx_http_mcp_tasks_queue_remove_locked(t, s);
     }
 
-    for (bytes = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        bytes += s->body.payload[i].len;
+    bytes = (int64_t) ngx_http_mcp_tasks_bytes(s);
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         ngx_http_mcp_tasks_chain_free_locked(t, &s->body.payload[i]);
     }
 

@@ -96,7 +96,7 @@
 /* the exact bytes that a task carries */
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_PARAMS = 0,
+    NGX_HTTP_MCP_TASKS_PARAMS = 0,       /* and the history, see there */
     NGX_HTTP_MCP_TASKS_METADATA,
     NGX_HTTP_MCP_TASKS_MESSAGE,
     NGX_HTTP_MCP_TASKS_RESULT,           /* or error, as the flags say */
@@ -558,6 +558,7 @@ ngx_uint_t ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_change_t *change);
 void ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
+uint64_t ngx_http_mcp_tasks_bytes(ngx_http_mcp_tasks_slot_t *s);
 void ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 void ngx_http_mcp_tasks_touch_locked(ngx_http_mcp_tasks_table_t *t,

@@ -130,15 +130,18 @@ my %kinds = (
 my @change = qw/ change_ready change_decided change_half change_copied
                  change_done reindex wheel_remove wheel_insert /;
 
+# of those that change the state
+my @turn = (@change, 'history');
+
 my %labels = (
     create => [qw/ lock new_slot stat_new name_new chain_write new_filled
                    new_published link wheel_insert order_insert queue_insert
                    unlock unlocked /],
-    claim => ['lock', @change, qw/ queue_remove unlock unlocked /],
+    claim => ['lock', @turn, qw/ queue_remove unlock unlocked /],
     update => ['lock', 'chain_write', @change, qw/ chain_free unlock
                                                    unlocked /],
-    complete => ['lock', 'chain_write', @change, qw/ unlock unlocked /],
-    release => ['lock', @change, qw/ queue_insert unlock unlocked /],
+    complete => ['lock', 'chain_write', @turn, qw/ unlock unlocked /],
+    release => ['lock', @turn, qw/ queue_insert unlock unlocked /],
     delete => [qw/ lock remove remove_gone order_remove wheel_remove
                    queue_remove chain_free name_gone remove_slot unlock
                    unlocked /],

@@ -12,6 +12,7 @@
 
 #include "libtest.h"
 #include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_recover.h"
 #include "ngx_http_mcp_tasks_signal.h"
@@ -253,7 +254,8 @@ used_blocks(void)
 
         for (k = 0; k < NGX_HTTP_MCP_TASKS_PAYLOADS; k++) {
             n += ngx_http_mcp_tasks_blocks_for(tasks[i].len[k]
-                            + (k == NGX_HTTP_MCP_TASKS_PARAMS ? 10 : 0));
+                            + (k == NGX_HTTP_MCP_TASKS_PARAMS
+                               ? 10 + NGX_HTTP_MCP_TASKS_HISTORY : 0));
         }
 
         if (!owner_seen[tasks[i].owner]++) {
