@@ -94,11 +94,15 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench bench-instructions bench-table bench-fanout
+.PHONY: bench bench-plot bench-instructions bench-table bench-fanout
 bench:  ## how fast it is, beside nginx and others; QUICK=1, ONLY=get,list
 	@tools/deps.sh build interop bench
 	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=
 	@exec tools/bench.sh
+
+bench-plot:  ## put what "make bench" has measured into docs/
+	@python3 bench/report.py $(BUILD)/bench/performance/results.json \
+	    docs/images/performance.svg docs/performance.md
 
 bench-instructions:  ## instructions for a request; RECORD=1
 	@tools/deps.sh build instructions

@@ -1,6 +1,14 @@
-"""What was measured: as a table, as JSON, and as a plot."""
+"""What was measured: as a table, as JSON, and as a plot.
+
+bench/report.py RESULTS PLOT DOCUMENT
+
+Draws what bench/performance.py has left in RESULTS, and puts the table into
+DOCUMENT, in the place of the one that is there.
+"""
 
 import json
+import re
+import sys
 
 ROW = 22
 LEFT = 400
@@ -80,6 +88,38 @@ class Lines:
             json.dump({"lines": self.lines, "notes": self.notes}, f, indent=2)
             f.write("\n")
 
+    def load(self, path):
+        with open(path) as f:
+            saved = json.load(f)
+        self.lines, self.notes = saved["lines"], saved["notes"]
+
+    def document(self, path):
+        """the table there, and what is noted below it"""
+
+        rows = ["| measure | ours | beside | ratio | hold | |",
+                "| --- | ---: | ---: | ---: | ---: | --- |"]
+
+        for line in self.lines:
+            unit = "" if line["unit"] == "share" else " " + line["unit"]
+            beside = ("%s%s, %s" % (number(line["its"]), unit, line["beside"])
+                      if line["its"] else "")
+            rows.append("| %s | %s%s | %s | %s | %s %.4g | %s |" % (
+                line["measure"], number(line["ours"]), unit, beside,
+                "%.2f" % line["ratio"] if line["its"] else "",
+                "at least" if line["sense"] == ">=" else "at most",
+                round(line["limit"], 2),
+                "holds" if line["holds"] else "**does not hold**"))
+
+        text = "\n".join(rows) + "\n\n" + "\n".join(
+            "- " + note for note in self.notes) + "\n"
+
+        with open(path) as f:
+            before = f.read()
+        after = re.sub(r"(?s)(<!-- figures -->\n).*?(<!-- end -->)",
+                       lambda m: m.group(1) + text + m.group(2), before)
+        with open(path, "w") as f:
+            f.write(after)
+
     def plot(self, path):
         """bars, as long as the ratio is beside what has to hold"""
 
@@ -123,3 +163,12 @@ class Lines:
                 % (LEFT + LINE * 1.25 + 8, y + 15, value,
                    "≥" if line["sense"] == ">=" else "≤",
                    round(line["limit"], 2))]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    measured = Lines()
+    measured.load(sys.argv[1])
+    measured.plot(sys.argv[2])
+    measured.document(sys.argv[3])

@@ -41,6 +41,7 @@ ngx_http_mcp_tasks_hold_end(ngx_http_mcp_tasks_hold_t *hold)
     ns = ngx_http_mcp_tasks_hold_now(hold) - hold->since;
 
     hold->sum += ns;
+    hold->rare += (ns >= NGX_HTTP_MCP_TASKS_HOLD_LONG) ? ns : 0;
     hold->longest = ngx_max(hold->longest, ns);
     hold->times++;
 }

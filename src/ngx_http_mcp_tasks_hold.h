@@ -15,11 +15,15 @@
 
 #if (NGX_HTTP_MCP_TASKS_TEST)
 
+/* ns; the process may have been interrupted, if the clock is on the wall */
+#define NGX_HTTP_MCP_TASKS_HOLD_LONG  50000
+
 typedef struct {
     uint32_t                     clock;             /* which one; 0: none */
     uint32_t                     reserved;
     uint64_t                     since;             /* ns, as all here */
     uint64_t                     sum;
+    uint64_t                     rare;              /* of the long ones */
     uint64_t                     longest;
     uint64_t                     times;
 } ngx_http_mcp_tasks_hold_t;

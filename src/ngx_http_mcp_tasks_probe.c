@@ -486,13 +486,15 @@ ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
 
 /*
  * For how long the lock was held since the last time this was asked, in all
- * processes, in nanoseconds; and by which clock it is measured from now on.
+ * processes, in nanoseconds, and what it would be if holds took no time; and by
+ * which clock it is measured from now on.
  */
 
 static void
 ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p)
 {
-    ngx_http_mcp_tasks_hold_t    hold;
+    uint64_t                     i;
+    ngx_http_mcp_tasks_hold_t    hold, none;
     ngx_http_mcp_tasks_table_t  *t;
 
     t = &p->zone->table;
@@ -506,9 +508,19 @@ ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p)
 
     ngx_http_mcp_tasks_unlock(t);
 
+    ngx_memzero(&none, sizeof(ngx_http_mcp_tasks_hold_t));
+    none.clock = hold.clock;
+
+    for (i = 0; i < 10000; i++) {
+        ngx_http_mcp_tasks_hold_begin(&none);
+        ngx_http_mcp_tasks_hold_end(&none);
+    }
+
     p->pos = ngx_slprintf(p->pos, p->end,
-                          ",\"held\":%uL,\"longest\":%uL,\"times\":%uL",
-                          hold.sum, hold.longest, hold.times);
+                          ",\"held\":%uL,\"rare\":%uL,\"longest\":%uL,"
+                          "\"times\":%uL,\"clock\":%uL",
+                          hold.sum, hold.rare, hold.longest, hold.times,
+                          none.sum * hold.times / 10000);
 }
 
 

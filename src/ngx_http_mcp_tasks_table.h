@@ -533,6 +533,45 @@ typedef struct {
 #define ngx_http_mcp_tasks_index(t, s)  ((uint32_t) ((s) - (t)->slots))
 
 
+/*
+ * Before the lock is taken, so that it is not held while memory is waited for:
+ * what will be needed is fetched.  Others may change it all until then, so
+ * nothing that is read here is relied upon.
+ */
+
+static ngx_inline void
+ngx_http_mcp_tasks_expect(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_id_t *id)
+{
+    uint32_t  n;
+
+    n = t->hash[ngx_http_mcp_tasks_id_hash(id) & t->sh->hash_mask];
+    ngx_http_mcp_tasks_prefetch(t, n);
+}
+
+
+/* a new task; the first to use a page has to wait for the kernel to map it */
+
+static ngx_inline void
+ngx_http_mcp_tasks_expect_new(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  n;
+
+    n = t->sh->slot.free ? t->sh->slot.free : t->sh->slot.fresh;
+
+    if (n < t->sh->slot.end) {
+        (void) *(volatile u_char *) ngx_http_mcp_tasks_slot(t, n);
+        (void) *((volatile u_char *) ngx_http_mcp_tasks_slot(t, n + 1) - 1);
+    }
+
+    n = t->sh->block.free ? t->sh->block.free : t->sh->block.fresh + 1;
+
+    if (n < t->sh->block.end) {
+        (void) *(volatile u_char *) ngx_http_mcp_tasks_block(t, n);
+    }
+}
+
+
 ngx_int_t ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l,
     size_t size, uint64_t max_tasks);
 size_t ngx_http_mcp_tasks_table_usable(size_t size);
