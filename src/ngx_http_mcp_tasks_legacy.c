@@ -194,9 +194,9 @@ ngx_http_mcp_tasks_initialize(ngx_http_request_t *r,
         v = ngx_http_mcp_tasks_legacy_versions;
     }
 
-    if (ngx_http_mcp_tasks_client(r, ctx, &info) != NGX_OK
-        || ngx_http_mcp_tasks_session_new(r, ctx) != NGX_OK)
-    {
+    ctx->said.client = info;
+
+    if (ngx_http_mcp_tasks_session_new(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

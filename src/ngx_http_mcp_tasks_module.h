@@ -514,7 +514,7 @@ ngx_uint_t ngx_http_mcp_tasks_status_format(ngx_str_t *name);
 /* ngx_http_mcp_tasks_variables.c */
 
 ngx_int_t ngx_http_mcp_tasks_client(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *info);
+    ngx_http_mcp_tasks_ctx_t *ctx);
 void ngx_http_mcp_tasks_known(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v);
 
