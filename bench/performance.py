@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 
+import fanout
 from common import (Nginx, QUICK, cpu_of, die, free_port, others, progress,
                     was_busy)
 from mcp import (Client, Connection, TASK_ID, claim, complete, ids_of, parts,
@@ -592,15 +593,17 @@ def take_fanout(lines, turns):
                    "s" * (cell["workers"] > 1)))
 
         lines.add(what + ": CPU", "nchan", "us", mine["cpu"], its["cpu"],
-                  "<=", 1.0 if one else 0.7)
+                  "<=", fanout.CPU_ONE if one else fanout.CPU_EACH)
         lines.add(what + ": p99", "nchan", "ms", mine["p99"] / 1000,
-                  its["p99"] / 1000, "<=", 1.0)
+                  its["p99"] / 1000, "<=",
+                  max(fanout.P99_RATIO, 1 + fanout.P99_MORE / its["p99"]))
 
     most = [cell for cell in cells
             if cell["readers"] == max(c["readers"] for c in cells)]
 
-    for beside, whose, limit in (("nchan", "nchan", 0.9),
-                                 ("held", "a held request", 1.15)):
+    for beside, whose, limit in (
+            ("nchan", "nchan", fanout.MEMORY_NCHAN),
+            ("held", "a held request", fanout.MEMORY_HELD)):
         cell = max(most, key=lambda c: c["ours"]["mem"] / c[beside]["mem"])
         lines.add("memory of an idle stream", whose, "B",
                   cell["ours"]["mem"], cell[beside]["mem"], "<=", limit)
