@@ -210,7 +210,8 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_pass(r, ctx);
     }
 
-    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &said->ttl, wants, passes);
+    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &said->ttl, wants,
+                                        passes);
 }
 
 
@@ -266,7 +267,8 @@ ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_token(r->pool, &ctx->said.token, &call->op.task.token);
+    err = ngx_http_mcp_tasks_token(r->pool, &ctx->said.token,
+                                   &call->op.task.token);
 
     if (err == NULL) {
         err = ngx_http_mcp_tasks_call_ttl(lcf, ttl, &call->op.task.ttl);

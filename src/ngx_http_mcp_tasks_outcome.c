@@ -334,7 +334,8 @@ ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
     o->progress = v->task.progress;
 
     ngx_http_mcp_tasks_out_init(&out, pool, 256);
-    ngx_http_mcp_tasks_render_progress(&out, v, &o->wait.ctx->said.token.text, 0);
+    ngx_http_mcp_tasks_render_progress(&out, v,
+                                       &o->wait.ctx->said.token.text, 0);
 
     if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
         || ngx_http_mcp_tasks_wait_message(&o->wait, NULL, &message)
