@@ -167,7 +167,7 @@ my %there;
 
     is_deeply([sort keys %unknown], [], 'what it queries is there');
 
-    # queries and alerts as Prometheus reads them
+    # queries as Prometheus reads them
     my $rules = "groups:\n- name: dashboard\n  rules:\n";
     my $n = 0;
 
@@ -180,11 +180,6 @@ my %there;
     }
 
     is(rules($rules), '', "$n queries of the dashboard");
-
-    my ($alerts) = slurp("$dir/docs/monitoring.md")
-                   =~ /^```yaml\n(groups:.*?)^```/ms;
-    ok($alerts, 'there are alerts in docs/monitoring.md');
-    is(rules($alerts), '', 'which Prometheus takes');
 }
 
 
