@@ -574,8 +574,10 @@ ngx_int_t ngx_http_mcp_tasks_twice(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason);
+void ngx_http_mcp_tasks_out_answer(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, size_t size);
 ngx_int_t ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_out_t *out);
+    ngx_http_mcp_tasks_out_t *out);
 ngx_int_t ngx_http_mcp_tasks_add_header(ngx_http_request_t *r,
     const char *key, ngx_str_t *value);
 ngx_int_t ngx_http_mcp_tasks_no_store(ngx_http_request_t *r);
