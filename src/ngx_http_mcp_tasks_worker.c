@@ -420,7 +420,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         }
 
         if (n == 0) {
-            ngx_http_mcp_tasks_out_init(&out, w->r->pool, 1024);
+            ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 1024);
             ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
 
         } else {
@@ -450,7 +450,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
             return NGX_DECLINED;
         }
 
-        ngx_http_mcp_tasks_out_init(&out, w->r->pool, 64);
+        ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 64);
         ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
     }
 
@@ -458,7 +458,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_worker_told(&out, NULL, drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    return ngx_http_mcp_tasks_out_result(w->r, &out);
 }
 
 
@@ -809,7 +809,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
                                           NGX_HTTP_MCP_TASKS_TERMINAL, v);
     }
 
-    ngx_http_mcp_tasks_out_init(&out, w->r->pool,
+    ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx,
                         128 + v->payload[NGX_HTTP_MCP_TASKS_RESPONSES].len);
     ngx_http_mcp_tasks_out_lit(&out, "{\"inputResponses\":");
 
@@ -824,7 +824,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_worker_told(&out, v, v->drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    return ngx_http_mcp_tasks_out_result(w->r, &out);
 }
 
 
@@ -1067,7 +1067,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 128);
     ngx_http_mcp_tasks_out_lit(&out, "{\"phase\":\"");
     ngx_http_mcp_tasks_out_str(&out,
                        ngx_http_mcp_tasks_state_name(op->view.task.state));
@@ -1075,7 +1075,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
     ngx_http_mcp_tasks_worker_told(&out, &op->view, op->view.drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 
