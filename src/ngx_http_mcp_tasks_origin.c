@@ -120,7 +120,7 @@ ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r)
 {
     u_char            *p, *end;
     ngx_str_t          origin, host;
-    static ngx_str_t   name = ngx_string("Origin");
+    static ngx_str_t   name = ngx_string("origin");
 
     host = r->headers_in.server;
 
