@@ -13,8 +13,8 @@ for purpose in "$@"; do
     case $purpose in
 
     build)
-        packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libssl-dev make
-                   pkg-config zlib1g-dev)
+        packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libsqlite3-dev
+                   libssl-dev make pkg-config zlib1g-dev)
         ;;
 
     run)
@@ -31,7 +31,7 @@ for purpose in "$@"; do
         # prove comes with perl, Test::Nginx runs ps, event streams and the
         # console are tried in a browser; the rest is for the examples, and
         # need not come from Debian
-        packages+=(chromium curl jq openssl perl procps)
+        packages+=(chromium curl jq openssl perl procps sqlite3)
         command -v node > /dev/null || packages+=(nodejs)
         command -v npm > /dev/null || packages+=(npm)
         command -v python3 > /dev/null || packages+=(python3)
