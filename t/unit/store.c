@@ -267,7 +267,8 @@ normal(ngx_http_mcp_tasks_view_t *v)
 static int
 same_str(ngx_str_t *a, ngx_str_t *b)
 {
-    return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
+    return a->len == b->len
+           && (a->len == 0 || ngx_memcmp(a->data, b->data, a->len) == 0);
 }
 
 
