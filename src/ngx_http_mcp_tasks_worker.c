@@ -37,7 +37,7 @@ typedef struct {
     uint32_t                         drains;  /* known of */
     uint64_t                         sum;     /* of the tools */
     ngx_array_t                      found;   /* of .._view_t */
-    ngx_str_t                        answer;
+    ngx_http_mcp_tasks_out_t         answer;
     ngx_http_mcp_tasks_op_sync_t     sync;
 } ngx_http_mcp_tasks_claiming_t;
 
@@ -433,7 +433,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         }
 
         if (n == 0) {
-            ngx_http_mcp_tasks_out_init(&out, w->r->pool, 1024);
+            ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 1024);
             ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
 
         } else {
@@ -467,7 +467,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
             return NGX_DECLINED;
         }
 
-        ngx_http_mcp_tasks_out_init(&out, w->r->pool, 64);
+        ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 64);
         ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
     }
 
@@ -476,12 +476,10 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (n == 0) {
-        return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+        return ngx_http_mcp_tasks_out_result(w->r, &out);
     }
 
-    if (ngx_http_mcp_tasks_out_end(&out, &c->answer) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    c->answer = out;
 
     /* nobody begins with what could be claimed again after a crash */
 
@@ -535,7 +533,7 @@ ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
             ((u_char *) o - offsetof(ngx_http_mcp_tasks_claiming_t, sync));
 
     if (o->reason == NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_result(r, ctx, &c->answer);
+        return ngx_http_mcp_tasks_out_result(r, &c->answer);
     }
 
     claimed = c->found.elts;
@@ -897,7 +895,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
                                           NGX_HTTP_MCP_TASKS_TERMINAL, v);
     }
 
-    ngx_http_mcp_tasks_out_init(&out, w->r->pool,
+    ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx,
                         128 + v->payload[NGX_HTTP_MCP_TASKS_RESPONSES].len);
     ngx_http_mcp_tasks_out_lit(&out, "{\"inputResponses\":");
 
@@ -912,7 +910,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_worker_told(&out, v, v->drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    return ngx_http_mcp_tasks_out_result(w->r, &out);
 }
 
 
@@ -1155,7 +1153,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 128);
     ngx_http_mcp_tasks_out_lit(&out, "{\"phase\":\"");
     ngx_http_mcp_tasks_out_str(&out,
                        ngx_http_mcp_tasks_state_name(op->view.task.state));
@@ -1163,7 +1161,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
     ngx_http_mcp_tasks_worker_told(&out, &op->view, op->view.drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 

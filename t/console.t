@@ -166,7 +166,8 @@ sub task {
     like($res->{header}{location}, qr{^http://localhost(:\d+)?/bare/$},
          'to there');
     is($t->request('GET', '/bare/')->{status}, 200, 'where it is');
-    is($t->request('GET', '/bare/api/zone')->{status}, 200, 'and what is below');
+    is($t->request('GET', '/bare/api/zone')->{status}, 200,
+       'and what is below');
     is($t->request('GET', '/barefoot')->{status}, 404,
        'not what begins the same way');
     is($t->request('GET', '/bare%0d%0aX:%20y')->{status}, 404, 'however');
@@ -587,14 +588,17 @@ my ($dig, $walk);
     is_deeply(ids("tool=$escaped"), [$id], 'is found by it');
 
     # an owner is what nginx made of a request: any bytes
-    my $new = $t->probe('op=create&owner=%ff%3Cb%3Ea%c3%a4%c3&tool=x&params={}');
+    my $new = $t->probe('op=create&owner=%ff%3Cb%3Ea%c3%a4%c3&tool=x'
+                        . '&params={}');
     $res = $console->rest("api/tasks/$new->{id}");
-    is($res->{json}{owner}, "\xef\xbf\xbd<b>a\xc3\xa4\xef\xbf\xbd", 'bytes are no text');
+    is($res->{json}{owner}, "\xef\xbf\xbd<b>a\xc3\xa4\xef\xbf\xbd",
+       'bytes are no text');
     is_deeply(ids('owner=%ff%3Cb%3Ea%c3%a4%c3'), [$new->{id}],
               'and it is found by them');
 
     my $work = $t->post('/worker', '{"jsonrpc":"2.0","id":1,"method":'
-        . '"worker/claim","params":{"tools":["x"],"worker":"</script>\u2028"}}');
+        . '"worker/claim","params":{"tools":["x"],'
+        . '"worker":"</script>\u2028"}}');
     is(task($new->{id})->{worker}, "</script>\xe2\x80\xa8", 'a worker, too');
     is($console->rest('api/zone')->{status}, 200, 'the zone shows them');
 }
