@@ -80,6 +80,14 @@ screenshots: deps-test  ## make the pictures in docs/images anew
 	@cp $(BUILD)/pictures/*.png docs/images/
 
 
+.PHONY: crash-restarts
+crash-restarts: deps-test  ## kill nginx, see what its store has; COUNT=1000
+	@$(MAKE) test-module NGINX_SRC=
+	@exec tools/crash-restarts.py -n $(or $(COUNT),1000) \
+	    $(if $(SYNC),--sync $(SYNC)) $(if $(SEED),--seed $(SEED)) \
+	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/crash
+
+
 .PHONY: interop
 interop:  ## other people's MCP clients and tests; ONLY=sdk-legacy
 	@tools/deps.sh build interop
@@ -102,7 +110,8 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench bench-plot bench-instructions bench-table bench-fanout
+.PHONY: bench bench-plot bench-instructions bench-table bench-fanout \
+        bench-store
 bench:  ## how fast it is, beside nginx and others; QUICK=1, ONLY=get,list
 	@tools/deps.sh build interop bench
 	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=
@@ -132,6 +141,12 @@ bench-fanout:  ## event streams with many readers, beside nchan; QUICK=1
 	@exec python3 bench/fanout.py $(BUILD)/dist/nginx \
 	    $(BUILD)/$(MODULE).so $(BUILD)/dist/nchan.so \
 	    $(BUILD)/bench/bin/fanout $(BUILD)/bench/fanout
+
+bench-store:  ## what a store on disk costs, beside SQLite alone; QUICK=1
+	@tools/deps.sh build bench
+	@$(MAKE) module $(BUILD)/bench/bin/store NGINX_SRC=
+	@exec python3 -B bench/store.py $(BUILD)/dist/nginx \
+	    $(BUILD)/$(MODULE).so $(BUILD)/bench/bin/store $(BUILD)/bench/store
 
 
 .PHONY: install
@@ -197,7 +212,7 @@ UNIT_CC    = $(CC) -std=gnu99 -MMD -MP
 UNIT_NGX_CFLAGS = $(UNIT_CFLAGS)
 
 .PHONY: unit
-unit: $(UNIT_PROGS)
+unit: $(UNIT_PROGS) $(UNIT_OUT)/lib/faults.so
 	@:
 
 .SECONDARY: $(UNIT_ALL_O) $(UNIT_NGX_O)
@@ -213,10 +228,18 @@ $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
 
-# this one is a client, and needs nothing of nginx
-$(BUILD)/bench/bin/fanout: bench/fanout.c Makefile
+# preloaded into nginx, it needs neither nginx nor sanitizers
+$(UNIT_OUT)/lib/%.so: t/lib/%.c Makefile
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $<
+	@$(CC) -std=gnu99 -g -O2 -U_FORTIFY_SOURCE $(UNIT_WARN) -fPIC -shared \
+	    -o $@ $< -ldl -lpthread
+
+# these need nothing of nginx
+$(BUILD)/bench/bin/fanout $(BUILD)/bench/bin/store: \
+    $(BUILD)/bench/bin/%: bench/%.c Makefile
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $< \
+	    $(if $(filter %/store,$@),-lsqlite3)
 
 $(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
 	@mkdir -p $(@D)
