@@ -5,9 +5,9 @@ BUILD  = $(CURDIR)/build
 
 # Sources that need no HTTP server: each unit test links with all of them.
 PURE       = reason hash id task arena history wheel names order queue table \
-             recover check op shm shm_view shm_wait shm_recent shm_run \
-             shm_stats signal news stats json rpc out input sse feed merge \
-             failpoint hold
+             recover check save load db db_rows op shm shm_view shm_wait \
+             shm_recent shm_run shm_stats shm_control signal news stats json \
+             rpc out input sse feed merge failpoint hold
 PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
 
 # Against which nginx: by default the distribution's (package nginx-dev).
@@ -70,6 +70,14 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 	@$(MAKE) module test-module NGINX_SRC=
 	@$(MAKE) -j $$(nproc) unit
 	@exec tools/test.sh $(BUILD)
+
+
+.PHONY: screenshots
+screenshots: deps-test  ## make the pictures in docs/images anew
+	@$(MAKE) module test-module NGINX_SRC=
+	@TESTS=t/console_pictures.t MCP_TASKS_PACE=3000 tools/test.sh $(BUILD)
+	@mkdir -p docs/images
+	@cp $(BUILD)/pictures/*.png docs/images/
 
 
 .PHONY: interop
@@ -199,11 +207,11 @@ unit: $(UNIT_PROGS)
 $(UNIT_ALL_O) $(UNIT_NGX_O): Makefile $(UNIT_OBJS)/configured
 
 $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
-	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
 
 $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
-	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
 
 # this one is a client, and needs nothing of nginx
 $(BUILD)/bench/bin/fanout: bench/fanout.c Makefile

@@ -12,8 +12,6 @@
     offsetof(ngx_http_mcp_tasks_ctx_t, said.member)
 
 
-static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r,
-    ngx_str_t *path);
 static ngx_int_t ngx_http_mcp_tasks_get(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
@@ -86,7 +84,7 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
     /* conditions are not for answers to what has been done already */
     r->disable_not_modified = 1;
 
-    endpoint = ngx_http_mcp_tasks_is_endpoint(r, &path);
+    endpoint = ngx_http_mcp_tasks_is_location(r, &path);
 
     if (!endpoint
         && (path.len < 5 || ngx_strncmp(path.data, "tasks", 5) != 0))
@@ -112,6 +110,13 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
 
     if (r->method == NGX_HTTP_OPTIONS) {
         return ngx_http_mcp_tasks_options(r, "GET, POST, DELETE, OPTIONS");
+    }
+
+    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)
+        && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE))
+    {
+        return ngx_http_mcp_tasks_rest_refused(r,
+                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
     }
 
     switch (r->method) {
@@ -212,8 +217,8 @@ ngx_http_mcp_tasks_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt
 
 /* the location itself, with or without a slash; else, what lies below it */
 
-static ngx_uint_t
-ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r, ngx_str_t *path)
+ngx_uint_t
+ngx_http_mcp_tasks_is_location(ngx_http_request_t *r, ngx_str_t *path)
 {
     size_t                          len;
     ngx_http_core_loc_conf_t       *clcf;
@@ -281,7 +286,10 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
     ngx_int_t                        rc;
     ngx_str_t                        body;
     ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
     ngx_http_mcp_tasks_rpc_error_t   err;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
     if (ctx == NULL) {
@@ -334,7 +342,16 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
                       "the value of \"mcp_tasks_owner\" is too long");
     }
 
-    return (rc == NGX_OK) ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)) {
+        return ngx_http_mcp_tasks_refused(r, ctx,
+                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+    }
+
+    return NGX_DECLINED;
 }
 
 

@@ -157,6 +157,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_uint_t                     bare;        /* in a row, with no question */
 
     ngx_http_mcp_tasks_watch_t     watch;       /* of the task */
+    ngx_http_mcp_tasks_op_run_t    run;         /* the last attempt's */
 
     /* posted when there is something to look at; a timer, too */
     ngx_event_t                    event;
@@ -196,6 +197,7 @@ struct ngx_http_mcp_tasks_job_s {
 
     unsigned                       begun:1;     /* is in the queue */
     unsigned                       turns:1;     /* waits for its turn */
+    unsigned                       begins:1;    /* as soon as that is saved */
     unsigned                       asks:1;      /* before it is a task */
     unsigned                       idempotent:1;
     unsigned                       stream:1;    /* the response is one */
@@ -259,6 +261,10 @@ ngx_int_t ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
 ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_new(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
     ngx_uint_t *bound);
+ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_again(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
+ngx_http_mcp_tasks_loc_conf_t *ngx_http_mcp_tasks_job_gateway(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_job_begin(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job);

@@ -61,6 +61,9 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_RUN,
     NGX_HTTP_MCP_TASKS_OP_ORPHANS,
     NGX_HTTP_MCP_TASKS_OP_RECENT,
+    NGX_HTTP_MCP_TASKS_OP_PAUSE,
+    NGX_HTTP_MCP_TASKS_OP_DRAIN,
+    NGX_HTTP_MCP_TASKS_OP_SYNC,
 
     NGX_HTTP_MCP_TASKS_OPS
 } ngx_http_mcp_tasks_op_e;
@@ -72,6 +75,19 @@ typedef struct ngx_http_mcp_tasks_zone_s  ngx_http_mcp_tasks_zone_t;
 typedef void (*ngx_http_mcp_tasks_op_pt)(ngx_http_mcp_tasks_op_t *op);
 typedef ngx_int_t (*ngx_http_mcp_tasks_submit_pt)(
     ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
+
+
+/* the clock on the wall, ms */
+
+static ngx_inline uint64_t
+ngx_http_mcp_tasks_wall(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
 
 
 struct ngx_http_mcp_tasks_op_s {
@@ -115,6 +131,7 @@ typedef struct {
     uint64_t                      moved;
     ngx_http_mcp_tasks_task_t     task;
     ngx_uint_t                    asks;       /* its questions are ours now */
+    ngx_uint_t                    drain;      /* its worker gets no more */
     ngx_str_t                     owner;
     ngx_str_t                     tool;
     ngx_str_t                     token;
@@ -181,6 +198,7 @@ typedef struct {
 
     ngx_uint_t                    found;
     ngx_uint_t                    more;       /* not found, but there may be */
+    ngx_uint_t                    drain;      /* there is none for this one */
     ngx_http_mcp_tasks_view_t     view;
 } ngx_http_mcp_tasks_op_claim_t;
 
@@ -205,7 +223,17 @@ typedef struct {
     ngx_http_mcp_tasks_op_t       op;
     ngx_http_mcp_tasks_id_t       id;
     ngx_str_t                    *owner;
+
+    uint64_t                      changed;
 } ngx_http_mcp_tasks_op_delete_t;
+
+
+/* until this change, and all before it, will not be lost */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    uint64_t                      changed;
+} ngx_http_mcp_tasks_op_sync_t;
 
 
 typedef struct {
@@ -246,6 +274,8 @@ typedef struct {
     uint32_t                      waiting;    /* in all processes */
     uint32_t                      streams;    /* of these */
     uint32_t                      running;
+    uint32_t                      unsaved;
+    ngx_http_mcp_tasks_store_stat_t  disk;
 
     /* with the detail */
     ngx_http_mcp_tasks_tool_view_t  *tool_views;
@@ -371,8 +401,20 @@ typedef struct {
 } ngx_http_mcp_tasks_op_recent_t;
 
 
+/* a tool is paused, or a worker drained; or goes on */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                     name;
+    ngx_uint_t                    on;         /* 0: goes on */
+} ngx_http_mcp_tasks_op_control_t;
+
+
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op);
+
+void ngx_http_mcp_tasks_release(ngx_http_mcp_tasks_op_update_t *op,
+    ngx_http_mcp_tasks_view_t *claimed);
 
 u_char *ngx_http_mcp_tasks_cursor_text(ngx_http_mcp_tasks_zone_t *zone,
     u_char *p, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor);

@@ -9,6 +9,7 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_stats.h"
 #include "ngx_http_mcp_tasks_wheel.h"
@@ -37,6 +38,8 @@ static ngx_int_t ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
 
 
 ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
@@ -54,19 +57,11 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_session,
     ngx_http_mcp_tasks_shm_run,
     ngx_http_mcp_tasks_shm_orphans,
-    ngx_http_mcp_tasks_shm_recent
+    ngx_http_mcp_tasks_shm_recent,
+    ngx_http_mcp_tasks_shm_pause,
+    ngx_http_mcp_tasks_shm_drain,
+    ngx_http_mcp_tasks_shm_sync
 };
-
-
-static ngx_inline uint64_t
-ngx_http_mcp_tasks_wall(void)
-{
-    ngx_time_t  *tp;
-
-    tp = ngx_timeofday();
-
-    return (uint64_t) tp->sec * 1000 + tp->msec;
-}
 
 
 static ngx_int_t
@@ -278,18 +273,20 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 {
     ngx_http_mcp_tasks_op_claim_t *op = (ngx_http_mcp_tasks_op_claim_t *) o;
 
-    size_t                       size;
-    uint32_t                     worker;
-    uint32_t                     hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_room_t    room;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_table_t  *t;
+    size_t                             size;
+    uint32_t                           worker;
+    uint32_t                           hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_room_t          room;
+    ngx_http_mcp_tasks_slot_t         *s;
+    ngx_http_mcp_tasks_event_t         ev;
+    ngx_http_mcp_tasks_table_t        *t;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
 
     t = &zone->table;
     op->found = 0;
     op->more = 0;
+    op->drain = 0;
     op->ntools = ngx_min(op->ntools, NGX_HTTP_MCP_TASKS_CLAIM_TOOLS);
 
     for (i = 0; i < op->ntools; i++) {
@@ -323,11 +320,23 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 
         ev.worker = ngx_http_mcp_tasks_stats_worker_locked(t, &op->worker,
                                                            worker, &ev);
+        stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, ev.worker);
+
+        if (stat && stat->draining) {
+            op->drain = 1;
+            break;
+        }
+
         s = ngx_http_mcp_tasks_shm_next_locked(t, op, hashes);
 
         if (s == NULL) {
             for (i = 0; op->watch && i < op->ntools; i++) {
                 ngx_http_mcp_tasks_await_name_locked(t, hashes[i]);
+            }
+
+            if (op->watch) {
+                /* it may have to drain meanwhile */
+                ngx_http_mcp_tasks_await_name_locked(t, worker);
             }
 
             /* it may have skipped as many as it may */
@@ -514,14 +523,25 @@ ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     if (s) {
         ngx_http_mcp_tasks_stats_removed_locked(t, s, 0);
         ngx_http_mcp_tasks_remove_locked(t, s);
+        op->changed = s->body.changed;
 
     } else {
         op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
         t->sh->count.refused[NGX_HTTP_MCP_TASKS_NOT_FOUND]++;
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_http_mcp_tasks_shm_unlock(zone);
 
+    return NGX_OK;
+}
+
+
+/* memory is all there is */
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
     return NGX_OK;
 }
 
@@ -574,6 +594,7 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
     t->sh->sweep_at = op->next;
 
     ngx_http_mcp_tasks_stats_swept_locked(t, op->done, lag);
+    ngx_http_mcp_tasks_unsaved_locked(t);
 
     ngx_http_mcp_tasks_unlock(t);
 
@@ -593,6 +614,7 @@ ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
     ngx_http_mcp_tasks_header_t  *sh;
 
     sh = zone->table.sh;
+    ngx_http_mcp_tasks_unsaved_locked(&zone->table);
     next = ngx_http_mcp_tasks_wheel_next_locked(&zone->table);
 
     if (next < sh->sweep_at) {

@@ -42,6 +42,9 @@
 #define tool_state(state)                                                     \
     tool32(stat.states[NGX_HTTP_MCP_TASKS_ ## state])
 
+#define worker32(field)                                                       \
+    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
+    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
 #define worker64(field)                                                       \
     NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
     offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
@@ -62,8 +65,6 @@ static ngx_uint_t ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r,
     ngx_uint_t *format);
 static ngx_uint_t ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r,
     const char *type);
-static ngx_int_t ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all);
 
 
 static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
@@ -163,6 +164,10 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
       zone_refused(ZONE_FULL) },
     { "refused", "limit_waiters", "refused_total", "reason", REFUSED,
       zone_refused(LIMIT_WAITERS) },
+    { "refused", "store_unavailable", "refused_total", "reason", REFUSED,
+      zone_refused(STORE_UNAVAILABLE) },
+    { "refused", "store_failed", "refused_total", "reason", REFUSED,
+      zone_refused(STORE_FAILED) },
 
     { NULL, "newsDropped", "dropped_news_total", NULL,
       "Changes that sessions were not told, being too far behind.",
@@ -214,6 +219,8 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_tool_figures[] = {
     { NULL, "runningCalls", "tool_running_calls", NULL,
       "Calls to upstreams that run in the background.",
       tool32(stat.running) },
+    { NULL, "paused", "tool_paused", NULL,
+      "Whether no more tasks of the tool are begun.", tool32(stat.paused) },
 
     { NULL, "created", "tool_created_total", NULL,
       "Tasks that were created.", tool64(stat.count.created) },
@@ -260,6 +267,31 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_worker_figures[] = {
     { NULL, "lastSeen", "worker_last_seen_timestamp_seconds", NULL,
       "When it last said something, as a time of the clock.",
       worker_ms(seen_wall) },
+    { NULL, "draining", "worker_draining", NULL,
+      "Whether it gets no more tasks.", worker32(draining) },
+
+    { NULL, NULL, NULL, NULL, NULL, 0, 0 }
+};
+
+
+static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_store_figures[] = {
+
+    { NULL, "up", "store_up", NULL,
+      "Whether changes are saved.", zone64(disk.up) },
+    { NULL, "unsaved", "store_unsaved_tasks", NULL,
+      "Tasks that have changed, or went, since they were saved.",
+      zone32(unsaved) },
+    { NULL, "commits", "store_commits_total", NULL,
+      "Commits that were made.", zone64(disk.commits) },
+    { NULL, "rows", "store_rows_total", NULL,
+      "Tasks that these wrote or removed.", zone64(disk.rows) },
+    { NULL, "failures", "store_failures_total", NULL,
+      "Commits that failed.", zone64(disk.failures) },
+    { NULL, "lastCommit", "store_last_commit_timestamp_seconds", NULL,
+      "When the last one was made, as a time of the clock.",
+      zone_ms(disk.last_wall) },
+    { NULL, "commitTime", "store_commit_seconds", NULL,
+      "How long commits took.", zone_times(disk.time) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
@@ -284,13 +316,10 @@ ngx_int_t
 ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
 {
     ngx_int_t                       rc;
-    ngx_str_t                       allow;
     ngx_uint_t                      format;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_op_stats_t  *op;
     static ngx_str_t                local = ngx_string("not_local");
     static ngx_str_t                origin = ngx_string("origin_not_allowed");
-    static ngx_str_t                method = ngx_string("method_not_allowed");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     r->disable_not_modified = 1;
@@ -305,15 +334,8 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
                                           NULL);
     }
 
-    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        ngx_str_set(&allow, "GET, HEAD");
-
-        if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED, &method,
-                                          NULL);
+    if (!(r->method & NGX_HTTP_MCP_TASKS_READS)) {
+        return ngx_http_mcp_tasks_rest_allow(r, "GET, HEAD");
     }
 
     if (!ngx_http_mcp_tasks_status_wanted(r, &format)) {
@@ -327,6 +349,18 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
         return rc;
     }
 
+    return ngx_http_mcp_tasks_status_read(r, ngx_http_mcp_tasks_status_done);
+}
+
+
+/* all figures of the zone */
+
+ngx_int_t
+ngx_http_mcp_tasks_status_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_done_pt done)
+{
+    ngx_http_mcp_tasks_op_stats_t  *op;
+
     op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_STATS,
                                sizeof(ngx_http_mcp_tasks_op_stats_t));
     if (op == NULL) {
@@ -335,7 +369,7 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
 
     op->detail = 1;
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_status_done);
+    return ngx_http_mcp_tasks_run(r, &op->op, done);
 }
 
 
@@ -368,7 +402,7 @@ ngx_http_mcp_tasks_status_done(ngx_http_request_t *r,
         ngx_http_mcp_tasks_status_prometheus(&out, &lcf->zone->zone.name, all);
 
     } else {
-        ngx_http_mcp_tasks_status_json(&out, &lcf->zone->zone.name, all);
+        ngx_http_mcp_tasks_status_json(&out, lcf->zone, all);
     }
 
     if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
@@ -424,14 +458,17 @@ ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r, const char *type)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all)
 {
     ngx_str_t                         *names;
     ngx_uint_t                         i;
+    ngx_http_mcp_tasks_loc_conf_t     *lcf;
     ngx_http_mcp_tasks_tool_stat_t    *tool;
     ngx_http_mcp_tasks_worker_stat_t  *worker;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     names = ngx_palloc(r->pool,
                        (op->ntools + op->nworkers) * sizeof(ngx_str_t));
@@ -461,6 +498,10 @@ ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
     all[2].size = sizeof(ngx_http_mcp_tasks_worker_stat_t);
     all[2].n = op->nworkers;
     all[2].names = names + op->ntools;
+
+    all[3].figures = ngx_http_mcp_tasks_store_figures;
+    all[3].data = (u_char *) op;
+    all[3].n = ngx_http_mcp_tasks_stored_on(lcf->zone);
 
     for (i = 0; i < op->ntools; i++) {
         tool = &op->tool_views[i].stat;

@@ -346,7 +346,8 @@ ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
 
-    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, op);
+    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, &op->owner,
+                                     &op->next);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     return ngx_http_mcp_tasks_out_result(r, &out);

@@ -34,7 +34,11 @@ typedef struct {
     ngx_uint_t                       max;
     uint32_t                         lease;
     ngx_str_t                        worker;
+    uint32_t                         drains;  /* known of */
     uint64_t                         sum;     /* of the tools */
+    ngx_array_t                      found;   /* of .._view_t */
+    ngx_http_mcp_tasks_out_t         answer;
+    ngx_http_mcp_tasks_op_sync_t     sync;
 } ngx_http_mcp_tasks_claiming_t;
 
 
@@ -81,6 +85,10 @@ static const char *ngx_http_mcp_tasks_claim_worker(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_claiming_t *c);
 static ngx_int_t ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_claim_found(
+    ngx_http_mcp_tasks_claiming_t *c, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
 static void ngx_http_mcp_tasks_claim_render(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v);
 static ngx_int_t ngx_http_mcp_tasks_worker_heartbeat(ngx_http_request_t *r,
@@ -111,7 +119,7 @@ static ngx_http_mcp_tasks_holding_t *ngx_http_mcp_tasks_holding(
 static ngx_int_t ngx_http_mcp_tasks_held(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static void ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v);
+    ngx_http_mcp_tasks_view_t *v, ngx_uint_t drain);
 static ngx_int_t ngx_http_mcp_tasks_worker_refused(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason,
     ngx_http_mcp_tasks_view_t *v);
@@ -341,8 +349,8 @@ ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    c->wait.nwatches = c->ntools;
-    c->wait.watches = ngx_pcalloc(r->pool, c->ntools
+    c->wait.nwatches = c->ntools + 1;
+    c->wait.watches = ngx_pcalloc(r->pool, c->wait.nwatches
                                         * sizeof(ngx_http_mcp_tasks_watch_t));
     if (c->wait.watches == NULL) {
         return NGX_ERROR;
@@ -356,6 +364,12 @@ ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
         c->wait.watches[i].key = ngx_http_mcp_tasks_signal_name(hash);
     }
 
+    /* and whether it has to drain */
+
+    hash = ngx_http_mcp_tasks_name_hash(&lcf->zone->zone.table,
+                                        NGX_HTTP_MCP_TASKS_NAMES, &c->worker);
+    c->wait.watches[i].key = ngx_http_mcp_tasks_signal_name(hash);
+
     return NGX_OK;
 }
 
@@ -364,13 +378,15 @@ static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_pool_t                       *pool;
-    ngx_uint_t                        n, more;
+    ngx_uint_t                        n, more, drain, reason;
     ngx_http_mcp_tasks_out_t          out;
     ngx_http_mcp_tasks_claiming_t    *c;
     ngx_http_mcp_tasks_op_claim_t     op;
     static ngx_http_mcp_tasks_idle_t  idle;
 
     more = 0;
+    drain = 0;
+    reason = NGX_HTTP_MCP_TASKS_OK;
     c = (ngx_http_mcp_tasks_claiming_t *) w;
     ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
 
@@ -378,10 +394,13 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         && idle.zcf == w->zcf
         && idle.sum == c->sum
         && idle.wakeups == ngx_http_mcp_tasks_wakeups
+        && c->drains == w->zcf->zone.table.sh->drains
         && ngx_current_msec < w->until && !ngx_exiting)
     {
         return NGX_DECLINED;
     }
+
+    c->drains = w->zcf->zone.table.sh->drains;
 
     /* of its own, since many looks find nothing */
 
@@ -404,6 +423,12 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
         if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK || !op.found) {
             more = op.more;
+            drain = op.drain;
+            reason = op.op.reason;
+            break;
+        }
+
+        if (ngx_http_mcp_tasks_claim_found(c, &op.view) != NGX_OK) {
             break;
         }
 
@@ -421,9 +446,13 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
     ngx_destroy_pool(pool);
 
+    if (n == 0 && reason != NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_worker_refused(w->r, w->ctx, reason, NULL);
+    }
+
     if (n == 0) {
 
-        if (ngx_current_msec < w->until && !ngx_exiting) {
+        if (ngx_current_msec < w->until && !drain && !ngx_exiting) {
 
             if (more) {
                 /* to look again in another turn */
@@ -443,10 +472,79 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     }
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
-    ngx_http_mcp_tasks_worker_told(&out, NULL);
+    ngx_http_mcp_tasks_worker_told(&out, NULL, drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, &out);
+    if (n == 0) {
+        return ngx_http_mcp_tasks_out_result(w->r, &out);
+    }
+
+    c->answer = out;
+
+    /* nobody begins with what could be claimed again after a crash */
+
+    c->sync.op.type = NGX_HTTP_MCP_TASKS_OP_SYNC;
+
+    return ngx_http_mcp_tasks_run(w->r, &c->sync.op,
+                                  ngx_http_mcp_tasks_claim_done);
+}
+
+
+/* what was claimed is given back, if that cannot be saved */
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_found(ngx_http_mcp_tasks_claiming_t *c,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_view_t  *claimed;
+
+    if (c->found.elts == NULL
+        && ngx_array_init(&c->found, c->wait.r->pool, 1,
+                          sizeof(ngx_http_mcp_tasks_view_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    claimed = ngx_array_push(&c->found);
+    if (claimed == NULL) {
+        return NGX_ERROR;
+    }
+
+    *claimed = *v;
+    c->sync.changed = ngx_max(c->sync.changed, v->changed);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_view_t       *claimed;
+    ngx_http_mcp_tasks_claiming_t   *c;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    c = (ngx_http_mcp_tasks_claiming_t *)
+            ((u_char *) o - offsetof(ngx_http_mcp_tasks_claiming_t, sync));
+
+    if (o->reason == NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_out_result(r, &c->answer);
+    }
+
+    claimed = c->found.elts;
+
+    for (i = 0; i < c->found.nelts; i++) {
+        ngx_http_mcp_tasks_release(&op, &claimed[i]);
+        op.op.pool = r->pool;
+        (void) ngx_http_mcp_tasks_now(c->wait.zcf, &op.op);
+    }
+
+    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
 }
 
 
@@ -809,7 +907,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
         ngx_http_mcp_tasks_out_lit(&out, "{}");
     }
 
-    ngx_http_mcp_tasks_worker_told(&out, v);
+    ngx_http_mcp_tasks_worker_told(&out, v, v->drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     return ngx_http_mcp_tasks_out_result(w->r, &out);
@@ -1060,7 +1158,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
     ngx_http_mcp_tasks_out_str(&out,
                        ngx_http_mcp_tasks_state_name(op->view.task.state));
     ngx_http_mcp_tasks_out_lit(&out, "\"");
-    ngx_http_mcp_tasks_worker_told(&out, &op->view);
+    ngx_http_mcp_tasks_worker_told(&out, &op->view, op->view.drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     return ngx_http_mcp_tasks_out_result(r, &out);
@@ -1071,7 +1169,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
 static void
 ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+    ngx_http_mcp_tasks_view_t *v, ngx_uint_t drain)
 {
     if (v && v->task.state == NGX_HTTP_MCP_TASKS_CANCELLED) {
         ngx_http_mcp_tasks_out_lit(out, ",\"cancelled\":true");
@@ -1080,7 +1178,7 @@ ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
         ngx_http_mcp_tasks_out_lit(out, ",\"cancelled\":false");
     }
 
-    if (ngx_exiting) {
+    if (drain || ngx_exiting) {
         ngx_http_mcp_tasks_out_lit(out, ",\"drain\":true");
 
     } else {
@@ -1126,7 +1224,7 @@ ngx_http_mcp_tasks_worker_refused(ngx_http_request_t *r,
         ngx_http_mcp_tasks_out_lit(&out, "\"");
     }
 
-    ngx_http_mcp_tasks_worker_told(&out, v);
+    ngx_http_mcp_tasks_worker_told(&out, v, v && v->drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {
