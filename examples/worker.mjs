@@ -101,11 +101,9 @@ async function work(tools, task) {
 async function serve(tools, atOnce = false, worker = "worker.mjs") {
   for (const signal of ["SIGINT", "SIGTERM"])
     process.on(signal, async () => {
-      const release = (held) => rpc("worker/release", held);
-      await Promise.allSettled([...working].map(release));
+      await Promise.allSettled([...working].map((h) => rpc("worker/release", h)));
       process.exit(0);
     });
-
   for (;;) {
     const claim = { tools: Object.keys(tools), waitMs: 30000, worker };
     const { tasks, drain } = await rpc("worker/claim", claim);
