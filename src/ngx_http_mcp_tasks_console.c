@@ -275,13 +275,12 @@ static ngx_int_t
 ngx_http_mcp_tasks_console_zone_done(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o)
 {
-    ngx_str_t                       text, *name;
+    ngx_str_t                       text;
     ngx_http_mcp_tasks_out_t        out;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
     ngx_http_mcp_tasks_figures_t    all[NGX_HTTP_MCP_TASKS_FIGURES];
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    name = &lcf->zone->zone.name;
 
     if (ngx_http_mcp_tasks_status_figures(r,
                                      (ngx_http_mcp_tasks_op_stats_t *) o, all)
@@ -292,7 +291,7 @@ ngx_http_mcp_tasks_console_zone_done(ngx_http_request_t *r,
 
     ngx_http_mcp_tasks_out_init(&out, r->pool, 16384);
     ngx_http_mcp_tasks_out_lit(&out, "{\"zone\":");
-    ngx_http_mcp_tasks_out_bytes(&out, name);
+    ngx_http_mcp_tasks_out_bytes(&out, &lcf->zone->zone.name);
     ngx_http_mcp_tasks_out_lit(&out, ",\"admin\":");
     ngx_http_mcp_tasks_out_flag(&out, lcf->admin);
     ngx_http_mcp_tasks_out_lit(&out, ",\"version\":\""
@@ -300,7 +299,7 @@ ngx_http_mcp_tasks_console_zone_done(ngx_http_request_t *r,
                                      "\",\"now\":");
     ngx_http_mcp_tasks_out_time(&out, ngx_http_mcp_tasks_wall());
     ngx_http_mcp_tasks_out_lit(&out, ",\"status\":");
-    ngx_http_mcp_tasks_status_json(&out, name, all);
+    ngx_http_mcp_tasks_status_json(&out, lcf->zone, all);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK

@@ -16,6 +16,7 @@
 #include "ngx_http_mcp_tasks_tools.h"
 #include "ngx_http_mcp_tasks_sse.h"
 #include "ngx_http_mcp_tasks_wake.h"
+#include "ngx_http_mcp_tasks_stored.h"
 
 
 #define NGX_HTTP_MCP_TASKS_NAME      "nginx-mcp-tasks"
@@ -40,6 +41,7 @@ typedef struct {
     ngx_shm_zone_t               *shm_zone;
     uint64_t                      max_tasks;
     ngx_http_mcp_tasks_local_t    local;
+    ngx_http_mcp_tasks_stored_t   stored;
     ngx_array_t                   gateways;  /* of .._loc_conf_t * */
     ngx_event_t                   sweep;
     ngx_connection_t              dummy;     /* debug logs want an fd of it */
@@ -95,6 +97,10 @@ typedef struct {
     ngx_uint_t                    max_tool_running;
     uint32_t                      route;     /* of the tasks made here */
     ngx_http_conf_ctx_t          *conf_ctx;  /* of its server */
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+    ngx_str_t                     stub[2];   /* the answer */
+#endif
 } ngx_http_mcp_tasks_loc_conf_t;
 
 
@@ -116,17 +122,41 @@ typedef enum {
 } ngx_http_mcp_tasks_era_e;
 
 
+/* what most requests have in their params, found when they are parsed */
+
+typedef struct {
+    ngx_http_mcp_tasks_json_t     id;        /* taskId */
+    ngx_http_mcp_tasks_json_t     name;
+    ngx_http_mcp_tasks_json_t     arguments;
+    ngx_http_mcp_tasks_json_t     task;      /* what kind of it is wanted */
+    ngx_http_mcp_tasks_json_t     ttl;       /* of that */
+
+    /* of _meta */
+    ngx_http_mcp_tasks_json_t     meta;
+    ngx_http_mcp_tasks_json_t     version;   /* of the protocol */
+    ngx_http_mcp_tasks_json_t     token;     /* progressToken */
+    ngx_http_mcp_tasks_json_t     client;
+    ngx_http_mcp_tasks_json_t     capabilities;
+
+    /* of the client's capabilities */
+    ngx_http_mcp_tasks_json_t     elicitation;
+    ngx_http_mcp_tasks_json_t     sampling;
+    ngx_http_mcp_tasks_json_t     roots;
+    ngx_http_mcp_tasks_json_t     extensions;
+    ngx_http_mcp_tasks_json_t     tasks;
+    ngx_http_mcp_tasks_json_t     extended;
+} ngx_http_mcp_tasks_said_t;
+
+
 /* what is known of a request */
 
 typedef struct ngx_http_mcp_tasks_ctx_s {
-    ngx_http_mcp_tasks_rpc_t      rpc;
+    ngx_http_mcp_tasks_rpc_t      rpc;       /* must be the first */
     ngx_uint_t                    era;
     ngx_str_t                     owner;     /* empty: not identified */
     ngx_str_t                     session;   /* legacy; empty: none */
 
-    ngx_http_mcp_tasks_json_t     meta;      /* params._meta */
-    ngx_http_mcp_tasks_json_t     version;   /* of the protocol, from there */
-    ngx_http_mcp_tasks_json_t     token;     /* progressToken, from there */
+    ngx_http_mcp_tasks_said_t     said;
 
     /* the client knows: tasks; and what we add to them */
     unsigned                      tasks:1;
@@ -541,7 +571,7 @@ ngx_uint_t ngx_http_mcp_tasks_status_format(ngx_str_t *name);
 /* ngx_http_mcp_tasks_variables.c */
 
 ngx_int_t ngx_http_mcp_tasks_client(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *info);
+    ngx_http_mcp_tasks_ctx_t *ctx);
 void ngx_http_mcp_tasks_known(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v);
 
@@ -601,8 +631,10 @@ ngx_int_t ngx_http_mcp_tasks_twice(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason);
+void ngx_http_mcp_tasks_out_answer(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, size_t size);
 ngx_int_t ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_out_t *out);
+    ngx_http_mcp_tasks_out_t *out);
 ngx_int_t ngx_http_mcp_tasks_add_header(ngx_http_request_t *r,
     const char *key, ngx_str_t *value);
 ngx_int_t ngx_http_mcp_tasks_no_store(ngx_http_request_t *r);
@@ -613,9 +645,39 @@ ngx_int_t ngx_http_mcp_tasks_accepted(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_sweep_init(ngx_cycle_t *cycle,
     ngx_http_mcp_tasks_zone_conf_t *zcf);
 
-/* ngx_http_mcp_tasks_probe.c, in the test build only */
+/* ngx_http_mcp_tasks_stored.c */
+
+void ngx_http_mcp_tasks_stored_zone(ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_stored_process(ngx_cycle_t *cycle,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf);
+
+/* ngx_http_mcp_tasks_writer.c */
+
+void ngx_http_mcp_tasks_writer_process(ngx_cycle_t *cycle,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_writer_kick(ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_writer_failed(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    const char *why);
+void ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf);
+
+/* ngx_http_mcp_tasks_attach.c */
+
+char *ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_attach_user(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_int_t ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_int_t ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_log_t *log);
+ngx_uint_t ngx_http_mcp_tasks_attach_wanted(
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_attach_leave(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_int_t ngx_http_mcp_tasks_attach_lock(ngx_fd_t fd, off_t byte, int type);
+
+/* in the test build only: ngx_http_mcp_tasks_probe.c, .._stub.c */
 
 char *ngx_http_mcp_tasks_probe(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_tasks_stub(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* ngx_http_mcp_tasks_module.c */
 

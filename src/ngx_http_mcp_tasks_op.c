@@ -17,6 +17,20 @@ ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
 }
 
 
+/* to give back what was claimed, as if it had not been */
+
+void
+ngx_http_mcp_tasks_release(ngx_http_mcp_tasks_op_update_t *op,
+    ngx_http_mcp_tasks_view_t *claimed)
+{
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op->id = claimed->id;
+    op->event.type = NGX_HTTP_MCP_TASKS_EV_RELEASE;
+    op->event.lease = claimed->task.lease;
+}
+
+
 /*
  * A cursor is hidden, because its numbers would tell how many tasks others
  * create, and sealed for its owner, because what a client makes up must be
@@ -45,25 +59,13 @@ ngx_int_t
 ngx_http_mcp_tasks_cursor_parse(ngx_http_mcp_tasks_zone_t *zone,
     ngx_str_t *text, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor)
 {
-    u_char     *p;
-    uint64_t    word[3];
-    ngx_int_t   n;
-    ngx_uint_t  i;
+    uint64_t  word[3];
 
-    if (text->len != NGX_HTTP_MCP_TASKS_CURSOR_LEN) {
+    if (text->len != NGX_HTTP_MCP_TASKS_CURSOR_LEN
+        || ngx_http_mcp_tasks_unhex((u_char *) word, text->data, sizeof(word))
+           != NGX_OK)
+    {
         return NGX_DECLINED;
-    }
-
-    p = (u_char *) word;
-
-    for (i = 0; i < sizeof(word); i++) {
-        n = ngx_hextoi(text->data + 2 * i, 2);
-
-        if (n == NGX_ERROR) {
-            return NGX_DECLINED;
-        }
-
-        p[i] = (u_char) n;
     }
 
     cursor->seq = word[1]

@@ -9,6 +9,7 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_stats.h"
 #include "ngx_http_mcp_tasks_wheel.h"
@@ -37,6 +38,8 @@ static ngx_int_t ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
 
 
 ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
@@ -56,7 +59,8 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_orphans,
     ngx_http_mcp_tasks_shm_recent,
     ngx_http_mcp_tasks_shm_pause,
-    ngx_http_mcp_tasks_shm_drain
+    ngx_http_mcp_tasks_shm_drain,
+    ngx_http_mcp_tasks_shm_sync
 };
 
 
@@ -98,6 +102,7 @@ ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
     nt->now = ngx_current_msec;
     nt->wall = ngx_http_mcp_tasks_wall();
 
+    ngx_http_mcp_tasks_expect_new(t);
     ngx_http_mcp_tasks_lock(t);
 
     op->op.reason = ngx_http_mcp_tasks_new_locked(t, nt, &s);
@@ -127,6 +132,8 @@ ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
     size = op->want ? NGX_HTTP_MCP_TASKS_VIEW_BYTES : 0;
     ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
     room.pool = op->op.pool;
+
+    ngx_http_mcp_tasks_expect(t, &op->id);
 
     for ( ;; ) {
 
@@ -437,6 +444,8 @@ ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
         return NGX_OK;
     }
 
+    ngx_http_mcp_tasks_expect(t, &op->id);
+
     for (added = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         if (op->want & NGX_HTTP_MCP_TASKS_WANT(i)) {
             added += op->change.payload[i].len;
@@ -514,14 +523,25 @@ ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     if (s) {
         ngx_http_mcp_tasks_stats_removed_locked(t, s, 0);
         ngx_http_mcp_tasks_remove_locked(t, s);
+        op->changed = s->body.changed;
 
     } else {
         op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
         t->sh->count.refused[NGX_HTTP_MCP_TASKS_NOT_FOUND]++;
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_http_mcp_tasks_shm_unlock(zone);
 
+    return NGX_OK;
+}
+
+
+/* memory is all there is */
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
     return NGX_OK;
 }
 
@@ -574,6 +594,7 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
     t->sh->sweep_at = op->next;
 
     ngx_http_mcp_tasks_stats_swept_locked(t, op->done, lag);
+    ngx_http_mcp_tasks_unsaved_locked(t);
 
     ngx_http_mcp_tasks_unlock(t);
 
@@ -593,6 +614,7 @@ ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
     ngx_http_mcp_tasks_header_t  *sh;
 
     sh = zone->table.sh;
+    ngx_http_mcp_tasks_unsaved_locked(&zone->table);
     next = ngx_http_mcp_tasks_wheel_next_locked(&zone->table);
 
     if (next < sh->sweep_at) {

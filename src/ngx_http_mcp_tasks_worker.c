@@ -36,6 +36,9 @@ typedef struct {
     ngx_str_t                        worker;
     uint32_t                         drains;  /* known of */
     uint64_t                         sum;     /* of the tools */
+    ngx_array_t                      found;   /* of .._view_t */
+    ngx_http_mcp_tasks_out_t         answer;
+    ngx_http_mcp_tasks_op_sync_t     sync;
 } ngx_http_mcp_tasks_claiming_t;
 
 
@@ -82,6 +85,10 @@ static const char *ngx_http_mcp_tasks_claim_worker(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_claiming_t *c);
 static ngx_int_t ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_claim_found(
+    ngx_http_mcp_tasks_claiming_t *c, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
 static void ngx_http_mcp_tasks_claim_render(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v);
 static ngx_int_t ngx_http_mcp_tasks_worker_heartbeat(ngx_http_request_t *r,
@@ -371,7 +378,7 @@ static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_pool_t                       *pool;
-    ngx_uint_t                        n, more, drain;
+    ngx_uint_t                        n, more, drain, reason;
     ngx_http_mcp_tasks_out_t          out;
     ngx_http_mcp_tasks_claiming_t    *c;
     ngx_http_mcp_tasks_op_claim_t     op;
@@ -379,6 +386,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
     more = 0;
     drain = 0;
+    reason = NGX_HTTP_MCP_TASKS_OK;
     c = (ngx_http_mcp_tasks_claiming_t *) w;
     ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
 
@@ -416,11 +424,16 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK || !op.found) {
             more = op.more;
             drain = op.drain;
+            reason = op.op.reason;
+            break;
+        }
+
+        if (ngx_http_mcp_tasks_claim_found(c, &op.view) != NGX_OK) {
             break;
         }
 
         if (n == 0) {
-            ngx_http_mcp_tasks_out_init(&out, w->r->pool, 1024);
+            ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 1024);
             ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
 
         } else {
@@ -432,6 +445,10 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     }
 
     ngx_destroy_pool(pool);
+
+    if (n == 0 && reason != NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_worker_refused(w->r, w->ctx, reason, NULL);
+    }
 
     if (n == 0) {
 
@@ -450,7 +467,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
             return NGX_DECLINED;
         }
 
-        ngx_http_mcp_tasks_out_init(&out, w->r->pool, 64);
+        ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 64);
         ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
     }
 
@@ -458,7 +475,76 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_worker_told(&out, NULL, drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    if (n == 0) {
+        return ngx_http_mcp_tasks_out_result(w->r, &out);
+    }
+
+    c->answer = out;
+
+    /* nobody begins with what could be claimed again after a crash */
+
+    c->sync.op.type = NGX_HTTP_MCP_TASKS_OP_SYNC;
+
+    return ngx_http_mcp_tasks_run(w->r, &c->sync.op,
+                                  ngx_http_mcp_tasks_claim_done);
+}
+
+
+/* what was claimed is given back, if that cannot be saved */
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_found(ngx_http_mcp_tasks_claiming_t *c,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_view_t  *claimed;
+
+    if (c->found.elts == NULL
+        && ngx_array_init(&c->found, c->wait.r->pool, 1,
+                          sizeof(ngx_http_mcp_tasks_view_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    claimed = ngx_array_push(&c->found);
+    if (claimed == NULL) {
+        return NGX_ERROR;
+    }
+
+    *claimed = *v;
+    c->sync.changed = ngx_max(c->sync.changed, v->changed);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_view_t       *claimed;
+    ngx_http_mcp_tasks_claiming_t   *c;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    c = (ngx_http_mcp_tasks_claiming_t *)
+            ((u_char *) o - offsetof(ngx_http_mcp_tasks_claiming_t, sync));
+
+    if (o->reason == NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_out_result(r, &c->answer);
+    }
+
+    claimed = c->found.elts;
+
+    for (i = 0; i < c->found.nelts; i++) {
+        ngx_http_mcp_tasks_release(&op, &claimed[i]);
+        op.op.pool = r->pool;
+        (void) ngx_http_mcp_tasks_now(c->wait.zcf, &op.op);
+    }
+
+    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
 }
 
 
@@ -809,7 +895,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
                                           NGX_HTTP_MCP_TASKS_TERMINAL, v);
     }
 
-    ngx_http_mcp_tasks_out_init(&out, w->r->pool,
+    ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx,
                         128 + v->payload[NGX_HTTP_MCP_TASKS_RESPONSES].len);
     ngx_http_mcp_tasks_out_lit(&out, "{\"inputResponses\":");
 
@@ -824,7 +910,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_worker_told(&out, v, v->drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    return ngx_http_mcp_tasks_out_result(w->r, &out);
 }
 
 
@@ -1067,7 +1153,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 128);
     ngx_http_mcp_tasks_out_lit(&out, "{\"phase\":\"");
     ngx_http_mcp_tasks_out_str(&out,
                        ngx_http_mcp_tasks_state_name(op->view.task.state));
@@ -1075,7 +1161,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
     ngx_http_mcp_tasks_worker_told(&out, &op->view, op->view.drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 

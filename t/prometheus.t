@@ -17,7 +17,8 @@ use MCPTasks qw/ slurp wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_zone zone=idle:1m;'
+    http => 'mcp_tasks_zone zone=z:4m store=sqlite:z.db;
+             mcp_tasks_zone zone=idle:1m;'
             . ' mcp_tasks_zone "zone=strange\"\\\\:1m";',
     server => <<'END');
     location /worker { mcp_tasks_worker zone=z; }

@@ -64,12 +64,13 @@ suite=${1:-$(. /etc/os-release && echo "${VERSION_CODENAME-}")}
 mkdir -p "$out"
 say "building $package for $suite"
 "$TOOLS/deb-root.sh" "$suite" build \
-    build-essential,libjansson-dev,lintian,nginx-dev "$0" --inside
+    build-essential,libjansson-dev,libsqlite3-dev,lintian,nginx-dev \
+    "$0" --inside
 
 deb=$out/$(cat "$out/built")
 say "built ${deb#"$ROOT/"}"
 
 if [ -n "$test" ]; then
     TESTS=t/deb.t MCP_TASKS_DEB=$deb "$TOOLS/deb-root.sh" "$suite" test \
-        curl,libjansson4,nginx,python3 "$TOOLS/test.sh" "$BUILD"
+        curl,libjansson4,libsqlite3-0,nginx,python3 "$TOOLS/test.sh" "$BUILD"
 fi

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that are missing, if any, and fetches the rest
 # under build/: tools/deps.sh [build] [run] [check] [test] [interop] [bench]
-# [deb]
+# [instructions] [deb]
 
 set -eu
 
@@ -13,8 +13,8 @@ for purpose in "$@"; do
     case $purpose in
 
     build)
-        packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libssl-dev make
-                   pkg-config zlib1g-dev)
+        packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libsqlite3-dev
+                   libssl-dev make pkg-config zlib1g-dev)
         ;;
 
     run)
@@ -31,7 +31,7 @@ for purpose in "$@"; do
         # prove comes with perl, Test::Nginx runs ps, event streams and the
         # console are tried in a browser; the rest is for the examples, and
         # need not come from Debian
-        packages+=(chromium curl jq openssl perl procps)
+        packages+=(chromium curl jq openssl perl procps sqlite3)
         command -v node > /dev/null || packages+=(nodejs)
         command -v npm > /dev/null || packages+=(npm)
         command -v python3 > /dev/null || packages+=(python3)
@@ -47,6 +47,13 @@ for purpose in "$@"; do
         ;;
 
     bench)
+        # h2load is in the second
+        packages+=(wrk nghttp2-client)
+        command -v python3 > /dev/null || packages+=(python3)
+        ;;
+
+    instructions)
+        packages+=(valgrind)
         command -v python3 > /dev/null || packages+=(python3)
         ;;
 
