@@ -80,7 +80,7 @@ const tools = {
   },
 };
 
-const taken = new Set();                          // what to give back
+const taken = new Set();                            // what to give back
 
 async function work(tools, task) {
   const held = { taskId: task.taskId, lease: task.lease };
