@@ -172,7 +172,7 @@ UNIT_CC    = $(CC) -std=gnu99 -MMD -MP
 UNIT_NGX_CFLAGS = $(UNIT_CFLAGS)
 
 .PHONY: unit
-unit: $(UNIT_PROGS)
+unit: $(UNIT_PROGS) $(UNIT_OUT)/lib/faults.so
 	@:
 
 .SECONDARY: $(UNIT_ALL_O) $(UNIT_NGX_O)
@@ -187,6 +187,12 @@ $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
 $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+
+# preloaded into nginx, it needs neither nginx nor sanitizers
+$(UNIT_OUT)/lib/%.so: t/lib/%.c Makefile
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu99 -g -O2 -U_FORTIFY_SOURCE $(UNIT_WARN) -fPIC -shared \
+	    -o $@ $< -ldl -lpthread
 
 # this one is a client, and needs nothing of nginx
 $(BUILD)/bench/bin/fanout: bench/fanout.c Makefile
