@@ -9,7 +9,7 @@ package MCPTasks;
 #
 # tools/test.sh sets the variables that say which nginx and which module: the
 # test build, unless "module" names another.  "files" are written next to the
-# configuration.
+# configuration; "env" is nginx's environment in addition to ours.
 
 use warnings;
 use strict;
@@ -107,7 +107,7 @@ sub new {
 
     my $self = bless {
         workers => 1, connections => 256, listen => '', main => '', http => '',
-        server => '', module => '', files => {}, %conf,
+        server => '', module => '', files => {}, env => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
@@ -193,6 +193,7 @@ sub check {
 
     if ($pid == 0) {
         open(STDERR, '>&', \*STDOUT);
+        @ENV{keys %{ $self->{env} }} = values %{ $self->{env} };
         exec($self->command(), '-t') or POSIX::_exit(127);
     }
 
@@ -216,6 +217,7 @@ sub start {
     if ($pid == 0) {
         open(STDOUT, '>>', "$self->{dir}/logs/stdout");
         open(STDERR, '>>', "$self->{dir}/logs/stdout");
+        @ENV{keys %{ $self->{env} }} = values %{ $self->{env} };
         exec($self->command()) or POSIX::_exit(127);
     }
 
@@ -256,6 +258,22 @@ sub stop {
     delete $started{$pid};
 
     return $done && $status == 0;
+}
+
+
+# all of it at once, without a word
+sub crash {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} or return;
+
+    # one that has no master cannot be replaced any more
+    my @workers = pids_of($pid);
+    kill('KILL', $pid);
+    kill('KILL', @workers);
+    waitpid($pid, 0);
+    delete $started{$pid};
+
+    return wait_for { !grep { -e "/proc/$_" } @workers };
 }
 
 
