@@ -25,6 +25,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "t", "lib"))
 
+sys.dont_write_bytecode = True
+
 import database
 from ledger import Ledger
 from nginx import Gone, Server
@@ -57,7 +59,7 @@ class Lane:
             self.console = b"mcp_tasks_console" in f.read()
 
     def fresh(self, generation):
-        self.dir = os.path.join(self.args.directory,
+        self.dir = os.path.join(os.path.abspath(self.args.directory),
                                 "lane-%d-%d" % (self.number, generation))
         shutil.rmtree(self.dir, ignore_errors=True)
         self.path = os.path.join(self.dir, "tasks.db")

@@ -48,7 +48,7 @@ def rows(db):
                                     r"-[0-9a-f]{12}", taskid)
                 or not tool or not owner or not 0 <= attempt <= attempts
                 or (phase == "queued") < (version == 1)
-                or not created <= updated
+                or created > updated + 1000     # clocks of processes
                 or (expires is not None and expires < created)):
             raise Malformed("%s: %s, version %s, attempt %s of %s, owner %s, "
                             "tool %s, %s, %s, %s"

@@ -17,8 +17,8 @@ ENDED = ("completed", "failed", "cancelled")
 GONE = "gone"
 
 State = collections.namedtuple(
-    "State", "version phase attempt result lease",
-    defaults=(None, None, 0, None, None))
+    "State", "version phase attempt result lease asked",
+    defaults=(None, None, 0, None, None, 0))
 
 Row = collections.namedtuple("Row", "key id version phase attempt result")
 
@@ -40,7 +40,6 @@ class Task:
         self.id = None
         self.lease = None
         self.states = []            # [state, mark]
-        self.asked = 0              # questions so far
         self.changes = 0            # of a loose task, acknowledged
         self.ends = []              # of a loose task: states, likewise
 

@@ -157,8 +157,12 @@ class Client:
         if "error" in answer:
             raise Refused("%s of %s" % (answer, task.told()))
 
-        self.ledger.done(entry)
-        self.load.put(task)
+        with self.ledger.lock:
+            self.ledger.done(entry)
+
+            # unless somebody has claimed it already
+            if task.states[-1] is entry:
+                self.load.put(task)
 
     # what workers do
 
@@ -211,12 +215,12 @@ class Client:
                 raise Refused("%s of %s" % (answer, task.told()))
             self.load.put(task)
         elif what == "ask":
-            task.asked += 1
+            asked = task.state.asked + 1
             self.change(task, lambda: self.tell(
-                task, what, inputRequests={"q%d" % task.asked: {
+                task, what, inputRequests={"q%d" % asked: {
                     "method": "elicitation/create",
                     "params": {"message": self.text()}}}),
-                phase="input_required")
+                phase="input_required", asked=asked)
         elif what == "complete":
             result = self.result()
             self.change(task, lambda: self.tell(task, what, result=result),
@@ -234,7 +238,7 @@ class Client:
                 phase="queued", lease=None)
         elif what == "release":
             # then the next attempt has the same number
-            self.ledger.claims.pop((task.id, task.state.attempt))
+            self.ledger.claims.pop((task.id, task.state.attempt), None)
             self.change(task, lambda: self.tell(task, what), phase="queued",
                         attempt=task.state.attempt - 1, lease=None)
         else:
@@ -247,7 +251,7 @@ class Client:
 
         self.change(task, lambda: self.post(
             "/%s/input" % task.id, {"inputResponses": {
-                "q%d" % task.asked: {"action": "accept", "content": {
+                "q%d" % task.state.asked: {"action": "accept", "content": {
                     "text": self.text()}}}}, task), phase="running")
 
     def cancel(self, task):
