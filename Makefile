@@ -72,6 +72,14 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 	@exec tools/test.sh $(BUILD)
 
 
+.PHONY: crash-restarts
+crash-restarts: deps-test  ## kill nginx and look what its store lost; COUNT=1000
+	@$(MAKE) test-module NGINX_SRC=
+	@exec tools/crash-restarts.py -n $(or $(COUNT),1000) \
+	    $(if $(SYNC),--sync $(SYNC)) $(if $(SEED),--seed $(SEED)) \
+	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/crash
+
+
 .PHONY: interop
 interop:  ## other people's MCP clients and tests; ONLY=sdk-legacy
 	@tools/deps.sh build interop

@@ -22,9 +22,14 @@ my $control = "$dir/faults";
 
 my $t = MCPTasks->new(
     workers => 2, listen => 'reuseport',
+    files => { 'tools.json' => '{"tools":[{"name":"dig",'
+                               . '"inputSchema":{"type":"object"}},'
+                               . '{"name":"slow",'
+                               . '"inputSchema":{"type":"object"}}]}' },
     http => "mcp_tasks_zone zone=z:8m store=sqlite:$db;",
     server => <<'END',
         mcp_tasks_owner  $http_x_user;
+        mcp_tasks_tools  tools.json;
 
         location /mcp { mcp_tasks zone=z; }
         location /worker { mcp_tasks_worker zone=z; }
@@ -153,7 +158,7 @@ sub stops {
     ok($why->{header}{'retry-after'}, "$name: to be tried again");
 
     ok(wait_for { !up() }, "$name: the status says that it is down");
-    like($s->json()->{store}{error} || '', $how{error}, "$name: and why");
+    like($s->json()->{store}{lastError} || '', $how{error}, "$name: and why");
     is($s->metrics()->{'nginx_mcp_tasks_store_up{zone="z"}'}, 0,
        "$name: so do metrics");
     cmp_ok($s->json()->{store}{failures}, '>', 0, "$name: it is counted");
@@ -192,7 +197,7 @@ sub stops {
     ok(up(), "$name: the status says that it is up");
     is($s->metrics()->{'nginx_mcp_tasks_store_up{zone="z"}'}, 1,
        "$name: so do metrics");
-    is($s->json()->{store}{error}, undef, "$name: without an error");
+    is($s->json()->{store}{lastError}, undef, "$name: without an error");
     ok(!complete($claimed, 'after'), "$name: the worker completes its task");
     is(lost(), '', "$name: nothing is lost");
 
@@ -406,8 +411,9 @@ for my $files ([''], ['', '-wal', '-shm']) {
         my $seen = length $t->log();
 
         ok(!eval { $t->start() }, "$name, $what: nginx does not start");
-        like(substr($t->log(), $seen), qr/\[emerg\].*tasks\.db.*(corrupt
-             |malformed|not a database)/x, "$name, $what: it says why");
+        like(substr($t->log(), $seen),
+             qr/\[emerg\].*tasks\.db.*(corrupt|malformed|not a database)/,
+             "$name, $what: it says why");
         is(slurp($db), $before, "$name, $what: it is left as it is");
     }
 

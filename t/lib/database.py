@@ -14,7 +14,8 @@ class Malformed(Exception):
 
 
 def connect(path):
-    return sqlite3.connect(path, timeout=10, isolation_level=None)
+    return sqlite3.connect(path, timeout=10, isolation_level=None,
+                           uri=path.startswith("file:"))
 
 
 def rows(db):

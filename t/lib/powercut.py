@@ -35,7 +35,7 @@ sys.dont_write_bytecode = True
 import database
 from ledger import Ledger
 from nginx import Server
-from workload import TOOLS, Workload
+from workload import TOOLS, Client, Workload
 
 # as in faults.c
 RECORD = struct.Struct("=IIcB6xQQ")
@@ -45,7 +45,7 @@ NAMES = (None, "", "-wal", "-shm", "-lock", "-journal", "/")
 Call = collections.namedtuple("Call", "end call name offset data")
 
 SECTORS = (512, 4096)
-CUTS = int(os.environ.get("CUTS", 1500))
+CUTS = int(os.environ.get("CUTS", 800))
 STARTS = 12
 
 # in the memory, as nothing here has to last
@@ -207,6 +207,10 @@ def look(path, ledger, limit):
     if not os.path.exists(path):
         return ledger.check([], limit, settle=False)
 
+    # if it may not write, it does not tidy up at the end, which takes time
+    if not os.path.exists(path + "-journal"):
+        path = "file:%s?mode=ro" % path
+
     db = database.connect(path)
 
     try:
@@ -244,7 +248,16 @@ class Run:
                       server="location /probe { mcp_tasks_probe zone=z; }",
                       env=env)
 
-    def record(self, seed, changes, kills):
+    def large(self, server, n):
+        """so many large tasks, which make the log begin anew"""
+
+        load = Workload(server, self.ledger, n)
+        client = Client(load, load.random)
+
+        for _ in range(n):
+            client.create("solo", "x" * 90000)
+
+    def record(self, seed, changes, kills, large):
         server = self.server(self.dir, {
             "LD_PRELOAD": self.faults,
             "ASAN_OPTIONS": "verify_asan_link_order=0",
@@ -255,6 +268,7 @@ class Run:
         # it is killed when nothing is under way, and stops at the end
         for part in range(kills + 1):
             server.start()
+            self.large(server, large)
             load = Workload(server, self.ledger, seed + part)
             load.start()
             end = time.monotonic() + 60
@@ -273,11 +287,19 @@ class Run:
         return stopped and not server.faults()
 
     def cuts(self):
-        """after which calls: all, or as many as there may be"""
+        """After which calls: all, or as many as there may be.  Most write the
+        log, so these take half of them, and the other half is for the rest."""
 
-        stride = len(self.calls) / CUTS if CUTS else 0
-        return [i for i in range(len(self.calls))
-                if stride <= 1 or i % stride < 1]
+        logged = [i for i, call in enumerate(self.calls)
+                  if call.name == "-wal" and call.call == "w" and call.offset]
+        others = sorted(set(range(len(self.calls))) - set(logged))
+
+        if CUTS:
+            logged, others = (
+                calls[::-(-len(calls) // (CUTS // 2)) or 1]
+                for calls in (logged, others))
+
+        return sorted(logged + others)
 
     def cut(self, variant, cuts, seed, acknowledged=True, most=3):
         """what is wrong after these, and how many were tried"""
@@ -395,7 +417,7 @@ def main():
     print("# seed %d" % seed)
 
     run = Run(sys.argv[1:], "always")
-    tap.ok(run.record(seed, 300, 1), "a run is recorded")
+    tap.ok(run.record(seed, 300, 1, 16), "a run is recorded")
     cuts = run.cuts()
     kinds = collections.Counter((call.name, call.call) for call in run.calls)
     print("# %d calls, %d changes acknowledged, %d tasks; %s"
@@ -405,6 +427,11 @@ def main():
 
     tap.ok(kinds["-wal", "d"] > 20 and kinds["", "w"] > 0 and kinds["", "d"],
            "the log is synced, and copied to the database")
+
+    # other than after a start
+    begins = [i for i, call in enumerate(run.calls)
+              if call.name == "-wal" and call.call == "w" and not call.offset]
+    tap.ok(len(begins) > kinds["-wal", "c"], "it begins anew")
 
     variants = ("all", "synced", "torn")
     started = time.monotonic()
@@ -416,17 +443,18 @@ def main():
                % (variant, len(cuts)), *found[variant])
     print("# %.1f s" % (time.monotonic() - started))
 
-    some = cuts[::max(1, len(cuts) // STARTS)]
+    # most while the database is made
+    some = sorted(set(cuts[:60:4] + cuts[::max(1, len(cuts) // STARTS)]))
     found = at_once(run, [(run.start, variant, some, seed)
-                          for variant in ("synced", "torn")])
+                          for variant in variants])
 
-    for variant in "synced", "torn":
+    for variant in variants:
         tap.ok(not found[variant], "%s: nginx starts with %d of them"
                % (variant, len(some)), *found[variant])
 
     # what is not synced has to be missed
     run = Run(sys.argv[1:], "off")
-    tap.ok(run.record(seed, 200, 0), "another one, without syncs, is recorded")
+    tap.ok(run.record(seed, 200, 0, 0), "another one, without syncs, is recorded")
     cuts = run.cuts()
 
     found = run.cut("all", cuts[::4], seed, acknowledged=False)

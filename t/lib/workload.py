@@ -133,14 +133,14 @@ class Client:
             raise Refused("%s: %d %s" % (path, status, answer.decode()))
         return json.loads(answer)
 
-    def create(self, tool=None):
+    def create(self, tool=None, text=None):
         tool = tool or self.random.choices(("work", "solo"), (4, 1))[0]
         task = self.ledger.new(self.load.prefix, tool,
                                self.random.choice(OWNERS),
                                tool in ("race", "short"))
         entry = task.states[0]
         made = self.post("", {"tool": tool, "arguments": {
-            "key": task.key, "text": self.text()}}, task)
+            "key": task.key, "text": text or self.text()}}, task)
 
         self.ledger.created(task, entry, made["taskId"])
 
