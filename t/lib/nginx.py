@@ -1,5 +1,6 @@
 """An nginx that is started, killed and asked, for tests written in Python."""
 
+import glob
 import json
 import os
 import random
@@ -72,11 +73,17 @@ def free_port():
 
 
 def alive(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    """whether any of its threads is"""
+
+    for path in glob.glob("/proc/%d/task/*/stat" % pid):
+        try:
+            with open(path) as f:
+                if f.read().rpartition(")")[2].split()[0] not in "ZX":
+                    return True
+        except OSError:
+            pass
+
+    return False
 
 
 class Server:
