@@ -7,7 +7,7 @@ BUILD  = $(CURDIR)/build
 PURE       = reason hash id task arena history wheel names order queue table \
              recover check op shm shm_view shm_wait shm_recent shm_run \
              shm_stats signal news stats json rpc out input sse feed merge \
-             failpoint
+             failpoint hold
 PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
 
 # Against which nginx: by default the distribution's (package nginx-dev).
@@ -102,7 +102,24 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench-table bench-fanout
+.PHONY: bench bench-plot bench-instructions bench-table bench-fanout
+bench:  ## how fast it is, beside nginx and others; QUICK=1, ONLY=get,list
+	@tools/deps.sh build interop bench
+	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=
+	@exec tools/bench.sh
+
+bench-plot:  ## put what "make bench" has measured into docs/
+	@python3 bench/report.py $(BUILD)/bench/performance/results.json \
+	    docs/images/performance.svg docs/performance.md
+
+bench-instructions:  ## instructions for a request; RECORD=1
+	@tools/deps.sh build instructions
+	@$(MAKE) module test-module NGINX_SRC=
+	@exec python3 bench/instructions.py $(BUILD)/dist/nginx \
+	    $(BUILD)/$(MODULE).so $(BUILD)/test/$(MODULE).so \
+	    $(BUILD)/bench/instructions bench/instructions.json \
+	    $(if $(RECORD),--record)
+
 bench-table: deps-test  ## what the table's operations cost, in time and memory
 	@$(MAKE) module NGINX_SRC=
 	@$(MAKE) -j $$(nproc) $(BUILD)/bench/bin/table UNIT_OUT=$(BUILD)/bench \

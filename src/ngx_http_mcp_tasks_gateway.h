@@ -68,7 +68,6 @@ struct ngx_http_mcp_tasks_detached_s {
     ngx_http_connection_t          hc;          /* must be the first */
     ngx_http_log_ctx_t             log_ctx;
     ngx_http_request_t            *r;
-    ngx_socket_t                   peer;
     ngx_http_mcp_tasks_reader_t   *reader;
     void                          *data;
     unsigned                       headed:1;    /* a header has come */
@@ -101,6 +100,20 @@ typedef struct {
     ngx_str_t                      id;          /* of the upstream's */
     ngx_str_t                      request;     /* method and params */
 } ngx_http_mcp_tasks_question_t;
+
+
+/* why a call failed */
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_FAILED_NOT = 0,
+    NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE,
+    NGX_HTTP_MCP_TASKS_FAILED_TIMED_OUT,
+    NGX_HTTP_MCP_TASKS_FAILED_BAD_STATUS,
+    NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT,
+    NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID,
+    NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE,
+    NGX_HTTP_MCP_TASKS_FAILED_SHUTDOWN
+} ngx_http_mcp_tasks_failed_e;
 
 
 typedef struct ngx_http_mcp_tasks_job_s  ngx_http_mcp_tasks_job_t;
@@ -178,7 +191,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_uint_t                     keys;        /* made so far */
     ngx_str_t                      state;       /* requestState, as JSON */
 
-    const char                    *why;         /* the call failed */
+    ngx_uint_t                     why;         /* the call failed */
     ngx_uint_t                     status;
 
     unsigned                       begun:1;     /* is in the queue */

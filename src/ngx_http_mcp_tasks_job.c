@@ -322,7 +322,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 
     if (ngx_http_mcp_tasks_job_send(job, NULL) != NGX_OK) {
         /* no connection left, or no memory: nobody has seen it */
-        job->why = "upstream_unreachable";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
         ngx_http_mcp_tasks_job_post(job);
     }
 
@@ -529,7 +529,7 @@ ngx_http_mcp_tasks_job_more(ngx_http_mcp_tasks_job_t *job)
         ngx_http_mcp_tasks_job_wait(job, left);
 
     } else if (ngx_http_mcp_tasks_job_resume(job) != NGX_OK) {
-        job->why = "upstream_unreachable";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
         job->reached = 1;
         ngx_http_mcp_tasks_job_failed(job);
     }
@@ -559,7 +559,7 @@ ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job)
         passed = ngx_current_msec - job->zcf->local.exiting;
 
         if (passed >= ccf->shutdown_timeout) {
-            job->why = "shutdown";
+            job->why = NGX_HTTP_MCP_TASKS_FAILED_SHUTDOWN;
             ngx_http_mcp_tasks_job_failed(job);
             return;
         }

@@ -211,7 +211,7 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
         || (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE
             && state.type == NGX_HTTP_MCP_TASKS_JSON_NONE))
     {
-        job->why = "upstream_invalid";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
         ngx_http_mcp_tasks_job_failed(job);
         return;
     }
@@ -233,7 +233,7 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
     if (job->bare > NGX_HTTP_MCP_TASKS_JOB_BARE
         || ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK)
     {
-        job->why = "upstream_invalid";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
         ngx_http_mcp_tasks_job_failed(job);
         return;
     }
@@ -383,7 +383,7 @@ ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job)
 
     /* nobody can be asked: the call cannot go on */
 
-    job->why = "upstream_too_large";
+    job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
     job->reached = 1;
     job->idempotent = 0;
     ngx_http_mcp_tasks_job_failed(job);
@@ -617,7 +617,7 @@ ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job)
     ngx_destroy_pool(pool);
 
     if (rc != NGX_OK && !job->over) {
-        job->why = "upstream_unreachable";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
         ngx_http_mcp_tasks_job_failed(job);
     }
 }

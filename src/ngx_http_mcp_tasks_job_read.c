@@ -80,7 +80,7 @@ ngx_http_mcp_tasks_job_header(ngx_http_mcp_tasks_detached_t *d)
             && !ngx_http_mcp_tasks_media_type(&r->headers_out.content_type,
                                               &json)))
     {
-        job->why = "upstream_invalid";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
         return NGX_ERROR;
     }
 
@@ -113,7 +113,7 @@ ngx_http_mcp_tasks_job_body_part(ngx_http_mcp_tasks_detached_t *d, u_char *p,
         return NGX_OK;
 
     case NGX_DECLINED:
-        job->why = "upstream_too_large";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
         return NGX_ERROR;
 
     default:
@@ -133,7 +133,7 @@ ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job, u_char *p,
         max = ngx_http_mcp_tasks_job_max(job);
 
         if (n > max - job->len) {
-            job->why = "upstream_too_large";
+            job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
             return NGX_ERROR;
         }
 
@@ -202,7 +202,7 @@ ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
     }
 
     if (!job->concluded) {
-        job->why = "upstream_invalid";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
     }
 }
 
@@ -220,7 +220,7 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
     job->met = ngx_http_mcp_tasks_job_connected(d->r);
     job->reached |= job->met;
 
-    if (!job->concluded && job->why == NULL) {
+    if (!job->concluded && job->why == NGX_HTTP_MCP_TASKS_FAILED_NOT) {
         ngx_http_mcp_tasks_job_why(job, d);
         ngx_http_mcp_tasks_job_goes_on(job);
     }
@@ -249,7 +249,7 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
-    if (ngx_strcmp(job->why, "upstream_closed") == 0
+    if (job->why == NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT
         && (job->feed.id.len || job->last_id.len)
         && job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY)
     {
@@ -270,7 +270,7 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
-    job->why = NULL;
+    job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT;
     job->resumes = 1;
     job->resume_at = ngx_current_msec + after;
 }
@@ -325,30 +325,30 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     own = (u && !u->header_sent && job->status != u->headers_in.status_n);
 
     if (d->r->connection->close) {
-        job->why = "shutdown";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_SHUTDOWN;
 
     } else if (u && !job->met) {
-        job->why = "upstream_unreachable";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
 
     } else if (silent || (own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)) {
-        job->why = "upstream_timeout";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_TIMED_OUT;
 
     } else if (job->last_id.len && job->status != NGX_HTTP_OK) {
         /* not the call was refused, but to tell what came of it */
-        job->why = "upstream_closed";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT;
 
     } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
                && !(own && job->status == NGX_HTTP_BAD_GATEWAY))
     {
-        job->why = "upstream_status";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_BAD_STATUS;
 
     } else if (job->strange
                || (d->headed && job->status != NGX_HTTP_OK && !own))
     {
-        job->why = "upstream_invalid";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
 
     } else {
-        job->why = "upstream_closed";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT;
     }
 }
 
@@ -459,7 +459,7 @@ ngx_http_mcp_tasks_job_message(ngx_http_mcp_tasks_job_t *job, ngx_str_t *text,
     ngx_http_mcp_tasks_rpc_t        rpc;
     ngx_http_mcp_tasks_rpc_error_t  err;
 
-    if (ngx_http_mcp_tasks_rpc_parse(pool, text, &rpc, &err) != NGX_OK) {
+    if (ngx_http_mcp_tasks_rpc_parse(pool, text, NULL, &rpc, &err) != NGX_OK) {
         job->strange = 1;
         return;
     }
@@ -532,7 +532,7 @@ ngx_http_mcp_tasks_job_result(ngx_http_mcp_tasks_job_t *job,
             && ngx_http_mcp_tasks_json_is(&type, &task)))
     {
         /* a task of its own was not asked for, and nobody could follow it */
-        job->why = "upstream_invalid";
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
         ngx_http_mcp_tasks_job_failed(job);
         return;
     }

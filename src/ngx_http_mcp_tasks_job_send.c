@@ -280,7 +280,7 @@ ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job)
     job->resumes = 0;
     job->strange = 0;
     job->stream = 0;
-    job->why = NULL;
+    job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT;
     job->status = 0;
     job->len = 0;
 

@@ -17,6 +17,23 @@ static ngx_str_t ngx_http_mcp_tasks_job_reason(ngx_http_mcp_tasks_job_t *job,
     u_char *buf, size_t size);
 
 
+/* in the order of ngx_http_mcp_tasks_failed_e */
+
+static struct {
+    const char  *reason;
+    const char  *message;
+} ngx_http_mcp_tasks_failures[] = {
+    { "failed", "The call failed" },
+    { "upstream_unreachable", "The server could not be reached" },
+    { "upstream_timeout", "The server did not answer in time" },
+    { "upstream_status", "The server refused the call" },
+    { "upstream_closed", "The server did not finish its answer" },
+    { "upstream_invalid", "The server's answer is not valid" },
+    { "upstream_too_large", "The server's answer is too large" },
+    { "shutdown", "The call was ended by a shutdown" }
+};
+
+
 ngx_int_t
 ngx_http_mcp_tasks_job_get(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_op_get_t *op, ngx_uint_t want, ngx_pool_t *pool)
@@ -106,7 +123,7 @@ ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
 
     job->reached = 1;
     job->idempotent = 0;
-    job->why = "upstream_too_large";
+    job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
     ngx_http_mcp_tasks_job_failed(job);
 }
 
@@ -152,7 +169,8 @@ ngx_http_mcp_tasks_job_failed(ngx_http_mcp_tasks_job_t *job)
     }
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "call in the background failed: %s, task %V", job->why,
+                  "call in the background failed: %s, task %V",
+                  ngx_http_mcp_tasks_failures[job->why].reason,
                   &job->sender.task_id);
 
     ngx_http_mcp_tasks_job_change(job, &op,
@@ -211,7 +229,7 @@ ngx_http_mcp_tasks_job_anew(ngx_http_mcp_tasks_job_t *job)
 
     job->lease = 0;
     job->waits = 0;
-    job->why = NULL;
+    job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT;
     job->asked = 0;
     job->questions.nelts = 0;
     ngx_http_mcp_tasks_job_post(job);
@@ -226,19 +244,19 @@ ngx_http_mcp_tasks_job_anew(ngx_http_mcp_tasks_job_t *job)
 static ngx_uint_t
 ngx_http_mcp_tasks_job_may_retry(ngx_http_mcp_tasks_job_t *job)
 {
-    if (ngx_strcmp(job->why, "shutdown") == 0) {
+    if (job->why == NGX_HTTP_MCP_TASKS_FAILED_SHUTDOWN) {
         return 0;
     }
 
     if (!job->reached) {
-        return ngx_strcmp(job->why, "upstream_unreachable") == 0;
+        return job->why == NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
     }
 
     return job->idempotent
-           && (ngx_strcmp(job->why, "upstream_unreachable") == 0
-               || ngx_strcmp(job->why, "upstream_timeout") == 0
-               || ngx_strcmp(job->why, "upstream_closed") == 0
-               || (ngx_strcmp(job->why, "upstream_status") == 0
+           && (job->why == NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE
+               || job->why == NGX_HTTP_MCP_TASKS_FAILED_TIMED_OUT
+               || job->why == NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT
+               || (job->why == NGX_HTTP_MCP_TASKS_FAILED_BAD_STATUS
                    && job->status >= NGX_HTTP_BAD_GATEWAY
                    && job->status <= NGX_HTTP_GATEWAY_TIME_OUT));
 }
@@ -248,35 +266,16 @@ static ngx_str_t
 ngx_http_mcp_tasks_job_reason(ngx_http_mcp_tasks_job_t *job, u_char *buf,
     size_t size)
 {
-    u_char      *p;
-    ngx_str_t    text;
-    ngx_uint_t   i;
-    static struct {
-        const char  *why;
-        const char  *message;
-    } reasons[] = {
-        { "upstream_unreachable", "The server could not be reached" },
-        { "upstream_timeout", "The server did not answer in time" },
-        { "upstream_status", "The server refused the call" },
-        { "upstream_closed", "The server did not finish its answer" },
-        { "upstream_invalid", "The server's answer is not valid" },
-        { "upstream_too_large", "The server's answer is too large" },
-        { "shutdown", "The call was ended by a shutdown" },
-        { NULL, "The call failed" }
-    };
-
-    for (i = 0; reasons[i].why; i++) {
-        if (ngx_strcmp(reasons[i].why, job->why) == 0) {
-            break;
-        }
-    }
+    u_char     *p;
+    ngx_str_t   text;
 
     p = ngx_snprintf(buf, size, "{\"code\":%d,\"message\":\"%s\","
                                 "\"data\":{\"reason\":\"%s\"",
-                     NGX_HTTP_MCP_TASKS_RPC_UPSTREAM, reasons[i].message,
-                     job->why);
+                     NGX_HTTP_MCP_TASKS_RPC_UPSTREAM,
+                     ngx_http_mcp_tasks_failures[job->why].message,
+                     ngx_http_mcp_tasks_failures[job->why].reason);
 
-    if (ngx_strcmp(job->why, "upstream_status") == 0) {
+    if (job->why == NGX_HTTP_MCP_TASKS_FAILED_BAD_STATUS) {
         p = ngx_snprintf(p, buf + size - p, ",\"status\":%ui", job->status);
     }
 

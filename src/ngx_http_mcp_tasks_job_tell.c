@@ -184,7 +184,8 @@ ngx_http_mcp_tasks_letter_lost(ngx_http_mcp_tasks_letter_t *l)
     ngx_http_mcp_tasks_letter_free(l);
 
     if (needed && !job->concluded) {
-        job->why = status ? "upstream_status" : "upstream_unreachable";
+        job->why = status ? NGX_HTTP_MCP_TASKS_FAILED_BAD_STATUS
+                          : NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
         job->status = status;
         ngx_http_mcp_tasks_job_failed(job);
     }
