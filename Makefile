@@ -102,7 +102,7 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench bench-plot bench-instructions bench-table bench-fanout
+.PHONY: bench bench-plot bench-instructions bench-table bench-fanout bench-store
 bench:  ## how fast it is, beside nginx and others; QUICK=1, ONLY=get,list
 	@tools/deps.sh build interop bench
 	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=
@@ -132,6 +132,12 @@ bench-fanout:  ## event streams with many readers, beside nchan; QUICK=1
 	@exec python3 bench/fanout.py $(BUILD)/dist/nginx \
 	    $(BUILD)/$(MODULE).so $(BUILD)/dist/nchan.so \
 	    $(BUILD)/bench/bin/fanout $(BUILD)/bench/fanout
+
+bench-store:  ## what a store on disk costs, beside SQLite alone; QUICK=1
+	@tools/deps.sh build bench
+	@$(MAKE) module $(BUILD)/bench/bin/store NGINX_SRC=
+	@exec python3 -B bench/store.py $(BUILD)/dist/nginx \
+	    $(BUILD)/$(MODULE).so $(BUILD)/bench/bin/store $(BUILD)/bench/store
 
 
 .PHONY: install
@@ -219,10 +225,12 @@ $(UNIT_OUT)/lib/%.so: t/lib/%.c Makefile
 	@$(CC) -std=gnu99 -g -O2 -U_FORTIFY_SOURCE $(UNIT_WARN) -fPIC -shared \
 	    -o $@ $< -ldl -lpthread
 
-# this one is a client, and needs nothing of nginx
-$(BUILD)/bench/bin/fanout: bench/fanout.c Makefile
+# these need nothing of nginx
+$(BUILD)/bench/bin/fanout $(BUILD)/bench/bin/store: \
+    $(BUILD)/bench/bin/%: bench/%.c Makefile
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $<
+	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $< \
+	    $(if $(filter %/store,$@),-lsqlite3)
 
 $(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
 	@mkdir -p $(@D)
