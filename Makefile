@@ -5,9 +5,9 @@ BUILD  = $(CURDIR)/build
 
 # Sources that need no HTTP server: each unit test links with all of them.
 PURE       = reason hash id task arena history wheel names order queue table \
-             recover check op shm shm_view shm_wait shm_recent shm_run \
-             shm_stats signal news stats json rpc out input sse feed merge \
-             failpoint hold
+             recover check save load db db_rows op shm shm_view shm_wait \
+             shm_recent shm_run shm_stats signal news stats json rpc out \
+             input sse feed merge failpoint hold
 PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
 
 # Against which nginx: by default the distribution's (package nginx-dev).
@@ -213,11 +213,11 @@ unit: $(UNIT_PROGS) $(UNIT_OUT)/lib/faults.so
 $(UNIT_ALL_O) $(UNIT_NGX_O): Makefile $(UNIT_OBJS)/configured
 
 $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
-	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
 
 $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
-	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS)
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
 
 # preloaded into nginx, it needs neither nginx nor sanitizers
 $(UNIT_OUT)/lib/%.so: t/lib/%.c Makefile

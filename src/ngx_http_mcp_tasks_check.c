@@ -22,6 +22,7 @@ typedef struct {
     uint32_t    running;
     uint32_t    holding;
     uint32_t    timed;
+    uint32_t    unsaved;
     uint32_t    blocks;
     uint32_t    tokens;
     uint32_t    sessions;
@@ -43,6 +44,8 @@ static const char *ngx_http_mcp_tasks_check_slot_locked(
 static const char *ngx_http_mcp_tasks_check_chain_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_chain_t *chain,
     ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_saved_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
 static const char *ngx_http_mcp_tasks_check_names_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
 static const char *ngx_http_mcp_tasks_check_owner_locked(
@@ -113,6 +116,11 @@ ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
 
     err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_recent,
                                                 0, tally.tasks);
+    if (err) {
+        return err;
+    }
+
+    err = ngx_http_mcp_tasks_check_saved_locked(t, &tally);
     if (err) {
         return err;
     }
@@ -220,6 +228,62 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
     tally->queued += s->queued;
     tally->running += ngx_http_mcp_tasks_task_runs(task);
     tally->timed += (s->bucket != 0);
+    tally->unsaved += (s->body.changed > t->sh->saved);
+
+    return NULL;
+}
+
+
+/* what a store on disk has to be told yet */
+
+static const char *
+ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                      n, last, gone;
+    uint64_t                      decided;
+    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+    last = 0;
+
+    for (n = sh->recent; n; n = s->recent.next) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (s->body.changed <= sh->saved) {
+            break;
+        }
+
+        last = n;
+    }
+
+    if (tally->unsaved != sh->unsaved || last != sh->oldest) {
+        return "tasks that are not saved are miscounted";
+    }
+
+    last = 0;
+    decided = 0;
+
+    for (gone = 0, n = sh->gone.head; n; gone++) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (gone >= sh->slot.fresh
+            || s->body.task.state != NGX_HTTP_MCP_TASKS_FREE
+            || !(s->body.task.flags & NGX_HTTP_MCP_TASKS_GONE)
+            || s->body.changed < decided)
+        {
+            return "a task is among those whose rows have to go";
+        }
+
+        decided = s->body.changed;
+        last = n;
+        n = s->hash_next;
+    }
+
+    if (gone != sh->ngone || last != sh->gone.tail) {
+        return "rows that have to go are miscounted";
+    }
 
     return NULL;
 }
@@ -664,7 +728,7 @@ ngx_http_mcp_tasks_check_free_locked(ngx_http_mcp_tasks_table_t *t,
         n = ngx_http_mcp_tasks_slot(t, n)->hash_next;
     }
 
-    if (sh->slot.used != tally->tasks
+    if (sh->slot.used != tally->tasks + sh->ngone
         || sh->slot.used + free + 1 != sh->slot.fresh)
     {
         return "slots are lost or miscounted";

@@ -114,6 +114,13 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
         return ngx_http_mcp_tasks_options(r, "GET, POST, DELETE, OPTIONS");
     }
 
+    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)
+        && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE))
+    {
+        return ngx_http_mcp_tasks_rest_refused(r,
+                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+    }
+
     switch (r->method) {
 
     case NGX_HTTP_POST:
@@ -281,7 +288,10 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
     ngx_int_t                        rc;
     ngx_str_t                        body;
     ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
     ngx_http_mcp_tasks_rpc_error_t   err;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
     if (ctx == NULL) {
@@ -334,7 +344,16 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
                       "the value of \"mcp_tasks_owner\" is too long");
     }
 
-    return (rc == NGX_OK) ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)) {
+        return ngx_http_mcp_tasks_refused(r, ctx,
+                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+    }
+
+    return NGX_DECLINED;
 }
 
 

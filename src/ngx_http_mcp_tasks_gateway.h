@@ -157,6 +157,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_uint_t                     bare;        /* in a row, with no question */
 
     ngx_http_mcp_tasks_watch_t     watch;       /* of the task */
+    ngx_http_mcp_tasks_op_run_t    run;         /* the last attempt's */
 
     /* posted when there is something to look at; a timer, too */
     ngx_event_t                    event;
@@ -196,6 +197,7 @@ struct ngx_http_mcp_tasks_job_s {
 
     unsigned                       begun:1;     /* is in the queue */
     unsigned                       turns:1;     /* waits for its turn */
+    unsigned                       begins:1;    /* as soon as that is saved */
     unsigned                       asks:1;      /* before it is a task */
     unsigned                       idempotent:1;
     unsigned                       stream:1;    /* the response is one */

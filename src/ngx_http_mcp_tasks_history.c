@@ -120,6 +120,56 @@ ngx_http_mcp_tasks_history_add_locked(ngx_http_mcp_tasks_table_t *t,
 }
 
 
+/*
+ * What another zone had of the same task, in a new slot.  Which worker it was
+ * that claimed it is not known here.
+ */
+
+void
+ngx_http_mcp_tasks_history_load_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, u_char *bytes, size_t len)
+{
+    u_char                     *p, *e, *q, *end;
+    size_t                      size, n;
+    ngx_http_mcp_tasks_past_t   past;
+
+    ngx_http_mcp_tasks_history_init_locked(t, s);
+
+    if (len < NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES) {
+        return;
+    }
+
+    size = ngx_http_mcp_tasks_history_bytes_locked(t, s, &p);
+    ngx_memcpy(p + 1, bytes + 1, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES - 1);
+
+    q = bytes + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+    end = q + ngx_min(bytes[NGX_HTTP_MCP_TASKS_HISTORY_LEN],
+                      len - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES);
+    e = p + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+    n = 0;
+
+    /* an entry does not get longer by this */
+
+    while (q < end
+           && (size_t) (e - p) + NGX_HTTP_MCP_TASKS_HISTORY_ENTRY <= size)
+    {
+        q = ngx_http_mcp_tasks_history_entry(q, end, &past);
+
+        *e++ = (u_char) (past.event
+                         | past.state << NGX_HTTP_MCP_TASKS_HISTORY_STATE);
+
+        if (past.event == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
+            e = ngx_http_mcp_tasks_history_put(e, 0);
+        }
+
+        e = ngx_http_mcp_tasks_history_put(e, past.at);
+        n = e - p - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+    }
+
+    p[NGX_HTTP_MCP_TASKS_HISTORY_LEN] = (u_char) n;
+}
+
+
 /* the entries, oldest first; those that went before were so many or more */
 
 ngx_uint_t

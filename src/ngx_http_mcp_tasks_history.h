@@ -39,6 +39,9 @@ void ngx_http_mcp_tasks_history_add_locked(ngx_http_mcp_tasks_table_t *t,
 size_t ngx_http_mcp_tasks_history_bytes_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, u_char **bytes);
 
+void ngx_http_mcp_tasks_history_load_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, u_char *bytes, size_t len);
+
 ngx_uint_t ngx_http_mcp_tasks_history_read(u_char *p, size_t size,
     uint64_t created, ngx_http_mcp_tasks_past_t *past, ngx_uint_t *dropped);
 

@@ -32,6 +32,8 @@ typedef char  ngx_http_mcp_tasks_job_ident_fits[
 static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_create(
     ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_tool_t *tool);
 static ngx_uint_t ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job);
+static void ngx_http_mcp_tasks_job_saved(ngx_http_mcp_tasks_op_t *op);
+static ngx_uint_t ngx_http_mcp_tasks_job_may(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_line_up(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_turn(ngx_event_t *ev);
 static ngx_uint_t ngx_http_mcp_tasks_job_full(ngx_str_t **full,
@@ -276,26 +278,75 @@ ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job, ngx_msec_t time)
 static ngx_uint_t
 ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 {
-    uint64_t                     end;
-    ngx_http_mcp_tasks_op_run_t  op;
+    ngx_http_mcp_tasks_op_run_t  *op;
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_run_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
-    op.op.pool = job->pool;
-    op.id = job->id;
-    op.holder = job->holder;
-    op.max_zone = (uint32_t) job->lcf->max_running;
-    op.max_tool = (uint32_t) job->lcf->max_tool_running;
+    op = &job->run;
 
-    if (ngx_http_mcp_tasks_now(job->zcf, &op.op) != NGX_OK) {
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_run_t));
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
+    op->op.pool = job->pool;
+    op->op.handler = ngx_http_mcp_tasks_job_saved;
+    op->op.data = job;
+    op->id = job->id;
+    op->holder = job->holder;
+    op->max_zone = (uint32_t) job->lcf->max_running;
+    op->max_tool = (uint32_t) job->lcf->max_tool_running;
+
+    switch (ngx_http_mcp_tasks_submit(&job->zcf->zone, &op->op)) {
+
+    case NGX_OK:
+        return ngx_http_mcp_tasks_job_may(job);
+
+    case NGX_AGAIN:
+        /* it is not free to go meanwhile */
+        job->begins = 1;
+        job->requests++;
+        return 0;
+
+    default:
         ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
         return 0;
     }
+}
 
-    switch (op.op.reason) {
+
+/* that it has begun will not be forgotten: a call is not made twice */
+
+static void
+ngx_http_mcp_tasks_job_saved(ngx_http_mcp_tasks_op_t *op)
+{
+    ngx_http_mcp_tasks_job_t  *job;
+
+    job = op->data;
+    job->begins = 0;
+    job->requests--;
+
+    if (job->over) {
+        ngx_http_mcp_tasks_job_post(job);
+        return;
+    }
+
+    (void) ngx_http_mcp_tasks_job_may(job);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_may(ngx_http_mcp_tasks_job_t *job)
+{
+    uint64_t                      end;
+    ngx_http_mcp_tasks_op_run_t  *op;
+
+    op = &job->run;
+
+    switch (op->op.reason) {
 
     case NGX_HTTP_MCP_TASKS_OK:
         break;
+
+    case NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE:
+    case NGX_HTTP_MCP_TASKS_STORE_FAILED:
+        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+        return 0;
 
     case NGX_HTTP_MCP_TASKS_LIMIT_RUNNING:
 
@@ -305,7 +356,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 
     case NGX_HTTP_MCP_TASKS_STATE_INVALID:
         /* it is tried again, but not yet */
-        end = op.view.task.step_end;
+        end = op->view.task.step_end;
         ngx_http_mcp_tasks_job_wait(job, end > ngx_current_msec
                                          ? end - ngx_current_msec : 1);
         return 0;
@@ -315,8 +366,8 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
         return 0;
     }
 
-    job->lease = op.view.task.lease;
-    job->attempt = op.view.task.attempt;
+    job->lease = op->view.task.lease;
+    job->attempt = op->view.task.attempt;
     job->bare = 0;
     job->reached = 0;
 
@@ -489,7 +540,7 @@ ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
 
     if (job->lease == 0) {
 
-        if (!job->turns) {
+        if (!job->turns && !job->begins) {
             (void) ngx_http_mcp_tasks_job_run(job);
         }
 

@@ -6,8 +6,16 @@ static char *ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static ngx_int_t ngx_http_mcp_tasks_zone_store(ngx_str_t *arg,
+    ngx_http_mcp_tasks_stored_t *st);
+static char *ngx_http_mcp_tasks_zone_stored(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
 static ngx_int_t ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
-    ngx_str_t *name, ssize_t size, uint64_t max_tasks);
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ssize_t size);
+static ngx_uint_t ngx_http_mcp_tasks_zone_same(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_zone_conf_t *old);
+static ngx_uint_t ngx_http_mcp_tasks_zone_fits(
+    ngx_http_mcp_tasks_layout_t *l, ngx_http_mcp_tasks_zone_conf_t *old);
 static ngx_int_t ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone,
     void *data);
 static void *ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf);
@@ -18,12 +26,13 @@ static char *ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
     ngx_http_handler_pt handler);
 static ngx_int_t ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle);
+static void ngx_http_mcp_tasks_exit_process(ngx_cycle_t *cycle);
 
 
 static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
 
     { ngx_string("mcp_tasks_zone"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1234,
       ngx_http_mcp_tasks_zone,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
@@ -209,7 +218,7 @@ ngx_module_t  ngx_http_mcp_tasks_module = {
     ngx_http_mcp_tasks_init_process,       /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
-    ngx_http_mcp_tasks_wake_exit,          /* exit process */
+    ngx_http_mcp_tasks_exit_process,       /* exit process */
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
@@ -227,6 +236,11 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                        *value, name, s;
     ngx_uint_t                        i;
     ngx_http_mcp_tasks_zone_conf_t   *zcf, **zp;
+
+    zcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_zone_conf_t));
+    if (zcf == NULL) {
+        return NGX_CONF_ERROR;
+    }
 
     value = cf->args->elts;
     ngx_str_null(&name);
@@ -278,6 +292,10 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
+        if (ngx_http_mcp_tasks_zone_store(&value[i], &zcf->stored) == NGX_OK) {
+            continue;
+        }
+
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"%V\"", &value[i]);
         return NGX_CONF_ERROR;
@@ -289,12 +307,13 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_zone_check(cf, &name, size, max_tasks) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
+    zcf->zone.name = name;
+    zcf->zone.store = ngx_http_mcp_tasks_shm;
+    zcf->max_tasks = max_tasks;
 
-    zcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_zone_conf_t));
-    if (zcf == NULL) {
+    if (ngx_http_mcp_tasks_zone_stored(cf, zcf) != NGX_CONF_OK
+        || ngx_http_mcp_tasks_zone_check(cf, zcf, size) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
@@ -303,10 +322,6 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     {
         return NGX_CONF_ERROR;
     }
-
-    zcf->zone.name = name;
-    zcf->zone.store = ngx_http_mcp_tasks_shm;
-    zcf->max_tasks = max_tasks;
 
     zcf->shm_zone = ngx_shared_memory_add(cf, &name, size,
                                           &ngx_http_mcp_tasks_module);
@@ -334,21 +349,93 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+/* "store=" and "sync=", each once */
+
+static ngx_int_t
+ngx_http_mcp_tasks_zone_store(ngx_str_t *arg, ngx_http_mcp_tasks_stored_t *st)
+{
+    ngx_uint_t  i;
+    static struct {
+        ngx_str_t   name;
+        ngx_uint_t  sync;
+    } syncs[] = {
+        { ngx_string("sync=always"), NGX_HTTP_MCP_TASKS_SYNC_ALWAYS },
+        { ngx_string("sync=everysec"), NGX_HTTP_MCP_TASKS_SYNC_EVERYSEC },
+        { ngx_string("sync=off"), NGX_HTTP_MCP_TASKS_SYNC_OFF }
+    };
+
+    if (arg->len > 13 && ngx_strncmp(arg->data, "store=sqlite:", 13) == 0
+        && st->path.len == 0)
+    {
+        st->path.data = arg->data + 13;
+        st->path.len = arg->len - 13;
+        return NGX_OK;
+    }
+
+    for (i = 0; i < sizeof(syncs) / sizeof(syncs[0]); i++) {
+        if (arg->len == syncs[i].name.len && !st->synced
+            && ngx_strncmp(arg->data, syncs[i].name.data, arg->len) == 0)
+        {
+            st->sync = syncs[i].sync;
+            st->synced = 1;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static char *
+ngx_http_mcp_tasks_zone_stored(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    if (zcf->stored.path.len == 0) {
+
+        if (zcf->stored.synced) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "\"sync\" needs a \"store\"");
+            return NGX_CONF_ERROR;
+        }
+
+        return NGX_CONF_OK;
+    }
+
+#if (NGX_HTTP_MCP_TASKS_STORED)
+
+    return ngx_http_mcp_tasks_attach_conf(cf, zcf);
+
+#else
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"store=\" needs a module that was built with "
+                       "SQLite, and nginx with threads");
+    return NGX_CONF_ERROR;
+
+#endif
+}
+
+
 /*
  * Before anything is made: whether the zone is large enough, and whether it
  * is the size of the one that is in use.  nginx itself would silently replace
- * that by a new one, and every task would be lost.
+ * that by a new one, and every task would be lost, unless a store has them.
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf, ngx_str_t *name, ssize_t size,
-    uint64_t max_tasks)
+ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ssize_t size)
 {
     size_t                        need;
+    uint64_t                      max_tasks;
+    ngx_str_t                    *name;
     ngx_uint_t                    i;
     ngx_list_part_t              *part;
     ngx_shm_zone_t               *old;
     ngx_http_mcp_tasks_layout_t   l;
+
+    name = &zcf->zone.name;
+    max_tasks = zcf->max_tasks;
 
     if (size < (ssize_t) (8 * ngx_pagesize)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -401,6 +488,19 @@ ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf, ngx_str_t *name, ssize_t size,
             && old[i].shm.name.len == name->len
             && ngx_strncmp(old[i].shm.name.data, name->data, name->len) == 0)
         {
+            if (ngx_http_mcp_tasks_stored_on(zcf)
+                && ngx_http_mcp_tasks_zone_same(zcf, old[i].data))
+            {
+                if (ngx_http_mcp_tasks_zone_fits(&l, old[i].data)) {
+                    continue;
+                }
+
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "the tasks of zone \"%V\" would not fit "
+                                   "into %uz bytes", name, (size_t) size);
+                return NGX_ERROR;
+            }
+
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "the size of zone \"%V\" cannot be changed "
                                "from %uz to %uz while it is in use: its tasks "
@@ -411,6 +511,33 @@ ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf, ngx_str_t *name, ssize_t size,
     }
 
     return NGX_OK;
+}
+
+
+/* whether two configurations have the same store, or none */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_zone_same(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_http_mcp_tasks_zone_conf_t *old)
+{
+    return zcf->stored.path.len == old->stored.path.len
+           && ngx_memcmp(zcf->stored.path.data, old->stored.path.data,
+                         zcf->stored.path.len)
+              == 0;
+}
+
+
+/* read without the lock: if it is wrong by then, the new zone says so */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_zone_fits(ngx_http_mcp_tasks_layout_t *l,
+    ngx_http_mcp_tasks_zone_conf_t *old)
+{
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = old->zone.table.sh;
+
+    return sh->slot.used <= l->tasks && sh->block.used < l->blocks;
 }
 
 
@@ -426,6 +553,22 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 
     zcf = shm_zone->data;
     shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+#if (NGX_HTTP_MCP_TASKS_STORED)
+
+    if (ngx_http_mcp_tasks_stored_on(zcf)) {
+        ngx_http_mcp_tasks_attach_user(zcf);
+    }
+
+#endif
+
+    if (ozcf && !ngx_http_mcp_tasks_zone_same(zcf, ozcf)) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "the store of zone \"%V\" cannot be changed while the "
+                      "zone is in use; restart nginx to change it",
+                      &shm_zone->shm.name);
+        return NGX_ERROR;
+    }
 
     if (ozcf || shm_zone->shm.exists) {
         sh = shpool->data;
@@ -464,6 +607,14 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
                       &shm_zone->shm.name);
         return NGX_ERROR;
     }
+
+#if (NGX_HTTP_MCP_TASKS_STORED)
+
+    if (ngx_http_mcp_tasks_stored_on(zcf)) {
+        return ngx_http_mcp_tasks_attach_zone(zcf);
+    }
+
+#endif
 
     return NGX_OK;
 }
@@ -664,7 +815,41 @@ ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle)
         if (ngx_http_mcp_tasks_sweep_init(cycle, zones[i]) != NGX_OK) {
             return NGX_ERROR;
         }
+
+#if (NGX_HTTP_MCP_TASKS_STORED)
+
+        if (ngx_http_mcp_tasks_stored_on(zones[i])) {
+            ngx_http_mcp_tasks_stored_process(cycle, zones[i]);
+        }
+
+#endif
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_exit_process(ngx_cycle_t *cycle)
+{
+#if (NGX_HTTP_MCP_TASKS_STORED)
+
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_zone_conf_t   **zones;
+    ngx_http_mcp_tasks_main_conf_t    *mcf;
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                              ngx_http_mcp_tasks_module);
+
+    for (i = 0; mcf && i < mcf->zones.nelts; i++) {
+        zones = mcf->zones.elts;
+
+        if (ngx_http_mcp_tasks_stored_on(zones[i])) {
+            ngx_http_mcp_tasks_writer_exit(zones[i]);
+        }
+    }
+
+#endif
+
+    ngx_http_mcp_tasks_wake_exit(cycle);
 }

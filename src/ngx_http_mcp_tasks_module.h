@@ -16,6 +16,7 @@
 #include "ngx_http_mcp_tasks_tools.h"
 #include "ngx_http_mcp_tasks_sse.h"
 #include "ngx_http_mcp_tasks_wake.h"
+#include "ngx_http_mcp_tasks_stored.h"
 
 
 #define NGX_HTTP_MCP_TASKS_NAME      "nginx-mcp-tasks"
@@ -40,6 +41,7 @@ typedef struct {
     ngx_shm_zone_t               *shm_zone;
     uint64_t                      max_tasks;
     ngx_http_mcp_tasks_local_t    local;
+    ngx_http_mcp_tasks_stored_t   stored;
     ngx_array_t                   gateways;  /* of .._loc_conf_t * */
     ngx_event_t                   sweep;
     ngx_connection_t              dummy;     /* debug logs want an fd of it */
@@ -585,6 +587,35 @@ ngx_int_t ngx_http_mcp_tasks_accepted(ngx_http_request_t *r);
 
 ngx_int_t ngx_http_mcp_tasks_sweep_init(ngx_cycle_t *cycle,
     ngx_http_mcp_tasks_zone_conf_t *zcf);
+
+/* ngx_http_mcp_tasks_stored.c */
+
+void ngx_http_mcp_tasks_stored_zone(ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_stored_process(ngx_cycle_t *cycle,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf);
+
+/* ngx_http_mcp_tasks_writer.c */
+
+void ngx_http_mcp_tasks_writer_process(ngx_cycle_t *cycle,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_writer_kick(ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_writer_failed(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    const char *why);
+void ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf);
+
+/* ngx_http_mcp_tasks_attach.c */
+
+char *ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_attach_user(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_int_t ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_int_t ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_log_t *log);
+ngx_uint_t ngx_http_mcp_tasks_attach_wanted(
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+void ngx_http_mcp_tasks_attach_leave(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_int_t ngx_http_mcp_tasks_attach_lock(ngx_fd_t fd, off_t byte, int type);
 
 /* in the test build only: ngx_http_mcp_tasks_probe.c, .._stub.c */
 

@@ -1,6 +1,7 @@
 
 #include "ngx_http_mcp_tasks_news.h"
 #include "ngx_http_mcp_tasks_order.h"
+#include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_signal.h"
 
 
@@ -62,6 +63,10 @@ ngx_http_mcp_tasks_news_take_locked(ngx_http_mcp_tasks_table_t *t,
 {
     ngx_http_mcp_tasks_told_t  *told;
 
+    if (s->body.changed > t->sh->saved) {
+        ngx_http_mcp_tasks_save_take_locked(t, s);
+    }
+
     ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_recent, s);
     ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_by_change,
                                            s);
@@ -105,6 +110,11 @@ ngx_http_mcp_tasks_news_insert_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_told_t  *told;
 
     ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_recent, s);
+
+    if (s->body.changed > t->sh->saved) {
+        ngx_http_mcp_tasks_save_put_locked(t, s);
+    }
+
     ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_change,
                                            s);
 

@@ -17,6 +17,20 @@ ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
 }
 
 
+/* to give back what was claimed, as if it had not been */
+
+void
+ngx_http_mcp_tasks_release(ngx_http_mcp_tasks_op_update_t *op,
+    ngx_http_mcp_tasks_view_t *claimed)
+{
+    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op->op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op->id = claimed->id;
+    op->event.type = NGX_HTTP_MCP_TASKS_EV_RELEASE;
+    op->event.lease = claimed->task.lease;
+}
+
+
 /*
  * A cursor is hidden, because its numbers would tell how many tasks others
  * create, and sealed for its owner, because what a client makes up must be

@@ -61,6 +61,7 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_RUN,
     NGX_HTTP_MCP_TASKS_OP_ORPHANS,
     NGX_HTTP_MCP_TASKS_OP_RECENT,
+    NGX_HTTP_MCP_TASKS_OP_SYNC,
 
     NGX_HTTP_MCP_TASKS_OPS
 } ngx_http_mcp_tasks_op_e;
@@ -205,7 +206,17 @@ typedef struct {
     ngx_http_mcp_tasks_op_t       op;
     ngx_http_mcp_tasks_id_t       id;
     ngx_str_t                    *owner;
+
+    uint64_t                      changed;
 } ngx_http_mcp_tasks_op_delete_t;
+
+
+/* until this change, and all before it, will not be lost */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    uint64_t                      changed;
+} ngx_http_mcp_tasks_op_sync_t;
 
 
 typedef struct {
@@ -246,6 +257,8 @@ typedef struct {
     uint32_t                      waiting;    /* in all processes */
     uint32_t                      streams;    /* of these */
     uint32_t                      running;
+    uint32_t                      unsaved;
+    ngx_http_mcp_tasks_store_stat_t  disk;
 
     /* with the detail */
     ngx_http_mcp_tasks_tool_view_t  *tool_views;
@@ -373,6 +386,9 @@ typedef struct {
 
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op);
+
+void ngx_http_mcp_tasks_release(ngx_http_mcp_tasks_op_update_t *op,
+    ngx_http_mcp_tasks_view_t *claimed);
 
 u_char *ngx_http_mcp_tasks_cursor_text(ngx_http_mcp_tasks_zone_t *zone,
     u_char *p, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor);

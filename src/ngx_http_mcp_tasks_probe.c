@@ -175,6 +175,8 @@ ngx_http_mcp_tasks_probe_submit(ngx_http_mcp_tasks_probe_t *p,
 {
     op->pool = p->r->pool;
 
+    /* without a handler no store lets it wait */
+
     if (ngx_http_mcp_tasks_submit(p->zone, op) != NGX_OK) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"error\"");
         return;
@@ -536,6 +538,8 @@ typedef struct {
 static ngx_http_mcp_tasks_submit_pt
     ngx_http_mcp_tasks_late_store[NGX_HTTP_MCP_TASKS_OPS];
 
+static ngx_http_mcp_tasks_submit_pt  *ngx_http_mcp_tasks_late_for;
+
 
 static void
 ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p)
@@ -546,8 +550,13 @@ ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p)
         ngx_http_mcp_tasks_late_store[i] = ngx_http_mcp_tasks_late;
     }
 
+    if (p->zone->store != ngx_http_mcp_tasks_late_store) {
+        ngx_http_mcp_tasks_late_for = p->zone->store;
+    }
+
     p->zone->store = ngx_http_mcp_tasks_probe_number(p, "on", 1)
-                     ? ngx_http_mcp_tasks_late_store : ngx_http_mcp_tasks_shm;
+                     ? ngx_http_mcp_tasks_late_store
+                     : ngx_http_mcp_tasks_late_for;
 }
 
 
@@ -558,7 +567,7 @@ ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
     ngx_int_t                   rc;
     ngx_http_mcp_tasks_late_t  *late;
 
-    rc = ngx_http_mcp_tasks_shm[op->type](zone, op);
+    rc = ngx_http_mcp_tasks_late_for[op->type](zone, op);
 
     /* who has no handler has to be answered at once */
 

@@ -17,6 +17,8 @@ static ngx_str_t  ngx_http_mcp_tasks_reasons[] = {
     ngx_string("zone_full"),
     ngx_string("limit_waiters"),
     ngx_string("limit_running"),
+    ngx_string("store_unavailable"),
+    ngx_string("store_failed"),
     ngx_string("invalid_name"),
     ngx_string("invalid_cursor")
 };

@@ -41,6 +41,8 @@ static void ngx_http_mcp_tasks_restore_queues_locked(
     ngx_http_mcp_tasks_table_t *t, uint32_t list);
 static void ngx_http_mcp_tasks_restore_blocks_locked(
     ngx_http_mcp_tasks_table_t *t);
+static void ngx_http_mcp_tasks_restore_gone_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t list);
 static uint32_t ngx_http_mcp_tasks_sort_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_sort_t *sort, uint32_t list);
 static uint32_t ngx_http_mcp_tasks_merge_locked(ngx_http_mcp_tasks_table_t *t,
@@ -54,6 +56,11 @@ static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_created = {
 
 static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_changed = {
     offsetof(ngx_http_mcp_tasks_slot_t, by_change[0].next),
+    offsetof(ngx_http_mcp_tasks_slot_t, body.changed)
+};
+
+static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_gone = {
+    offsetof(ngx_http_mcp_tasks_slot_t, hash_next),
     offsetof(ngx_http_mcp_tasks_slot_t, body.changed)
 };
 
@@ -71,8 +78,6 @@ static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_queued = {
 void
 ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
 {
-    uint32_t                      n, created, changed, queued;
-    ngx_http_mcp_tasks_slot_t    *s;
     ngx_http_mcp_tasks_header_t  *sh;
 
     sh = t->sh;
@@ -85,16 +90,49 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
         ngx_http_mcp_tasks_barrier();
     }
 
+    ngx_http_mcp_tasks_rebuild_locked(t);
+
+    sh->count.recoveries++;
+    t->recovered++;
+
+    ngx_http_mcp_tasks_barrier();
+    sh->dirty = 0;
+    ngx_http_mcp_tasks_barrier();
+}
+
+
+void
+ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t                      n, created, changed, queued, gone;
+    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+
     ngx_http_mcp_tasks_reset_locked(t);
 
     created = 0;
     changed = 0;
     queued = 0;
+    gone = 0;
 
     /* from the last to the first: the lists come out nearly in order */
 
     for (n = sh->slot.fresh - 1; n; n--) {
         s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
+            && s->body.task.flags & NGX_HTTP_MCP_TASKS_GONE)
+        {
+            /* its row is still to be removed */
+
+            sh->slot.used++;
+            sh->seq = ngx_max(sh->seq, s->body.changed);
+            s->hash_next = gone;
+            gone = n;
+            continue;
+        }
 
         if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
             || ngx_http_mcp_tasks_mark_slot_locked(t, s) != NGX_OK)
@@ -104,6 +142,9 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
             sh->slot.free = n;
             continue;
         }
+
+        /* somebody meant to remove it */
+        s->body.task.flags &= ~NGX_HTTP_MCP_TASKS_GONE;
 
         ngx_http_mcp_tasks_link_locked(t, s);
 
@@ -129,6 +170,7 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
     ngx_http_mcp_tasks_restore_news_locked(t, changed);
     ngx_http_mcp_tasks_restore_queues_locked(t, queued);
     ngx_http_mcp_tasks_restore_blocks_locked(t);
+    ngx_http_mcp_tasks_restore_gone_locked(t, gone);
 
     /* the sweeper may be the one that died */
 
@@ -138,13 +180,6 @@ ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
     /* who died may have changed something, and told nobody */
 
     ngx_http_mcp_tasks_signal_all_locked(t);
-
-    sh->count.recoveries++;
-    t->recovered++;
-
-    ngx_http_mcp_tasks_barrier();
-    sh->dirty = 0;
-    ngx_http_mcp_tasks_barrier();
 }
 
 
@@ -171,6 +206,11 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     sh->held.tail = 0;
     sh->holding = 0;
     sh->recent = 0;
+    sh->unsaved = 0;
+    sh->oldest = 0;
+    sh->gone.head = 0;
+    sh->gone.tail = 0;
+    sh->ngone = 0;
 
     ngx_http_mcp_tasks_stats_reset_locked(t);
 }
@@ -345,6 +385,23 @@ ngx_http_mcp_tasks_restore_blocks_locked(ngx_http_mcp_tasks_table_t *t)
 
         ngx_http_mcp_tasks_block(t, n)->next = store->free;
         store->free = n;
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_restore_gone_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t list)
+{
+    uint32_t  n;
+
+    list = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_gone,
+                                          list);
+    t->sh->gone.head = list;
+
+    for (n = list; n; n = ngx_http_mcp_tasks_slot(t, n)->hash_next) {
+        t->sh->gone.tail = n;
+        t->sh->ngone++;
     }
 }
 

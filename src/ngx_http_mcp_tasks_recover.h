@@ -13,6 +13,7 @@
 
 
 void ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t);
+void ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t);
 const char *ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t);
 
 

@@ -208,12 +208,14 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     u_char       buf[64];
     ngx_int_t    code;
     ngx_str_t    data;
+    ngx_uint_t   status;
     const char  *message;
 
     if (ctx->rest) {
         return ngx_http_mcp_tasks_rest_refused(r, reason);
     }
 
+    status = NGX_HTTP_OK;
     code = NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS;
 
     switch (reason) {
@@ -264,6 +266,20 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
         message = "Too many requests wait already";
         break;
 
+    case NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE:
+    case NGX_HTTP_MCP_TASKS_STORE_FAILED:
+        status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        code = NGX_HTTP_MCP_TASKS_RPC_STORE;
+        message = "Nothing can be saved at present";
+
+        ngx_str_set(&data, "1");
+
+        if (ngx_http_mcp_tasks_add_header(r, "Retry-After", &data) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        break;
+
     default:
         code = NGX_HTTP_MCP_TASKS_RPC_INTERNAL;
         message = "Internal error";
@@ -274,7 +290,7 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
                            ngx_http_mcp_tasks_reason_name(reason))
                - buf;
 
-    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK, code, message, &data);
+    return ngx_http_mcp_tasks_error(r, ctx, status, code, message, &data);
 }
 
 

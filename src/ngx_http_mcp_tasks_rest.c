@@ -69,9 +69,12 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
     ngx_int_t                       rc;
     ngx_str_t                       allow;
     ngx_http_mcp_tasks_ctx_t       *ctx;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
     ngx_http_mcp_tasks_resource_t  *resource;
     static ngx_str_t                method = ngx_string("method_not_allowed");
     static ngx_str_t                nothing = ngx_string("not_found");
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
     if (ctx == NULL) {
@@ -120,6 +123,11 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
         ngx_str_null(&ctx->task_id);
         return ngx_http_mcp_tasks_rest_refused(r,
                                                NGX_HTTP_MCP_TASKS_NOT_FOUND);
+    }
+
+    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)) {
+        return ngx_http_mcp_tasks_rest_refused(r,
+                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
     }
 
     if (r->method == NGX_HTTP_POST) {
@@ -304,6 +312,8 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
 
     case NGX_HTTP_MCP_TASKS_LIMIT_TASKS:
     case NGX_HTTP_MCP_TASKS_ZONE_FULL:
+    case NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE:
+    case NGX_HTTP_MCP_TASKS_STORE_FAILED:
         status = NGX_HTTP_SERVICE_UNAVAILABLE;
         break;
 

@@ -87,7 +87,13 @@ ngx_http_mcp_tasks_run(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *op,
     }
 
     if (rc == NGX_AGAIN) {
+
+        /* a client that goes meanwhile is not noticed: somebody has r */
+
+        r->read_event_handler = ngx_http_block_reading;
+        r->write_event_handler = ngx_http_request_empty_handler;
         r->main->count++;
+
         return NGX_DONE;
     }
 

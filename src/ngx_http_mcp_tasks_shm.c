@@ -9,6 +9,7 @@
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
+#include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_stats.h"
 #include "ngx_http_mcp_tasks_wheel.h"
@@ -37,6 +38,8 @@ static ngx_int_t ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
 
 
 ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
@@ -54,7 +57,8 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_session,
     ngx_http_mcp_tasks_shm_run,
     ngx_http_mcp_tasks_shm_orphans,
-    ngx_http_mcp_tasks_shm_recent
+    ngx_http_mcp_tasks_shm_recent,
+    ngx_http_mcp_tasks_shm_sync
 };
 
 
@@ -514,14 +518,25 @@ ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
     if (s) {
         ngx_http_mcp_tasks_stats_removed_locked(t, s, 0);
         ngx_http_mcp_tasks_remove_locked(t, s);
+        op->changed = s->body.changed;
 
     } else {
         op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
         t->sh->count.refused[NGX_HTTP_MCP_TASKS_NOT_FOUND]++;
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_http_mcp_tasks_shm_unlock(zone);
 
+    return NGX_OK;
+}
+
+
+/* memory is all there is */
+
+static ngx_int_t
+ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
     return NGX_OK;
 }
 
@@ -574,6 +589,7 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
     t->sh->sweep_at = op->next;
 
     ngx_http_mcp_tasks_stats_swept_locked(t, op->done, lag);
+    ngx_http_mcp_tasks_unsaved_locked(t);
 
     ngx_http_mcp_tasks_unlock(t);
 
@@ -593,6 +609,7 @@ ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
     ngx_http_mcp_tasks_header_t  *sh;
 
     sh = zone->table.sh;
+    ngx_http_mcp_tasks_unsaved_locked(&zone->table);
     next = ngx_http_mcp_tasks_wheel_next_locked(&zone->table);
 
     if (next < sh->sweep_at) {

@@ -123,6 +123,8 @@ ngx_http_mcp_tasks_stats_zone_locked(ngx_http_mcp_tasks_table_t *t,
 
     op->count = sh->count;
     op->fates = sh->fates;
+    op->disk = sh->disk;
+    op->unsaved = sh->unsaved + sh->ngone;
     ngx_memcpy(op->states, sh->states, sizeof(op->states));
     op->owners = sh->names[NGX_HTTP_MCP_TASKS_OWNER];
     op->tools = sh->names[NGX_HTTP_MCP_TASKS_TOOL];

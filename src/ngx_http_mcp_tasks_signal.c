@@ -18,7 +18,16 @@ void
 ngx_http_mcp_tasks_await_name_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t hash)
 {
-    t->sh->awaited[ngx_http_mcp_tasks_signal_name(hash)] |= t->self;
+    ngx_http_mcp_tasks_await_key_locked(t,
+                                        ngx_http_mcp_tasks_signal_name(hash));
+}
+
+
+void
+ngx_http_mcp_tasks_await_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key)
+{
+    t->sh->awaited[key] |= t->self;
 }
 
 
@@ -37,10 +46,15 @@ void
 ngx_http_mcp_tasks_signal_name_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t hash)
 {
-    uint64_t   key;
+    ngx_http_mcp_tasks_signal_key_locked(t,
+                                        ngx_http_mcp_tasks_signal_name(hash));
+}
 
-    key = ngx_http_mcp_tasks_signal_name(hash);
 
+void
+ngx_http_mcp_tasks_signal_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key)
+{
     if (t->sh->awaited[key]) {
         ngx_http_mcp_tasks_signal_locked(t, &t->sh->awaited[key], key);
     }

@@ -47,6 +47,10 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
 /* some task, whosever it is, has changed */
 #define NGX_HTTP_MCP_TASKS_ANY   1
 
+/* no names: there is something to save, for the one who does; it is saved */
+#define NGX_HTTP_MCP_TASKS_UNSAVED  NGX_HTTP_MCP_TASKS_AWAITED
+#define NGX_HTTP_MCP_TASKS_SAVED    (NGX_HTTP_MCP_TASKS_AWAITED + 1)
+
 #define ngx_http_mcp_tasks_signal_is_name(key)  (((key) >> 63) == 0)
 
 
@@ -70,11 +74,15 @@ void ngx_http_mcp_tasks_await_task_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 void ngx_http_mcp_tasks_await_name_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t hash);
+void ngx_http_mcp_tasks_await_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key);
 
 void ngx_http_mcp_tasks_signal_task_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 void ngx_http_mcp_tasks_signal_name_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t hash);
+void ngx_http_mcp_tasks_signal_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key);
 void ngx_http_mcp_tasks_signal_all_locked(ngx_http_mcp_tasks_table_t *t);
 
 ngx_uint_t ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,

@@ -163,6 +163,10 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
       zone_refused(ZONE_FULL) },
     { "refused", "limit_waiters", "refused_total", "reason", REFUSED,
       zone_refused(LIMIT_WAITERS) },
+    { "refused", "store_unavailable", "refused_total", "reason", REFUSED,
+      zone_refused(STORE_UNAVAILABLE) },
+    { "refused", "store_failed", "refused_total", "reason", REFUSED,
+      zone_refused(STORE_FAILED) },
 
     { NULL, "newsDropped", "dropped_news_total", NULL,
       "Changes that sessions were not told, being too far behind.",
@@ -260,6 +264,29 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_worker_figures[] = {
     { NULL, "lastSeen", "worker_last_seen_timestamp_seconds", NULL,
       "When it last said something, as a time of the clock.",
       worker_ms(seen_wall) },
+
+    { NULL, NULL, NULL, NULL, NULL, 0, 0 }
+};
+
+
+static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_store_figures[] = {
+
+    { NULL, "up", "store_up", NULL,
+      "Whether changes are saved.", zone64(disk.up) },
+    { NULL, "unsaved", "store_unsaved_tasks", NULL,
+      "Tasks that have changed, or went, since they were saved.",
+      zone32(unsaved) },
+    { NULL, "commits", "store_commits_total", NULL,
+      "Commits that were made.", zone64(disk.commits) },
+    { NULL, "rows", "store_rows_total", NULL,
+      "Tasks that these wrote or removed.", zone64(disk.rows) },
+    { NULL, "failures", "store_failures_total", NULL,
+      "Commits that failed.", zone64(disk.failures) },
+    { NULL, "lastCommit", "store_last_commit_timestamp_seconds", NULL,
+      "When the last one was made, as a time of the clock.",
+      zone_ms(disk.last_wall) },
+    { NULL, "commitTime", "store_commit_seconds", NULL,
+      "How long commits took.", zone_times(disk.time) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
@@ -368,7 +395,7 @@ ngx_http_mcp_tasks_status_done(ngx_http_request_t *r,
         ngx_http_mcp_tasks_status_prometheus(&out, &lcf->zone->zone.name, all);
 
     } else {
-        ngx_http_mcp_tasks_status_json(&out, &lcf->zone->zone.name, all);
+        ngx_http_mcp_tasks_status_json(&out, lcf->zone, all);
     }
 
     if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
@@ -430,8 +457,11 @@ ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
 {
     ngx_str_t                         *names;
     ngx_uint_t                         i;
+    ngx_http_mcp_tasks_loc_conf_t     *lcf;
     ngx_http_mcp_tasks_tool_stat_t    *tool;
     ngx_http_mcp_tasks_worker_stat_t  *worker;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     names = ngx_palloc(r->pool,
                        (op->ntools + op->nworkers) * sizeof(ngx_str_t));
@@ -461,6 +491,10 @@ ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
     all[2].size = sizeof(ngx_http_mcp_tasks_worker_stat_t);
     all[2].n = op->nworkers;
     all[2].names = names + op->ntools;
+
+    all[3].figures = ngx_http_mcp_tasks_store_figures;
+    all[3].data = (u_char *) op;
+    all[3].n = ngx_http_mcp_tasks_stored_on(lcf->zone);
 
     for (i = 0; i < op->ntools; i++) {
         tool = &op->tool_views[i].stat;

@@ -36,7 +36,7 @@ typedef struct {
 } ngx_http_mcp_tasks_figure_t;
 
 
-/* what the figures are of: the zone, tools, or workers */
+/* what the figures are of: the zone, tools, workers, or its store */
 
 typedef struct {
     ngx_http_mcp_tasks_figure_t  *figures;
@@ -48,7 +48,7 @@ typedef struct {
     ngx_str_t                    *names;
 } ngx_http_mcp_tasks_figures_t;
 
-#define NGX_HTTP_MCP_TASKS_FIGURES  3
+#define NGX_HTTP_MCP_TASKS_FIGURES  4
 
 
 uint64_t ngx_http_mcp_tasks_figure(ngx_http_mcp_tasks_figures_t *of,
@@ -63,7 +63,7 @@ void ngx_http_mcp_tasks_out_bound(ngx_http_mcp_tasks_out_t *out,
     ngx_uint_t bucket);
 
 void ngx_http_mcp_tasks_status_json(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *all);
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_figures_t *all);
 void ngx_http_mcp_tasks_status_prometheus(ngx_http_mcp_tasks_out_t *out,
     ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *all);
 

@@ -8,6 +8,8 @@
 
 static void ngx_http_mcp_tasks_status_members(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i);
+static void ngx_http_mcp_tasks_status_store(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_figures_t *of);
 static void ngx_http_mcp_tasks_status_key(ngx_http_mcp_tasks_out_t *out,
     const char *key);
 static void ngx_http_mcp_tasks_status_times(ngx_http_mcp_tasks_out_t *out,
@@ -15,16 +17,22 @@ static void ngx_http_mcp_tasks_status_times(ngx_http_mcp_tasks_out_t *out,
 
 
 void
-ngx_http_mcp_tasks_status_json(ngx_http_mcp_tasks_out_t *out, ngx_str_t *zone,
-    ngx_http_mcp_tasks_figures_t *all)
+ngx_http_mcp_tasks_status_json(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_figures_t *all)
 {
     ngx_uint_t  i, k;
 
     ngx_http_mcp_tasks_out_lit(out, "{\"zone\":");
-    ngx_http_mcp_tasks_out_string(out, zone);
+    ngx_http_mcp_tasks_out_string(out, &zcf->zone.name);
     ngx_http_mcp_tasks_status_members(out, &all[0], 0);
 
     for (i = 1; i < NGX_HTTP_MCP_TASKS_FIGURES; i++) {
+
+        if (all[i].list == NULL) {
+            ngx_http_mcp_tasks_status_store(out, zcf, &all[i]);
+            continue;
+        }
+
         ngx_http_mcp_tasks_out_lit(out, ",");
         ngx_http_mcp_tasks_status_key(out, all[i].list);
         ngx_http_mcp_tasks_out_lit(out, "[");
@@ -44,6 +52,38 @@ ngx_http_mcp_tasks_status_json(ngx_http_mcp_tasks_out_t *out, ngx_str_t *zone,
     }
 
     ngx_http_mcp_tasks_out_lit(out, "}\n");
+}
+
+
+static void
+ngx_http_mcp_tasks_status_store(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_figures_t *of)
+{
+    ngx_str_t                       error;
+    ngx_http_mcp_tasks_op_stats_t  *op;
+    static const char              *syncs[] = { "always", "everysec", "off" };
+
+    if (of->n == 0) {
+        return;
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, ",\"store\":{\"type\":\"sqlite\","
+                                    "\"sync\":\"");
+    ngx_http_mcp_tasks_out_text(out, syncs[zcf->stored.sync]);
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+
+    ngx_http_mcp_tasks_status_members(out, of, 0);
+
+    op = (ngx_http_mcp_tasks_op_stats_t *) of->data;
+
+    if (op->disk.error[0]) {
+        error.data = op->disk.error;
+        error.len = ngx_strlen(error.data);
+        ngx_http_mcp_tasks_out_lit(out, ",\"lastError\":");
+        ngx_http_mcp_tasks_out_string(out, &error);
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
 }
 
 

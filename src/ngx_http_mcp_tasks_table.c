@@ -10,6 +10,7 @@
 #include "ngx_http_mcp_tasks_stats.h"
 #include "ngx_http_mcp_tasks_wheel.h"
 #include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_http_mcp_tasks_save.h"
 
 
 /* where the table begins, once the slab pool has been given away whole */
@@ -17,15 +18,11 @@
 
 
 static uint32_t ngx_http_mcp_tasks_power(uint64_t n);
-static uint32_t ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t owner, ngx_str_t *token, ngx_uint_t create);
 static void ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_layout_t *l);
 static ngx_uint_t ngx_http_mcp_tasks_new_check_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_new_t *nt,
     uint32_t owner, uint32_t tool, uint32_t session);
-static uint32_t ngx_http_mcp_tasks_slot_alloc_locked(
-    ngx_http_mcp_tasks_table_t *t);
 static ngx_uint_t ngx_http_mcp_tasks_change_check_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
     ngx_http_mcp_tasks_change_t *change, int64_t *growth);
@@ -173,6 +170,7 @@ ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
     sh->block.end = l.blocks;
 
     sh->sweep_at = NGX_HTTP_MCP_TASKS_NEVER;
+    sh->saved = NGX_HTTP_MCP_TASKS_NEVER;
 
     t->shpool = shpool;
     ngx_http_mcp_tasks_table_pointers(t, &l);
@@ -324,7 +322,7 @@ ngx_http_mcp_tasks_find_locked(ngx_http_mcp_tasks_table_t *t,
  * not meet in it.
  */
 
-static uint32_t
+uint32_t
 ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t, uint32_t owner,
     ngx_str_t *token, ngx_uint_t create)
 {
@@ -448,6 +446,7 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     s->token = nt->token.len
                ? ngx_http_mcp_tasks_token_locked(t, owner, &nt->token, 1) : 0;
     s->method_len = (uint8_t) nt->method.len;
+    s->unsaved = NGX_HTTP_MCP_TASKS_UNSAVED_ALL;
 
     parts[0] = nt->method;
     parts[1] = nt->params;
@@ -572,7 +571,7 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
 }
 
 
-static uint32_t
+uint32_t
 ngx_http_mcp_tasks_slot_alloc_locked(ngx_http_mcp_tasks_table_t *t)
 {
     uint32_t                     n;
@@ -590,6 +589,7 @@ ngx_http_mcp_tasks_slot_alloc_locked(ngx_http_mcp_tasks_table_t *t)
         /* recovery looks at all slots below fresh */
         ngx_http_mcp_tasks_slot(t, n)->body.task.state
             = NGX_HTTP_MCP_TASKS_FREE;
+        ngx_http_mcp_tasks_slot(t, n)->body.task.flags = 0;
 
         ngx_http_mcp_tasks_barrier();
         store->fresh++;
@@ -724,6 +724,7 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     for (i = 0; change && i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         if (change->payload[i].data) {
             old[i] = next->payload[i];
+            s->unsaved |= 1u << i;
             ngx_http_mcp_tasks_chain_write_locked(t, &next->payload[i],
                                                   &change->payload[i], 1);
         }
@@ -930,6 +931,10 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
 
     ngx_http_mcp_tasks_failpoint("remove");
 
+    if (t->sh->durable) {
+        s->body.task.flags |= NGX_HTTP_MCP_TASKS_GONE;
+    }
+
     /* now the task is gone */
 
     ngx_http_mcp_tasks_barrier();
@@ -976,6 +981,11 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     *p = s->hash_next;
 
     ngx_http_mcp_tasks_failpoint("remove_slot");
+
+    if (t->sh->durable) {
+        ngx_http_mcp_tasks_save_gone_locked(t, s);
+        return;
+    }
 
     s->hash_next = t->sh->slot.free;
     t->sh->slot.free = n;

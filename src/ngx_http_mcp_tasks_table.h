@@ -40,7 +40,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        5
+#define NGX_HTTP_MCP_TASKS_LAYOUT        6
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
@@ -53,6 +53,9 @@
 
 /* those who wait for an owner, session or tool, by the hash of its name */
 #define NGX_HTTP_MCP_TASKS_AWAITED       256
+
+/* what else may be awaited, see signal.h */
+#define NGX_HTTP_MCP_TASKS_KEYS          (NGX_HTTP_MCP_TASKS_AWAITED + 2)
 
 /* tasks that a session may be behind with its news */
 #define NGX_HTTP_MCP_TASKS_SESSION_NEWS  256
@@ -77,6 +80,9 @@
 /* longer names of tools share an entry; workers have none that are longer */
 #define NGX_HTTP_MCP_TASKS_STAT_NAME     128
 #define NGX_HTTP_MCP_TASKS_WORKER_NAME   64
+
+/* why a store on disk failed, with a zero at its end */
+#define NGX_HTTP_MCP_TASKS_STORE_ERROR   256
 
 /* of a histogram; the last has no bound */
 #define NGX_HTTP_MCP_TASKS_BUCKETS       12
@@ -176,7 +182,8 @@ typedef struct {
     ngx_http_mcp_tasks_link_t    news;              /* of the session */
     ngx_http_mcp_tasks_link_t    recent;            /* of all by change */
     uint16_t                     bucket;            /* of the wheel + 1 */
-    uint8_t                      queued;            /* is in its queue */
+    uint8_t                      queued:1;          /* is in its queue */
+    uint8_t                      unsaved:7;         /* payloads, see save.h */
     uint8_t                      method_len;        /* heads params' chain */
 } ngx_http_mcp_tasks_slot_t;
 
@@ -349,6 +356,21 @@ typedef struct {
 } ngx_http_mcp_tasks_worker_stat_t;
 
 
+/* of a store on disk: how it gets on */
+
+typedef struct {
+    uint64_t                     up;                /* the last commit did */
+    uint64_t                     commits;
+    uint64_t                     rows;
+    uint64_t                     failures;
+    uint64_t                     last_wall;         /* when one was made */
+    ngx_http_mcp_tasks_histogram_t  time;           /* of commits */
+    uint64_t                     device;            /* of the database */
+    uint64_t                     inode;
+    u_char                       error[NGX_HTTP_MCP_TASKS_STORE_ERROR];
+} ngx_http_mcp_tasks_store_stat_t;
+
+
 /* requests of a process; its own affair, until it is dead */
 
 typedef struct {
@@ -402,7 +424,7 @@ typedef struct {
     /* signals, in a ring of which logged is the end */
     volatile uint64_t            logged;
     uint64_t                     log_mask;
-    uint64_t                     awaited[NGX_HTTP_MCP_TASKS_AWAITED];
+    uint64_t                     awaited[NGX_HTTP_MCP_TASKS_KEYS];
 
     /* how many processes have had each of the places */
     uint32_t                     lives[NGX_HTTP_MCP_TASKS_PROCESSES];
@@ -424,6 +446,27 @@ typedef struct {
     /* the process that sweeps, and when it means to */
     uint64_t                     sweeper;
     uint64_t                     sweep_at;
+
+    /*
+     * A store on disk: whose tasks these are, 0 if it was not read yet; the
+     * changes up to which are saved, NEVER without a store; and those up to
+     * which failed to be.
+     */
+    uint64_t                     instance;
+    volatile uint64_t            saved;
+    volatile uint64_t            failed;
+    uint32_t                     durable;           /* there is a store */
+    uint32_t                     rewrite;           /* all is to be saved */
+    ngx_atomic_t                 writer;            /* pid, 0: none */
+    ngx_http_mcp_tasks_store_stat_t  disk;
+
+    /* tasks that are not saved, and the one of them that changed first */
+    uint32_t                     unsaved;
+    uint32_t                     oldest;
+
+    /* slots whose rows have to go, by when that was decided */
+    ngx_http_mcp_tasks_queue_t   gone;
+    uint32_t                     ngone;
 
 #if (NGX_HTTP_MCP_TASKS_TEST)
     ngx_http_mcp_tasks_hold_t    hold;
@@ -595,6 +638,9 @@ ngx_uint_t ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
 ngx_uint_t ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
     ngx_http_mcp_tasks_change_t *change);
+uint32_t ngx_http_mcp_tasks_slot_alloc_locked(ngx_http_mcp_tasks_table_t *t);
+uint32_t ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t owner, ngx_str_t *token, ngx_uint_t create);
 void ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 uint64_t ngx_http_mcp_tasks_bytes(ngx_http_mcp_tasks_slot_t *s);

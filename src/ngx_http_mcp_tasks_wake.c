@@ -16,7 +16,7 @@
 #define NGX_HTTP_MCP_TASKS_WAKE_BATCH  64
 
 /* the key of neither a name nor a task */
-#define NGX_HTTP_MCP_TASKS_WATCH_ANY   ((uint64_t) NGX_HTTP_MCP_TASKS_AWAITED)
+#define NGX_HTTP_MCP_TASKS_WATCH_ANY   ((uint64_t) NGX_HTTP_MCP_TASKS_KEYS)
 
 
 /* pid, 0: free */
@@ -445,7 +445,7 @@ ngx_http_mcp_tasks_watch_list(ngx_http_mcp_tasks_local_t *local, uint64_t key)
 {
     return &local->watches[ngx_http_mcp_tasks_signal_is_name(key)
                            ? key
-                           : NGX_HTTP_MCP_TASKS_AWAITED
+                           : NGX_HTTP_MCP_TASKS_KEYS
                              + key % NGX_HTTP_MCP_TASKS_WATCH_TASKS];
 }
 
@@ -607,7 +607,8 @@ ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
         for (i = 0; i < n; i++) {
 
             if (signals[i].processes & t->self) {
-                woken = 1;
+                woken |= (signals[i].key != NGX_HTTP_MCP_TASKS_UNSAVED
+                          && signals[i].key != NGX_HTTP_MCP_TASKS_SAVED);
                 ngx_http_mcp_tasks_wake_list(
                     ngx_http_mcp_tasks_watch_list(&zcf->local, signals[i].key),
                     signals[i].key);

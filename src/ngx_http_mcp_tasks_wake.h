@@ -23,7 +23,7 @@
 /* lists of those who wait: names in the first ones, then tasks */
 #define NGX_HTTP_MCP_TASKS_WATCH_TASKS  4096
 #define NGX_HTTP_MCP_TASKS_WATCH_LISTS                                        \
-    (NGX_HTTP_MCP_TASKS_AWAITED + NGX_HTTP_MCP_TASKS_WATCH_TASKS)
+    (NGX_HTTP_MCP_TASKS_KEYS + NGX_HTTP_MCP_TASKS_WATCH_TASKS)
 
 
 typedef struct {

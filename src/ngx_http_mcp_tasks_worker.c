@@ -35,6 +35,9 @@ typedef struct {
     uint32_t                         lease;
     ngx_str_t                        worker;
     uint64_t                         sum;     /* of the tools */
+    ngx_array_t                      found;   /* of .._view_t */
+    ngx_str_t                        answer;
+    ngx_http_mcp_tasks_op_sync_t     sync;
 } ngx_http_mcp_tasks_claiming_t;
 
 
@@ -81,6 +84,10 @@ static const char *ngx_http_mcp_tasks_claim_worker(ngx_http_request_t *r,
 static ngx_int_t ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_claiming_t *c);
 static ngx_int_t ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_claim_found(
+    ngx_http_mcp_tasks_claiming_t *c, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
 static void ngx_http_mcp_tasks_claim_render(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v);
 static ngx_int_t ngx_http_mcp_tasks_worker_heartbeat(ngx_http_request_t *r,
@@ -364,13 +371,14 @@ static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_pool_t                       *pool;
-    ngx_uint_t                        n, more;
+    ngx_uint_t                        n, more, reason;
     ngx_http_mcp_tasks_out_t          out;
     ngx_http_mcp_tasks_claiming_t    *c;
     ngx_http_mcp_tasks_op_claim_t     op;
     static ngx_http_mcp_tasks_idle_t  idle;
 
     more = 0;
+    reason = NGX_HTTP_MCP_TASKS_OK;
     c = (ngx_http_mcp_tasks_claiming_t *) w;
     ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
 
@@ -404,6 +412,11 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
         if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK || !op.found) {
             more = op.more;
+            reason = op.op.reason;
+            break;
+        }
+
+        if (ngx_http_mcp_tasks_claim_found(c, &op.view) != NGX_OK) {
             break;
         }
 
@@ -420,6 +433,10 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     }
 
     ngx_destroy_pool(pool);
+
+    if (n == 0 && reason != NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_worker_refused(w->r, w->ctx, reason, NULL);
+    }
 
     if (n == 0) {
 
@@ -446,7 +463,78 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_worker_told(&out, NULL);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    if (n == 0) {
+        return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    }
+
+    if (ngx_http_mcp_tasks_out_end(&out, &c->answer) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* nobody begins with what could be claimed again after a crash */
+
+    c->sync.op.type = NGX_HTTP_MCP_TASKS_OP_SYNC;
+
+    return ngx_http_mcp_tasks_run(w->r, &c->sync.op,
+                                  ngx_http_mcp_tasks_claim_done);
+}
+
+
+/* what was claimed is given back, if that cannot be saved */
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_found(ngx_http_mcp_tasks_claiming_t *c,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_view_t  *claimed;
+
+    if (c->found.elts == NULL
+        && ngx_array_init(&c->found, c->wait.r->pool, 1,
+                          sizeof(ngx_http_mcp_tasks_view_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    claimed = ngx_array_push(&c->found);
+    if (claimed == NULL) {
+        return NGX_ERROR;
+    }
+
+    *claimed = *v;
+    c->sync.changed = ngx_max(c->sync.changed, v->changed);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_view_t       *claimed;
+    ngx_http_mcp_tasks_claiming_t   *c;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    c = (ngx_http_mcp_tasks_claiming_t *)
+            ((u_char *) o - offsetof(ngx_http_mcp_tasks_claiming_t, sync));
+
+    if (o->reason == NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_result(r, ctx, &c->answer);
+    }
+
+    claimed = c->found.elts;
+
+    for (i = 0; i < c->found.nelts; i++) {
+        ngx_http_mcp_tasks_release(&op, &claimed[i]);
+        op.op.pool = r->pool;
+        (void) ngx_http_mcp_tasks_now(c->wait.zcf, &op.op);
+    }
+
+    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
 }
 
 

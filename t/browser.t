@@ -12,6 +12,7 @@ use POSIX qw/ WNOHANG setpgid /;
 use Test::More;
 
 use MCPClient;
+use MCPExample qw/ blocks section /;
 use MCPTasks qw/ free_port slurp wait_for workers /;
 
 my $json = JSON::PP->new->utf8->canonical;
@@ -34,11 +35,25 @@ events.onmessage = (e) => say({ heard: "message", id: e.lastEventId,
 </script>
 END
 
+# what README.md shows, and what it says
+my ($snippet) = blocks(section("$FindBin::Bin/../README.md",
+                               '### From a browser'), 'js');
+my $readme = <<"END";
+<!DOCTYPE html>
+<title>README.md</title>
+<link rel="icon" href="data:,">
+<script type="module">
+const console = { log: (...what) => fetch("/report?" + encodeURIComponent(
+    JSON.stringify({ page: "readme", heard: "log", what }))) };
+$snippet
+</script>
+END
+
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
     files => { 'tools.json' => '{"tools":[{"name":"slow",'
                                . '"inputSchema":{"type":"object"}}]}',
-               'page.html' => $page },
+               'page.html' => $page, 'readme.html' => $readme },
     http => 'mcp_tasks_zone zone=z:4m;'
             . ' log_format reports escape=none $args;'
             . " server { listen 127.0.0.1:$pages;"
@@ -49,6 +64,7 @@ my $t = MCPTasks->new(
               . ' mcp_tasks_owner $arg_who;'
               . ' mcp_tasks_allow_origin http://good.example:' . $pages . '; }'
               . ' location = /page.html { root .; }'
+              . ' location = /readme.html { root .; }'
               . ' location = /report { access_log logs/reports reports;'
               . ' return 204; }'
               . ' location /worker { mcp_tasks_worker zone=z; }');
@@ -58,7 +74,7 @@ my %browsers;
 
 
 sub browse {
-    my ($name, $origin, $url) = @_;
+    my ($name, $origin, $url, $file) = @_;
     my $profile = tempdir(CLEANUP => 1);
     my $pid = fork();
     die "fork: $!\n" unless defined $pid;
@@ -74,7 +90,8 @@ sub browse {
              --disable-dev-shm-usage /,
              '--host-resolver-rules=MAP *.example 127.0.0.1',
              '--remote-debugging-port=0', "--user-data-dir=$profile",
-             "$origin/page.html?page=$name&url=$url")
+             $origin . '/' . ($file || 'page.html')
+                 . "?page=$name&url=$url")
             or POSIX::_exit(127);
     }
 
@@ -212,6 +229,32 @@ sub create {
         && $_[0]{task}{status} eq 'completed' });
 
     leave('all');
+}
+
+# --- the lines in README.md
+
+{
+    browse('readme', "http://127.0.0.1:$t->{port}", '', 'readme.html');
+    my $work = $ann->claim('count', waitMs => 50000);
+    is_deeply($work->{arguments}, { to => 5 }, 'readme: it calls');
+
+    my $logged = sub {
+        my ($name, @what) = @_;
+        my $wanted = $json->encode(\@what);
+        ok(wait_for {
+            return scalar(grep { $json->encode($_->{what}) eq $wanted }
+                          reports('readme'));
+        }, "readme: $name") or diag($json->encode([reports('readme')]));
+    };
+
+    $logged->('the state at once', 'working', undef, undef, undef);
+    $ann->held('progress', $work, progress => 2, total => 5);
+    $logged->('progress', 'working', 2, 5, undef);
+    $ann->complete($work, { content => [], resultType => 'complete' });
+    $logged->('the end', 'completed', 2, 5,
+              { content => [], resultType => 'complete' });
+
+    leave('readme');
 }
 
 ok($t->stop(), 'nginx stops');

@@ -104,11 +104,92 @@ invalid number of arguments in "mcp_tasks_zone" directive
 
 === TEST 5: too many arguments
 --- http_config
-mcp_tasks_zone zone=z:1m max_tasks=100 max_tasks=200;
+mcp_tasks_zone zone=z:1m max_tasks=100 store=sqlite:x sync=off sync=off;
 --- config
 --- must_die
 --- error_log
 invalid number of arguments in "mcp_tasks_zone" directive
+
+
+
+=== TEST 5a: max_tasks twice
+--- http_config
+mcp_tasks_zone zone=z:1m max_tasks=100 max_tasks=200;
+--- config
+--- must_die
+--- error_log
+invalid parameter "max_tasks=200"
+
+
+
+=== TEST 5b: a store that there is not
+--- http_config
+mcp_tasks_zone zone=z:1m store=oracle:x;
+--- config
+--- must_die
+--- error_log
+invalid parameter "store=oracle:x"
+
+
+
+=== TEST 5c: a store without a path
+--- http_config
+mcp_tasks_zone zone=z:1m store=sqlite:;
+--- config
+--- must_die
+--- error_log
+invalid parameter "store=sqlite:"
+
+
+
+=== TEST 5d: two stores
+--- http_config
+mcp_tasks_zone zone=z:1m store=sqlite:x store=sqlite:y;
+--- config
+--- must_die
+--- error_log
+invalid parameter "store=sqlite:y"
+
+
+
+=== TEST 5e: sync that there is not
+--- http_config
+mcp_tasks_zone zone=z:1m store=sqlite:x sync=never;
+--- config
+--- must_die
+--- error_log
+invalid parameter "sync=never"
+
+
+
+=== TEST 5f: sync without a store
+--- http_config
+mcp_tasks_zone zone=z:1m sync=off;
+--- config
+--- must_die
+--- error_log
+"sync" needs a "store"
+
+
+
+=== TEST 5g: one store for two zones
+--- http_config
+mcp_tasks_zone zone=z:1m store=sqlite:x;
+mcp_tasks_zone zone=y:1m store=sqlite:x;
+--- config
+--- must_die
+--- error_log
+is that of zone "z" already
+
+
+
+=== TEST 5h: a directory that there is not
+--- http_config
+mcp_tasks_zone zone=z:1m store=sqlite:/nowhere/at/all.db;
+--- config
+--- must_die
+--- error_log
+the directory "/nowhere/at" of the store of zone "z" is not there
 
 
 

@@ -154,8 +154,12 @@ my @recover = qw/ recover_journal recover_slots /;
 # those that need a client who is asked something: t/questions.t
 my @asked = qw/ touch /;
 
+# those of a store on disk: t/store.t
+my @stored = qw/ save_gone saved_tasks saved_gone saved_upto /;
+
 {
-    my %tested = map { $_ => 1 } @recover, @asked, map { @$_ } values %labels;
+    my %tested = map { $_ => 1 } @recover, @asked, @stored,
+                                 map { @$_ } values %labels;
     my %there;
 
     for my $path (glob "$FindBin::Bin/../src/*.c") {

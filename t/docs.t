@@ -1,5 +1,5 @@
-# The documentation and the code say the same: directives, variables, reasons,
-# files, links.
+# The documentation and the code say the same: directives, variables, methods,
+# reasons, files, links.
 
 use strict;
 use warnings;
@@ -87,12 +87,97 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
     like($errors, qr/\| $code \|/, "code $code is documented");
 }
 
+# every reason that stands in the code, and no other
+{
+    my @reasons = qw/ payload_too_large /;
+
+    for my $file (grep { !/_probe\.c$/ } glob 'src/*.c') {
+        my $text = slurp($file);
+        push @reasons, $text =~ /\\"reason\\":\\"(\w+[a-z])\\"/g;
+        push @reasons, $text =~ /= ngx_string\("([a-z]+(?:_[a-z]+)+)"\);/g
+            if $text =~ /ngx_http_mcp_tasks_problem\(/;
+    }
+
+    cmp_ok(scalar @reasons, '>', 12, 'the reasons of the code were read');
+    like($errors, qr/`$_`/, "reason $_ is documented") for @reasons;
+
+    my $code = join "\n", map { slurp($_) } glob 'src/*.c';
+    my @told;
+
+    for my $row ($errors =~ /^\| [-\d]\d+ \| (`\w+`(?:, `\w+`)*) \|/mg) {
+        push @told, $row =~ /`(\w+)`/g;
+    }
+
+    cmp_ok(scalar @told, '>', 40, 'the reasons of the documentation were read');
+    like($code, qr/"(?:[^"]*")?\Q$_\E\\?"/, "reason $_ is in the code")
+        for @told;
+}
+
+# methods of both eras, and of workers
+{
+    my $mcp = slurp('docs/mcp.md');
+    my ($rows) = $mcp =~ /^\| method \|.*?\n\| --- .*?\n(.*?)\n\n/ms;
+    my @eras = qw/ legacy modern /;
+    my (%told, %served);
+
+    for my $row (split /\n/, $rows) {
+        my ($method, @cells) = $row =~ /^\| `(\S+)` \| (.*?) \| (.*?) \|$/
+            or fail("a row with one method: $row");
+        $told{$_}{$method} = shift(@cells) ne '–' for @eras;
+    }
+
+    for my $era (@eras) {
+        my $text = slurp("src/ngx_http_mcp_tasks_$era.c");
+
+        my @tables = $text =~ /^static \w+_method_t\s+\w+\[\] =\s(.*?)^\};/msg;
+
+        for my $table (@tables) {
+            $served{$era}{$_} = 1 for $table =~ /\{ ngx_string\("([^"]+)"\)/g;
+        }
+
+        cmp_ok(scalar keys %{ $served{$era} }, '>', 9,
+               "$era: the methods of the code were read");
+        is_deeply([sort grep { $told{$era}{$_} } keys %{ $told{$era} }],
+                  [sort keys %{ $served{$era} }],
+                  "$era: docs/mcp.md has every method, and no other");
+    }
+
+    # what is sent to clients without being asked for
+    my %sent = map { $_ => 1 } map {
+        slurp("src/ngx_http_mcp_tasks_$_.c")
+            =~ /\\"(notifications\/[\w\/]+)\\"/g
+    } qw/ render stream listen /;
+    my %shown = map { $_ => 1 } grep { $_ ne 'notifications/cancelled' }
+                $mcp =~ /`(notifications\/[\w\/]+)`/g;
+    is_deeply([sort keys %shown], [sort keys %sent],
+              'docs/mcp.md has every notification, and no other');
+
+    my @methods = slurp('src/ngx_http_mcp_tasks_worker.c')
+                  =~ /^    \{ ngx_string\("(worker\/\w+)"\)/mg;
+    my @sections = slurp('docs/worker-protocol.md') =~ /^### (worker\/\w+)$/mg;
+    is_deeply([sort @sections], [sort @methods],
+              'docs/worker-protocol.md has every method, and no other');
+}
+
+# paths of the REST view
+{
+    my %path = map { /^tasks/ ? ($_ => 1) : ("tasks/ID$_" => 1) }
+               slurp('src/ngx_http_mcp_tasks_rest.c')
+                   =~ /^    \{ ngx_string\("([^"]*)"\), NGX_HTTP_/mg;
+    my %shown = map { $_ => 1 }
+                slurp('docs/rest.md') =~ /`(?:GET|POST) (tasks[\w\/]*)`/g;
+    is_deeply([sort keys %shown], [sort keys %path],
+              'docs/rest.md has every path, and no other');
+}
+
 # why calls of a gateway and other tasks fail
 my $gateway = slurp('docs/gateway.md');
 my @reasons = (slurp('src/ngx_http_mcp_tasks_job_task.c')
                    =~ /\{ "(\w+)", "The /g,
                slurp('src/ngx_http_mcp_tasks_render.c') =~ /"(\w+_lost)"/g);
 
+# the first stands for a call that has not failed
+@reasons = grep { $_ ne 'failed' } @reasons;
 cmp_ok(scalar @reasons, '>', 7, 'the reasons of failures were read');
 
 for my $reason (@reasons) {
@@ -125,6 +210,15 @@ is_deeply([sort @described], [sort keys %parameter],
     }
 }
 
+# every package that is installed has its reason
+{
+    my $dependencies = slurp('docs/dependencies.md');
+    my @packages = map { split }
+                   slurp('tools/deps.sh') =~ /packages\+=\(([^)]+)\)/g;
+    cmp_ok(scalar @packages, '>', 15, 'the packages were read');
+    like($dependencies, qr/`\Q$_\E`/, "dependencies: $_") for @packages;
+}
+
 # every file of the source has its job
 my ($files) = slurp('docs/architecture.md')
               =~ /^\| file .*?\n\| --- .*?\n(.*?)\n\n/ms;
@@ -150,7 +244,30 @@ sub anchors {
     return \%anchor;
 }
 
-for my $file ('README.md', glob 'docs/*.md') {
+my @pages = ('README.md', glob 'docs/*.md');
+
+# tests that are named somewhere
+for my $file (@pages) {
+    ok(-e $_, "$file: $_ exists") for slurp($file) =~ /`(t\/[\w\/]+\.\w+)`/g;
+}
+
+# the list of all documents
+{
+    my $index = slurp('docs/README.md');
+    my @listed = $index =~ /^- \[[^\]]+\]\(([\w.-]+)\): \S/mg;
+    my @there = grep { $_ ne 'README.md' } map { s{^docs/}{}r }
+                grep { -f } glob 'docs/*';
+    is_deeply([sort @listed], [sort @there],
+              'docs/README.md lists every document, and no other');
+
+    my %images = map { $_ => 1 } map { s{.*/}{}r }
+                 map { slurp($_) =~ m{\]\(([\w./-]*images/[\w.-]+)\)}g }
+                 @pages;
+    my @images = map { s{.*/}{}r } glob 'docs/images/*';
+    is_deeply([grep { !$images{$_} } @images], [], 'every image is shown');
+}
+
+for my $file (@pages) {
     (my $dir = $file) =~ s{[^/]*$}{};
 
     my $text = slurp($file);

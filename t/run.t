@@ -13,6 +13,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use File::Path qw/ make_path remove_tree /;
+use MCPExample qw/ blocks section shell unsteady /;
 use MCPTasks qw/ free_port pids_of slurp wait_for /;
 
 my $root = "$FindBin::Bin/..";
@@ -109,6 +110,33 @@ cmp_ok(scalar(grep { ($_->{method} || '') eq 'notifications/progress' } @all),
 is($by{10}{result}{content}[0]{text}, 'counted to 3', 'and its result');
 ok($by{11}{result}{supportedVersions}, 'server/discover');
 is_deeply([grep { $_->{error} } @all], [], 'no error');
+
+# what README.md shows, up to the tools of one's own; each answer as soon as it
+# is as shown
+{
+    my ($shown) = section("$root/README.md", '### As an MCP server')
+                  =~ /(.*)^\*\*Tools of your own/ms;
+    my @commands = blocks($shown, 'sh');
+    my @answers = blocks($shown, 'json');
+    is(@commands, 3, 'README.md: commands were read');
+    is(@answers, 3, 'and as many answers');
+
+    my ($mcp) = $commands[0] =~ /^(mcp\(\) \{.*?^\}\n)/ms;
+    my ($old) = $answers[0] =~ /"taskId":"([^"]+)"/;
+    my $id = $old;
+
+    for my $n (0 .. $#commands) {
+        (my $command = $commands[$n]) =~ s/\Q$old\E/$id/g;
+        my $got;
+
+        wait_for {
+            $got = shell({ port => $port }, $mcp, $command);
+            return $n == 0 || unsteady($got) eq unsteady($answers[$n]);
+        };
+        is(unsteady($got), unsteady($answers[$n]), "README.md: command $n");
+        ($id) = $got =~ /"taskId":"([^"]+)"/ unless $n;
+    }
+}
 
 # the port is taken
 {

@@ -216,7 +216,7 @@ sub stops {
 sub restarted {
     my ($name) = @_;
 
-    ok($t->crash(), "$name: all processes are killed");
+    ok($t->kill_all(), "$name: all processes are killed");
     ok($t->start(), "$name: nginx starts");
     is(lost(), '', "$name: what was acknowledged is there");
     is(listed(), scalar keys %acked, "$name: and nothing that was refused");

@@ -23,7 +23,7 @@ my @outcomes = qw/ completed failed cancelled expired deleted /;
 my @reasons = qw/ task_not_found task_terminal task_state_invalid lease_lost
                   progress_backwards version_conflict limit_tasks
                   limit_owner_tasks limit_owner_bytes payload_too_large
-                  zone_full limit_waiters /;
+                  zone_full limit_waiters store_unavailable store_failed /;
 
 # path in JSON, metric, and a label whose value is the last part of the path
 our @zone = (
@@ -79,6 +79,17 @@ our @worker = (
     ['completed', 'worker_completed_total'],
     ['failed', 'worker_failed_total'],
     ['lastSeen', 'worker_last_seen_timestamp_seconds'],
+);
+
+# of zones that have one
+our @store = (
+    ['up', 'store_up'],
+    ['unsaved', 'store_unsaved_tasks'],
+    ['commits', 'store_commits_total'],
+    ['rows', 'store_rows_total'],
+    ['failures', 'store_failures_total'],
+    ['lastCommit', 'store_last_commit_timestamp_seconds'],
+    ['commitTime', 'store_commit_seconds'],
 );
 
 
@@ -210,6 +221,7 @@ sub samples {
     $add->($json, \@zone);
     $add->($_, \@tool, 'tool') for @{ $json->{byTool} };
     $add->($_, \@worker, 'worker') for @{ $json->{byWorker} };
+    $add->($json->{store}, \@store) if $json->{store};
 
     return \%want;
 }

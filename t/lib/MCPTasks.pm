@@ -10,6 +10,10 @@ package MCPTasks;
 # tools/test.sh sets the variables that say which nginx and which module: the
 # test build, unless "module" names another.  "files" are written next to the
 # configuration; "env" is nginx's environment in addition to ours.
+#
+# With MCP_TASKS_STORE=sqlite in the environment every zone that has no store
+# gets one, and MCP_TASKS_SYNC says how; it is a new one whenever nginx is
+# started, as zones are.
 
 use warnings;
 use strict;
@@ -137,6 +141,7 @@ sub configure {
         close($fh) or die "$name: $!\n";
     }
 
+    my $http = $self->stored($self->{http});
     my $module = $self->{module} || $ENV{MCP_TASKS_TEST_MODULE};
     my $user = $> == 0 ? "user  root;\n" : '';
     my $temp = join '', map { "    ${_}_temp_path  $self->{dir}/$_;\n" }
@@ -165,7 +170,7 @@ $temp
     keepalive_requests  1000000;
     keepalive_timeout   300s;
 
-    $self->{http}
+    $http
 
     server {
         listen  127.0.0.1:$self->{port} $self->{listen};
@@ -175,6 +180,22 @@ $temp
 }
 END
     close($fh) or die "nginx.conf: $!\n";
+}
+
+
+# the same configuration, but with a store for each zone
+sub stored {
+    my ($self, $http) = @_;
+    my $type = $ENV{MCP_TASKS_STORE} or return $http;
+    my $sync = $ENV{MCP_TASKS_SYNC} ? " sync=$ENV{MCP_TASKS_SYNC}" : '';
+
+    die "MCP_TASKS_STORE is not sqlite\n" if $type ne 'sqlite';
+    make_path("$self->{dir}/store");
+
+    $http =~ s{(mcp_tasks_zone\s+(?![^;]*store=)[^;]*zone=(\w+):[^;]*);}
+              {$1 store=sqlite:$self->{dir}/store/$2.db$sync;}g;
+
+    return $http;
 }
 
 
@@ -209,6 +230,7 @@ sub check {
 sub start {
     my ($self) = @_;
 
+    remove_tree("$self->{dir}/store");
     $self->configure();
 
     my $pid = fork();
@@ -261,19 +283,21 @@ sub stop {
 }
 
 
-# all of it at once, without a word
-sub crash {
+# all processes at once, as when the power fails
+sub kill_all {
     my ($self) = @_;
     my $pid = delete $self->{pid} or return;
-
-    # one that has no master cannot be replaced any more
     my @workers = pids_of($pid);
-    kill('KILL', $pid);
-    kill('KILL', @workers);
+
+    # the master first, so that it cannot replace anybody
+    kill('STOP', $pid);
+    push @workers, grep { my $p = $_; !grep { $_ == $p } @workers }
+                   pids_of($pid);
+    kill('KILL', $pid, @workers);
     waitpid($pid, 0);
     delete $started{$pid};
 
-    return wait_for { !grep { -e "/proc/$_" } @workers };
+    return wait_for { !grep { kill(0, $_) } @workers };
 }
 
 

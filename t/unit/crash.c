@@ -106,8 +106,8 @@ test_case(crash_case_t *c)
     ngx_memcpy(copy, sp, CRASH_ZONE);
 
     (void) run_child(c, zone, 0, &pid);
-    ok(shared->acked && shared->hits > 0, "%s: %d steps", c->name,
-       (int) shared->hits);
+    ok(shared->acked && shared->hits > 0, "%s%s: %d steps", c->name,
+       crash_stored ? ", with a store" : "", (int) shared->hits);
 
     time = ngx_current_msec;
     ngx_current_msec = 100000;
@@ -139,6 +139,10 @@ test_case(crash_case_t *c)
 
         if (err == NULL) {
             err = crash_signalled(zone);
+        }
+
+        if (err == NULL) {
+            err = crash_saved(zone);
         }
 
         if (err == NULL) {
@@ -205,8 +209,10 @@ main(void)
         return 2;
     }
 
-    for (c = crash_cases; c->name; c++) {
-        test_case(c);
+    for (crash_stored = 0; crash_stored < 2; crash_stored++) {
+        for (c = crash_cases; c->name; c++) {
+            test_case(c);
+        }
     }
 
     test_labels();

@@ -2,9 +2,20 @@
 #include <stdio.h>
 
 #include "libcrash.h"
+#include "ngx_http_mcp_tasks_arena.h"
+#include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_signal.h"
+
+
+typedef struct {
+    uint64_t                        seq;
+    uint64_t                        changed;
+    size_t                          len[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    u_char                          data[NGX_HTTP_MCP_TASKS_PAYLOADS][2048];
+} crash_row_t;
 
 
 #define SESSION  "a session"
@@ -35,6 +46,13 @@ static ngx_http_mcp_tasks_view_t   curious;    /* waits for input */
 static ngx_http_mcp_tasks_view_t   patient;    /* waits for its turn */
 static ngx_http_mcp_tasks_view_t   bound;      /* does so */
 static ngx_http_mcp_tasks_view_t   last;       /* does so */
+
+/* what a store on disk has of each task, and the batch it got last */
+static crash_row_t                 rows[64];
+static ngx_uint_t                  nrows;
+static ngx_http_mcp_tasks_batch_t  batch;
+
+ngx_uint_t                         crash_stored;
 
 static uint64_t                    rewound;    /* the least that was told */
 static uint64_t                    cursor;     /* of a process that waits */
@@ -138,6 +156,93 @@ await_all(ngx_http_mcp_tasks_table_t *t)
 }
 
 
+/* copies what there is to save, and what would be in the database then */
+
+static void
+write_rows(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_uint_t                    i, k;
+    crash_row_t                  *row;
+    ngx_http_mcp_tasks_record_t  *rec;
+
+    (void) ngx_http_mcp_tasks_batch_init(&batch, ngx_cycle->log);
+
+    while (ngx_http_mcp_tasks_save_locked(&zone->table, &batch) == NGX_AGAIN) {
+        (void) ngx_http_mcp_tasks_batch_grow(&batch, ngx_cycle->log);
+    }
+
+    for (i = 0; i < batch.ngone; i++) {
+        for (k = 0; k < nrows; k++) {
+            if (rows[k].seq == batch.gone[i]) {
+                rows[k] = rows[--nrows];
+                break;
+            }
+        }
+    }
+
+    for (i = 0; i < batch.n; i++) {
+        rec = &batch.records[i];
+
+        for (k = 0; k < nrows && rows[k].seq != rec->seq; k++) { /* void */ }
+
+        row = &rows[k];
+
+        if (k == nrows) {
+            ngx_memzero(row, sizeof(crash_row_t));
+            row->seq = rec->seq;
+            nrows++;
+        }
+
+        row->changed = rec->body.changed;
+
+        for (k = 0; k < NGX_HTTP_MCP_TASKS_PAYLOADS; k++) {
+            if (rec->mask & (1u << k)) {
+                row->len[k] = rec->payload[k].len;
+                ngx_memcpy(row->data[k], rec->payload[k].data, row->len[k]);
+            }
+        }
+    }
+}
+
+
+/*
+ * The zone has a store: most of it is saved, something is not, and of what
+ * was saved just now the table does not know yet.
+ */
+
+static void
+add_store(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_id_t    id[2];
+    ngx_http_mcp_tasks_view_t  v;
+
+    nrows = 0;
+    zone->table.sh->durable = 1;
+    zone->table.sh->instance = 1;
+
+    ngx_http_mcp_tasks_save_all_locked(&zone->table);
+    write_rows(zone);
+    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+
+    (void) test_create(zone, "alice", "saved", "{\"s\": 1}", &id[0]);
+    (void) test_create(zone, "bob", "saved", "{\"s\": 2}", &id[1]);
+    (void) test_claim(zone, "saved", &v);
+    (void) test_event(zone, &held.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
+                      held.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "more");
+    (void) test_delete(zone, &id[1]);
+
+    write_rows(zone);
+
+    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
+                      v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "since");
+    (void) test_event(zone, &walking.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
+                      walking.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "too");
+    (void) test_create(zone, "bob", "unsaved", "{}", &id[1]);
+    (void) test_delete(zone, &id[0]);
+    (void) test_delete(zone, &id[1]);
+}
+
+
 ngx_http_mcp_tasks_zone_t *
 crash_zone(void)
 {
@@ -176,6 +281,10 @@ crash_zone(void)
 
     (void) test_claim(zone, "x", &v);
     (void) test_delete(zone, &v.id);
+
+    if (crash_stored) {
+        add_store(zone);
+    }
 
     waiting = id;
     rewound = (uint64_t) -1;
@@ -558,6 +667,16 @@ run_sweep(ngx_http_mcp_tasks_zone_t *zone)
 
 /* recovery may be cut short as well */
 
+/* the commit of the last batch is over */
+
+static void
+run_saved(ngx_http_mcp_tasks_zone_t *zone)
+{
+    ngx_http_mcp_tasks_lock(&zone->table);
+    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ngx_http_mcp_tasks_unlock(&zone->table);
+}
+
 static void
 prepare_dirty(ngx_http_mcp_tasks_zone_t *zone)
 {
@@ -630,6 +749,7 @@ crash_case_t  crash_cases[] = {
     { "lose calls", prepare_orphans, run_orphans_fail },
     { "sweep", prepare_due, run_sweep },
     { "expiry", prepare_expired, run_sweep },
+    { "a commit", NULL, run_saved },
     { "recovery", prepare_dirty, run_recover },
     { "recovery of a change", prepare_journal, run_recover },
     { NULL, NULL, NULL }
@@ -888,6 +1008,79 @@ crash_signalled(ngx_http_mcp_tasks_zone_t *zone)
     }
 
     return NULL;
+}
+
+
+static crash_row_t *
+row_of(uint64_t seq)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < nrows; i++) {
+        if (rows[i].seq == seq) {
+            return &rows[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* what the table takes for saved is so, and no row is forgotten */
+
+const char *
+crash_saved(ngx_http_mcp_tasks_zone_t *zone)
+{
+    u_char                       data[2048];
+    uint32_t                     n;
+    ngx_uint_t                   i, live;
+    crash_row_t                 *row;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    live = 0;
+
+    for (n = 1; crash_stored && n < t->sh->slot.fresh; n++) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE) {
+            live += (s->body.task.flags & NGX_HTTP_MCP_TASKS_GONE
+                     && row_of(s->seq));
+            continue;
+        }
+
+        row = row_of(s->seq);
+        live += (row != NULL);
+
+        if (s->body.changed <= t->sh->saved
+            && (row == NULL || row->changed != s->body.changed))
+        {
+            return "a task counts as saved, and is not";
+        }
+
+        for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+
+            if (s->unsaved & (1u << i)) {
+                continue;
+            }
+
+            (void) ngx_http_mcp_tasks_chain_read_locked(t,
+                                                &s->body.payload[i], data);
+            if (row == NULL
+                || row->len[i] + (i ? 0 : s->method_len
+                                          + NGX_HTTP_MCP_TASKS_HISTORY)
+                   != s->body.payload[i].len
+                || ngx_memcmp(row->data[i], data + (i ? 0 : s->method_len),
+                              row->len[i])
+                   != 0)
+            {
+                return "bytes count as saved, and are not";
+            }
+        }
+    }
+
+    return (crash_stored && live != nrows) ? "a row is forgotten" : NULL;
 }
 
 

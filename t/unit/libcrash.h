@@ -46,12 +46,16 @@ typedef struct {
 
 extern crash_case_t             crash_cases[];
 
+/* the zone has a store on disk */
+extern ngx_uint_t               crash_stored;
+
 ngx_http_mcp_tasks_zone_t *crash_zone(void);
 void crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump);
 const char *crash_judge(crash_dump_t *before, crash_dump_t *after,
     crash_dump_t *now);
 void crash_mark(ngx_http_mcp_tasks_zone_t *zone);
 const char *crash_signalled(ngx_http_mcp_tasks_zone_t *zone);
+const char *crash_saved(ngx_http_mcp_tasks_zone_t *zone);
 const char *crash_usable(ngx_http_mcp_tasks_zone_t *zone);
 
 

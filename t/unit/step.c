@@ -147,6 +147,10 @@ test_case(crash_case_t *c)
         }
 
         if (err == NULL) {
+            err = crash_saved(&replica);
+        }
+
+        if (err == NULL) {
             crash_dump(&replica, &now);
             err = crash_judge(&before, &after, &now);
         }
@@ -171,8 +175,10 @@ main(void)
 {
     crash_case_t  *c;
 
-    for (c = crash_cases; c->name; c++) {
-        test_case(c);
+    for (crash_stored = 0; crash_stored < 2; crash_stored++) {
+        for (c = crash_cases; c->name; c++) {
+            test_case(c);
+        }
     }
 
     return done_testing();

@@ -1,0 +1,515 @@
+# Stores: what every one of them does, and what those on disk keep.
+
+use warnings;
+use strict;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use JSON::PP;
+use Test::More;
+use Time::HiRes qw/ sleep time /;
+
+use MCPClient;
+use MCPStatus;
+use MCPTasks qw/ slurp wait_for workers /;
+
+my $server = <<'END';
+    mcp_tasks_owner $http_x_user;
+    mcp_tasks_lease 5s;
+    location /mcp { mcp_tasks zone=z; }
+    location /worker { mcp_tasks_worker zone=z; }
+    location /status { mcp_tasks_status zone=z; }
+    location /probe { mcp_tasks_probe zone=z; }
+END
+
+my $tools = '{"tools":[{"name":"slow","inputSchema":{"type":"object"}},'
+            . '{"name":"other","inputSchema":{"type":"object"}}]}';
+
+my ($t, $c, $db);
+
+
+sub zone {
+    my ($store, $size) = @_;
+    return 'mcp_tasks_tools tools.json; mcp_tasks_zone zone=z:'
+           . ($size || '4m') . " $store;";
+}
+
+
+sub up {
+    my ($store, %conf) = @_;
+    $t = MCPTasks->new(workers => workers(), http => zone($store),
+                       listen => 'reuseport', server => $server,
+                       files => { 'tools.json' => $tools }, %conf);
+    $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
+    $db = "$t->{dir}/tasks.db";
+}
+
+
+# what the database says, asked with the shell that everybody has
+sub sql {
+    my ($sql, $file) = @_;
+    open(my $fh, '-|', 'sqlite3', $file || $db, $sql) or die "sqlite3: $!\n";
+    local $/;
+    my $got = <$fh>;
+    close($fh);
+    $got = '' unless defined $got;
+    $got =~ s{\s+\z}{};
+    return $got;
+}
+
+
+sub task {
+    my ($id) = @_;
+    return $c->legacy('tasks/get', { taskId => $id })->{json}{result} || {};
+}
+
+
+sub status { return MCPStatus->new($t)->json() }
+
+
+sub saved {
+    return wait_for { my $s = status()->{store}; $s->{up} && !$s->{unsaved} };
+}
+
+
+# --- every store, to those who use it
+
+for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
+               'store=sqlite:tasks.db sync=everysec',
+               'store=sqlite:tasks.db sync=off')
+{
+    my $name = !$store ? 'memory' : $store =~ /sync=(\w+)/ ? $1 : 'default';
+    up($store);
+
+    my $id = $c->create('slow', arguments => { a => 1 });
+    is(task($id)->{status}, 'working', "$name: a task is created");
+
+    my $work = $c->claim('slow');
+    is($work->{taskId}, $id, "$name: claimed");
+    is($c->held('heartbeat', $work)->{phase}, 'running', "$name: held");
+    is($c->held('progress', $work, progress => 0.5, message => 'half')
+       ->{phase}, 'running', "$name: makes progress");
+    is($c->held('ask', $work, inputRequests => { q => {
+           method => 'elicitation/create', params => {} } })->{phase},
+       'input_required', "$name: asks");
+    is($c->modern('tasks/update', { taskId => $id,
+                                    inputResponses => { q => 1 } })
+       ->{json}{result}{resultType}, 'complete', "$name: is answered");
+    is_deeply($c->held('answers', $work)->{inputResponses}, { q => 1 },
+              "$name: learns that");
+    is($c->complete($work, '{"content":[]}')->{phase}, 'completed',
+       "$name: completes");
+    like($c->legacy('tasks/result', { taskId => $id })->{body},
+         qr/"content":\[\]/, "$name: has a result");
+
+    my $late = $c->complete($work, '{"content":[]}');
+    is($late->{error}{data}{reason}, 'task_terminal', "$name: only once");
+
+    my @ids = map { $c->create('other') } 1 .. 5;
+    is(scalar @{ $c->worker('worker/claim', { tools => ['other'], max => 4 })
+                 ->{tasks} }, 4, "$name: several are claimed at once");
+    is($c->legacy('tasks/cancel', { taskId => $ids[4] })
+       ->{json}{result}{status}, 'cancelled', "$name: one is cancelled");
+    is(scalar @{ $c->legacy('tasks/list')->{json}{result}{tasks} }, 6,
+       "$name: all are listed");
+
+    my $s = status()->{store};
+
+    if ($store) {
+        is($s->{type}, 'sqlite', "$name: the status names it");
+        ok(saved(), "$name: all is saved");
+        is(sql('SELECT count(*) FROM tasks'), 6, "$name: in the database");
+    } else {
+        is($s, undef, 'no store, no figures of one');
+    }
+
+    is(MCPStatus->new($t)->differs(), '', "$name: in both formats");
+    is($t->probe('op=check')->{check}, 'ok', "$name: the table is in order");
+    ok($t->stop(), "$name: nginx stops");
+    is($t->faults(), '', "$name: nothing in the log");
+}
+
+
+# --- what it keeps, whichever way nginx ends
+
+for my $sync (qw/ always everysec off /) {
+    up("store=sqlite:tasks.db sync=$sync");
+
+    for my $end (qw/ QUIT TERM KILL /) {
+        my $name = "$sync, $end";
+        my $who = $c->in_session();
+
+        my $queued = $c->create('slow', arguments => { end => $end });
+        my $running = $c->create('other');
+        my $work = $c->claim('other');
+        my $asks = $c->create('other');
+        my $asking = $c->claim('other');
+        $c->held('progress', $work, progress => 1, total => 4,
+                 message => "a \"quarter\" \x{e9}");
+        $c->held('ask', $asking, inputRequests => { q => {
+            method => 'elicitation/create', params => {} } });
+        my $done = $c->create('other');
+        my $result = '{"content":[],"n":12345678901234567890.50}';
+        $c->complete($c->claim('other'), $result);
+        my $brief = $c->create('slow', task => { ttl => 1000 });
+
+        my %was = map { $_ => task($_) } $queued, $running, $asks, $done;
+        my $page = $c->legacy('tasks/list', {})->{json}{result};
+
+        # all of them survive a crash; these two only what was saved by then
+        saved() if $end eq 'KILL' && $sync ne 'always';
+
+        ok($end eq 'KILL' ? $t->kill_all() : $t->stop($end), "$name: down");
+        my $down = time();
+        is(sql('PRAGMA integrity_check'), 'ok', "$name: it is whole");
+
+        # what is short expires meanwhile
+        sleep(1.2 - (time() - $down)) if time() - $down < 1.2;
+        ok($t->start(), "$name: and up");
+
+        is_deeply({ map { $_ => task($_) } keys %was }, \%was,
+                  "$name: tasks are as they were");
+        is(task($brief)->{status}, undef, "$name: what expired is not there");
+        is(sql("SELECT count(*) FROM tasks WHERE id = '$brief'"), 0,
+           "$name: nor in the database");
+        is($t->probe('op=check')->{check}, 'ok',
+           "$name: the table is in order");
+
+        like($c->legacy('tasks/result', { taskId => $done })->{body},
+             qr/\Q$result\E|"n":12345678901234567890.50/,
+             "$name: results are what they were, to the byte");
+        is($c->held('heartbeat', $work)->{phase}, 'running',
+           "$name: a lease holds");
+        is($c->complete($work, '{"content":[]}')->{phase}, 'completed',
+           "$name: and is good for its result");
+        is($c->modern('tasks/update', { taskId => $asks,
+                                        inputResponses => { q => 2 } })
+           ->{json}{result}{resultType}, 'complete',
+           "$name: questions may be answered");
+        is_deeply($c->held('answers', $asking)->{inputResponses}, { q => 2 },
+                  "$name: for those who asked them");
+        is($c->claim('slow')->{taskId}, $queued,
+           "$name: what was queued is claimed");
+        is($who->legacy('ping')->{status}, 200, "$name: sessions go on");
+
+        $c->complete($asking, '{"content":[]}');
+    }
+
+    ok($t->stop(), "$sync: nginx stops");
+    is($t->faults('was killed|on signal 9'), '', "$sync: nothing in the log");
+}
+
+
+# --- a lease that nobody prolongs
+
+up('store=sqlite:tasks.db', server => $server =~ s/lease 5s/lease 1s/r);
+
+{
+    my $id = $c->create('slow');
+    my $work = $c->claim('slow');
+    $t->kill_all();
+    sleep(1.1);
+    $t->start();
+    is(task($id)->{status}, 'working', 'lost: the worker is not to blame');
+    is($c->held('heartbeat', $work)->{phase}, 'running',
+       'it has a whole lease from the start on');
+    my $again = wait_for { $c->claim('slow', waitMs => 3000) };
+    is($again->{taskId}, $id, 'and if it does not come back, others do');
+    is($again->{attempt}, 2, 'for another attempt');
+}
+
+# --- cursors and events are good after a restart
+
+{
+    my @ids = map { $c->create('other') } 1 .. 5;
+    my $first = $c->rest('tasks?limit=2')->{json};
+    my $events = $c->follow('tasks/events');
+    my $last;
+
+    while (my $event = $events->event(1)) {
+        $last = $event->{id} if $event->{id};
+    }
+
+    ok($last, 'the last event has an id');
+
+    $t->kill_all();
+    $t->start();
+
+    my $second = $c->rest("tasks?limit=2&cursor=$first->{nextCursor}")
+                 ->{json};
+    is(scalar @{ $second->{tasks} || [] }, 2, 'a list goes on');
+    my %seen = map { $_->{taskId} => 1 } @{ $first->{tasks} },
+                                         @{ $second->{tasks} };
+    is(scalar keys %seen, 4, 'where it was');
+
+    my $new = $c->create('other');
+    my $stream = $c->follow('tasks/events', $last);
+    my $event = $stream->message(5) || {};
+    is($event->{taskId}, $new, 'so does a stream of events');
+}
+
+ok($t->stop(), 'nginx stops');
+
+
+# --- the writer dies
+
+up('store=sqlite:tasks.db');
+
+for my $label (qw/ saved_tasks saved_gone saved_upto save_gone /) {
+    my $conns = $t->connect_all();
+    my %old = map { $_ => 1 } keys %$conns;
+
+    # whoever it is
+    $t->probe("op=die&at=$label", $_) for values %$conns;
+    undef $conns;
+
+    my @ids;
+    my $died = wait_for {
+        my $id = eval { $c->create('slow') };
+        push @ids, $id if $id;
+        my $made = $t->probe('op=create&owner=x&tool=x');
+        $t->probe("op=delete&id=$made->{id}") if $made && $made->{id};
+        grep { my $pid = $_; !grep { $_ == $pid } $t->worker_pids() } keys %old;
+    };
+
+    ok($died, "$label: somebody died");
+    wait_for { $t->worker_pids() == workers() };
+
+    # those who are left die with the next
+    for (1 .. 20) {
+        my $id = eval { $c->create('slow') };
+        push @ids, $id if $id;
+    }
+
+    ok((wait_for { my $id = eval { $c->create('slow') }; push @ids, $id if $id;
+                   $id }), "$label: another one writes");
+    is($t->probe('op=check')->{check}, 'ok', "$label: the table is in order");
+    is(scalar(grep { !task($_)->{status} } @ids), 0, "$label: nothing is lost");
+
+    $t->kill_all();
+    $t->start();
+    is(scalar(grep { !task($_)->{status} } @ids), 0, "$label: nor after that");
+    is(sql("SELECT count(*) FROM tasks WHERE owner = 'x'"),
+       $t->probe('op=list&owner=x&limit=100')->{n},
+       "$label: rows are those of tasks");
+}
+
+ok($t->stop(), 'nginx stops');
+
+
+# --- another size
+
+up('store=sqlite:tasks.db');
+
+{
+    my @ids = map { $c->create('slow') } 1 .. 50;
+    my %was = map { $_ => task($_) } @ids;
+    my $slots = status()->{slots}{total};
+
+    my %old = map { $_ => 1 } $t->worker_pids();
+    $t->reload(http => zone('store=sqlite:tasks.db', '8m'));
+    ok((wait_for { status()->{slots} && status()->{slots}{total} > $slots }),
+       'resized: the zone is larger');
+    ok((wait_for { (status()->{slots}{used} || 0) == 50 }),
+       'and has all tasks');
+    wait_for { !grep { $old{$_} } $t->worker_pids() };
+
+    # whichever process they come to
+    wait_for { !grep { $c->legacy('ping')->{status} != 200 } 1 .. 20 };
+    is_deeply({ map { $_ => task($_) } @ids }, \%was, 'as they were');
+    ok($c->create('slow'), 'and takes new ones');
+
+    $t->reload(http => zone('store=sqlite:tasks.db', '40k'));
+    ok((wait_for { $t->log() =~ /tasks of zone "z" would not fit/ }),
+       'one that is too small is refused');
+    is(scalar @{ $c->legacy('tasks/list')->{json}{result}{tasks} }, 50,
+       'all goes on');
+
+    $t->reload(http => zone('store=sqlite:other.db', '8m'));
+    ok((wait_for { $t->log() =~ /store of zone "z" cannot be changed/ }),
+       'so is another store');
+    $t->reload(http => zone('', '8m'));
+    ok((wait_for { 2 == (() = $t->log()
+                         =~ /store of zone "z" cannot be changed/g) }),
+       'or none');
+
+    $t->reload(http => zone('store=sqlite:tasks.db sync=everysec', '8m'));
+    ok((wait_for { (status()->{store}{sync} || '') eq 'everysec' }),
+       'how it saves may change');
+    ok($t->stop(), 'nginx stops');
+
+    $t->configure(http => zone('store=sqlite:tasks.db', '40k'));
+    ok(!eval { $t->start() }, 'a zone that is too small is not started with');
+    like($t->log(), qr/has 51 tasks, which need a zone of at least \d+m/,
+         'and it is said what it takes');
+}
+
+
+# --- one database, two who want it
+
+up('store=sqlite:tasks.db');
+
+{
+    my $id = $c->create('slow');
+    my $first = $t;
+    my $port = MCPTasks::free_port();
+    my $conf = slurp("$t->{dir}/nginx.conf");
+    $conf =~ s/127.0.0.1:$t->{port}/127.0.0.1:$port/;
+    $conf =~ s/nginx\.pid/second.pid/;
+    open(my $fh, '>', "$t->{dir}/second.conf") or die "second.conf: $!\n";
+    print $fh $conf;
+    close($fh);
+
+    my $pid = fork();
+
+    if ($pid == 0) {
+        exec($ENV{MCP_TASKS_NGINX}, '-p', $t->{dir}, '-e', $t->{log},
+             '-c', "$t->{dir}/second.conf") or POSIX::_exit(127);
+    }
+
+    my $other = bless { %$t, port => $port, pid => $pid }, 'MCPTasks';
+    my $d = $c->as(t => $other);
+    ok((wait_for { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                                         PeerPort => $port) }),
+       'two: another nginx starts');
+
+    my $res = $d->legacy('tasks/get', { taskId => $id });
+    is($res->{status}, 503, 'it has to wait');
+    is($res->{json}{error}{data}{reason}, 'store_unavailable', 'and says so');
+    is($res->{json}{error}{code}, -32015, 'with a code of its own');
+    is($res->{header}{'retry-after'}, 1, 'and when to come back');
+    is($d->rest("tasks/$id")->{status}, 503, 'in plain HTTP, too');
+    is($d->worker('worker/claim', { tools => ['slow'] })
+       ->{error}{data}{reason}, 'store_unavailable', 'and to workers');
+    is($c->legacy('tasks/get', { taskId => $id })->{status}, 200,
+       'the first one goes on');
+    is(MCPStatus->new($other)->json()->{slots}{used}, 0,
+       'there is a status, of nothing');
+
+    ok($first->stop(), 'until it stops');
+    ok((wait_for { $d->legacy('tasks/get', { taskId => $id })->{status}
+                   == 200 }), 'then the other one has it');
+    is($d->claim('slow')->{taskId}, $id, 'and goes on');
+
+    kill('QUIT', $pid);
+    waitpid($pid, 0);
+    delete $other->{pid};
+}
+
+
+# --- what can be known before it starts
+
+up('');
+
+{
+    my $new = "$t->{dir}/new";
+    mkdir($new) or die "$new: $!\n";
+    $t->configure(http => zone("store=sqlite:$new/t.db"));
+    my ($passed, $said) = $t->check();
+    ok($passed, 'a new store passes the test') or diag($said);
+    is_deeply([glob "$new/*"], [], 'which makes nothing');
+
+    open(my $fh, '>', "$new/t.db") or die "$!\n";
+    print $fh 'x' x 1000;
+    close($fh);
+    ($passed, $said) = $t->check();
+    ok(!$passed && $said =~ /is not a database/, 'what is none does not pass');
+    unlink("$new/t.db");
+
+    sql('CREATE TABLE a (b)', "$new/t.db");
+    ($passed, $said) = $t->check();
+    ok(!$passed && $said =~ /is not a database of mcp_tasks/,
+       'nor does somebody else\'s');
+    unlink("$new/t.db");
+
+    sql('PRAGMA application_id = 1296257108; PRAGMA user_version = 99; '
+        . 'CREATE TABLE a (b)', "$new/t.db");
+    ($passed, $said) = $t->check();
+    ok(!$passed && $said =~ /version 99 of the schema/, 'nor a later one');
+
+    ok($t->stop(), 'nginx stops');
+}
+
+
+# --- a schema of an earlier version
+
+up('store=sqlite:tasks.db');
+
+{
+    my $id = $c->create('slow');
+    $c->claim('slow');
+    my $was = task($id);
+    ok($t->stop(), 'nginx stops');
+    sql('ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
+    ok($t->start(), 'migrated: nginx starts');
+    is(sql('PRAGMA user_version'), 2, 'with what is the latest version now');
+    is_deeply(task($id), $was, 'and all that there was');
+    ok($c->create('slow'), 'and goes on');
+    ok($t->stop(), 'nginx stops');
+    is($t->faults(), '', 'nothing in the log');
+}
+
+
+# --- another program has it
+
+up('store=sqlite:tasks.db');
+
+{
+    my $id = $c->create('slow');
+    my $other = open(my $fh, '|-', 'sqlite3', $db) or die "sqlite3: $!\n";
+    $fh->autoflush(1);
+    print $fh "BEGIN IMMEDIATE;\n.system touch $t->{dir}/locked\n";
+    wait_for { -e "$t->{dir}/locked" };
+
+    my $res = $c->legacy('tools/call', { name => 'slow', task => {} });
+    is($res->{status}, 503, 'locked: a call is refused');
+    is($res->{json}{error}{data}{reason}, 'store_failed', 'after a while');
+    $res = $c->legacy('tools/call', { name => 'slow', task => {} });
+    is($res->{json}{error}{data}{reason}, 'store_unavailable',
+       'and then at once');
+    is(task($id)->{status}, 'working', 'reads go on');
+    is($c->worker('worker/claim', { tools => ['slow'] })
+       ->{error}{data}{reason}, 'store_unavailable', 'nothing is claimed');
+
+    my $store = status()->{store};
+    is($store->{up}, 0, 'the status says that it fails');
+    like($store->{lastError}, qr/locked/, 'and why');
+    like($t->log(), qr/\[crit\].*the store of zone "z" fails.*locked/,
+         'so does the log');
+
+    close($fh);
+    ok((wait_for { status()->{store}{up} }), 'until the other one lets go');
+    is(status()->{store}{lastError}, undef, 'then all is well');
+    ok($c->create('slow'), 'again');
+    is(scalar @{ $c->legacy('tasks/list')->{json}{result}{tasks} }, 2,
+       'what was refused is not there');
+    is(sql('SELECT count(*) FROM tasks'), 2, 'nor in the database');
+    ok($t->stop(), 'nginx stops');
+    is($t->faults('the store of zone "z" fails'), '', 'nothing in the log');
+}
+
+
+# --- backup while it runs
+
+up('store=sqlite:tasks.db');
+
+{
+    my @ids = map { $c->create('slow') } 1 .. 20;
+    sql(".backup $t->{dir}/copy.db");
+    is(sql('SELECT count(*) FROM tasks', "$t->{dir}/copy.db"), 20,
+       'a copy has all tasks');
+    sql("VACUUM INTO '$t->{dir}/small.db'");
+    is(sql('PRAGMA integrity_check; SELECT count(*) FROM tasks',
+           "$t->{dir}/small.db"), "ok\n20", 'so has another');
+    ok($c->create('slow'), 'all goes on');
+    ok($t->stop(), 'nginx stops');
+
+    $t->configure(http => zone('store=sqlite:small.db'));
+    ok($t->start(), 'it can be used in its place');
+    is(scalar(grep { task($_)->{status} } @ids), 20, 'with all that it has');
+    ok($t->stop(), 'nginx stops');
+    is($t->faults(), '', 'nothing in the log');
+}
+
+done_testing();
