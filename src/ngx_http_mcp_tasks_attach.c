@@ -508,9 +508,15 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
     t = &zcf->zone.table;
     sh = t->sh;
 
-    if (ngx_http_mcp_tasks_lease_new(&instance) != NGX_OK
-        || ngx_http_mcp_tasks_db_open(db) != NGX_OK)
-    {
+    if (ngx_http_mcp_tasks_lease_new(&instance) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    db->instance = instance;
+    db->secret[0] = sh->secret[0];
+    db->secret[1] = sh->secret[1];
+
+    if (ngx_http_mcp_tasks_db_open(db) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -606,6 +612,8 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
         || (known != NGX_OK
             && ngx_http_mcp_tasks_db_set(db, "secret", t->sh->secret, 2)
                != NGX_OK)
+        || ngx_http_mcp_tasks_db_set(db, "seq", (uint64_t *) &t->sh->saved, 1)
+           != NGX_OK
         || ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1) != NGX_OK)
     {
         return NGX_ERROR;

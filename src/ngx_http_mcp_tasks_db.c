@@ -20,9 +20,7 @@ static ngx_int_t ngx_http_mcp_tasks_db_make(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
-    sqlite3_int64 version);
-static ngx_int_t ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db,
-    const char *sql, sqlite3_int64 *value);
+    int64_t version);
 static ngx_int_t ngx_http_mcp_tasks_db_files(ngx_http_mcp_tasks_db_t *db);
 
 
@@ -374,7 +372,7 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
 static ngx_int_t
 ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
 {
-    sqlite3_int64  app, version, tables;
+    int64_t  app, version, tables;
 
     if (ngx_http_mcp_tasks_db_number(db, "PRAGMA application_id", &app)
         != NGX_OK
@@ -399,7 +397,8 @@ ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                 "has version %lld of the schema, and this "
                                 "module knows no later one than %d",
-                                version, NGX_HTTP_MCP_TASKS_DB_VERSION);
+                                (long long) version,
+                                NGX_HTTP_MCP_TASKS_DB_VERSION);
         return NGX_ERROR;
     }
 
@@ -407,13 +406,16 @@ ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
 }
 
 
-/* all steps that are missing, or none */
+/*
+ * All steps that are missing, or none.  A new database says from the very
+ * beginning whose it is: whoever made it may not live to write more.
+ */
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
-    sqlite3_int64 version)
+ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db, int64_t version)
 {
-    char  sql[128];
+    char     sql[256];
+    int64_t  was;
 
     if (version == NGX_HTTP_MCP_TASKS_DB_VERSION) {
         return NGX_OK;
@@ -425,10 +427,28 @@ ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
         return NGX_ERROR;
     }
 
+    was = version;
+
     for ( /* void */ ; version < NGX_HTTP_MCP_TASKS_DB_VERSION; version++) {
         if (ngx_http_mcp_tasks_db_exec(db,
                                        ngx_http_mcp_tasks_db_steps[version],
                                        "its schema cannot be made")
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    if (was == 0 && db->instance) {
+        (void) sqlite3_snprintf(sizeof(sql), sql,
+                                "INSERT INTO meta VALUES"
+                                " ('instance', '%016llx'),"
+                                " ('secret', '%016llx%016llx')",
+                                (unsigned long long) db->instance,
+                                (unsigned long long) db->secret[0],
+                                (unsigned long long) db->secret[1]);
+
+        if (ngx_http_mcp_tasks_db_exec(db, sql, "its schema cannot be made")
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -445,9 +465,9 @@ ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db, const char *sql,
-    sqlite3_int64 *value)
+    int64_t *value)
 {
     int            rc;
     sqlite3_stmt  *stmt;

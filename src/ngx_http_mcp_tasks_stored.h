@@ -68,6 +68,7 @@ typedef struct {
     ngx_int_t                    rc;
     uint64_t                     device;     /* the file that it has to be */
     uint64_t                     inode;      /* 0: any */
+    uint64_t                     upto;       /* what it has to have */
     ngx_uint_t                   took;       /* ms, of a commit */
     ngx_msec_t                   begun;
     ngx_msec_t                   exiting;    /* since when */
