@@ -36,6 +36,12 @@ static ngx_uint_t ngx_http_mcp_tasks_attach_writable(const char *path,
 static ngx_fd_t ngx_http_mcp_tasks_attach_open(
     ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_log_t *log);
 static uint64_t ngx_http_mcp_tasks_attach_instance(ngx_fd_t fd);
+static ngx_int_t ngx_http_mcp_tasks_attach_name(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_fd_t fd, uint64_t instance);
+static ngx_int_t ngx_http_mcp_tasks_attach_again(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_log_t *log);
+static ngx_int_t ngx_http_mcp_tasks_attach_ours(
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
 static ngx_int_t ngx_http_mcp_tasks_attach_own(
     ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log);
 static ngx_int_t ngx_http_mcp_tasks_attach_fill(
@@ -351,13 +357,43 @@ ngx_http_mcp_tasks_attach_wanted(ngx_http_mcp_tasks_zone_conf_t *zcf)
 }
 
 
+/* somebody may have removed the lock, and others have another one */
+
+ngx_uint_t
+ngx_http_mcp_tasks_attach_lost(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    struct stat                   sb, there;
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+
+    return st->fd != -1
+           && (fstat(st->fd, &sb) == -1
+               || stat((char *) st->lock.data, &there) == -1
+               || sb.st_dev != there.st_dev
+               || sb.st_ino != there.st_ino);
+}
+
+
+/* whether the lock still says that the database is our zone's */
+
+ngx_uint_t
+ngx_http_mcp_tasks_attach_holds(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    return zcf->stored.attached
+           && !ngx_http_mcp_tasks_attach_lost(zcf)
+           && ngx_http_mcp_tasks_attach_instance(zcf->stored.fd)
+              == zcf->zone.table.sh->instance;
+}
+
+
 /* NGX_OK: from now on the zone is what the database has, and ours */
 
 ngx_int_t
 ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_log_t *log)
 {
-    struct stat                   sb, there;
+    ngx_int_t                     rc;
     ngx_http_mcp_tasks_header_t  *sh;
     ngx_http_mcp_tasks_stored_t  *st;
 
@@ -368,13 +404,7 @@ ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
         return NGX_DECLINED;
     }
 
-    /* somebody may have removed the file, and others have another one */
-
-    if (st->fd != -1
-        && (fstat(st->fd, &sb) == -1
-            || stat((char *) st->lock.data, &there) == -1
-            || sb.st_ino != there.st_ino))
-    {
+    if (ngx_http_mcp_tasks_attach_lost(zcf)) {
         ngx_http_mcp_tasks_attach_leave(zcf);
     }
 
@@ -420,17 +450,25 @@ ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
         return NGX_DECLINED;
     }
 
-    /* another process of ours may have been faster */
+    rc = NGX_OK;
 
-    if ((sh->instance == 0
-         || sh->instance != ngx_http_mcp_tasks_attach_instance(st->fd))
-        && ngx_http_mcp_tasks_attach_own(zcf, st->fd, log) != NGX_OK)
-    {
+    if (sh->instance == 0) {
+        rc = ngx_http_mcp_tasks_attach_own(zcf, st->fd, log);
+
+    } else if (sh->instance != ngx_http_mcp_tasks_attach_instance(st->fd)) {
+        rc = ngx_http_mcp_tasks_attach_again(zcf, log);
+
+    } /* else: another process of ours was faster */
+
+    if (rc != NGX_OK) {
         (void) ngx_http_mcp_tasks_attach_lock(st->fd,
                                      NGX_HTTP_MCP_TASKS_LOCK_ZONE, F_UNLCK);
-        ngx_http_mcp_tasks_writer_failed(zcf, st->db.error);
 
-        return NGX_ERROR;
+        if (rc == NGX_ERROR) {
+            ngx_http_mcp_tasks_writer_failed(zcf, st->db.error);
+        }
+
+        return rc;
     }
 
     (void) ngx_http_mcp_tasks_attach_lock(st->fd, NGX_HTTP_MCP_TASKS_LOCK_ZONE,
@@ -488,6 +526,134 @@ ngx_http_mcp_tasks_attach_instance(ngx_fd_t fd)
 }
 
 
+/* the lock says whose the database is, and the zone which lock that is */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_name(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_fd_t fd, uint64_t instance)
+{
+    u_char                        buf[NGX_HTTP_MCP_TASKS_INSTANCE_LEN + 1];
+    struct stat                   sb;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = zcf->zone.table.sh;
+
+    (void) ngx_sprintf(buf, "%016xL\n", instance);
+
+    if (fstat(fd, &sb) == -1
+        || pwrite(fd, buf, NGX_HTTP_MCP_TASKS_INSTANCE_LEN, 0)
+           != NGX_HTTP_MCP_TASKS_INSTANCE_LEN)
+    {
+        ngx_memcpy(zcf->stored.db.error, "its lock cannot be written",
+                   sizeof("its lock cannot be written"));
+        return NGX_ERROR;
+    }
+
+    sh->disk.lock_device = sb.st_dev;
+    sh->disk.lock_inode = sb.st_ino;
+
+    return NGX_OK;
+}
+
+
+/*
+ * The zone has tasks, and the lock is not its own.  That alone says little:
+ * somebody may have removed the old one, which others of our processes still
+ * have.  If the database is ours, so is the new lock.  If it is another
+ * zone's, ours is filled anew, but only if it is the same lock: then nobody
+ * works with what would be thrown away.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_log_t *log)
+{
+    ngx_int_t                     rc;
+    ngx_pid_t                     writer;
+    struct stat                   sb;
+    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+    sh = zcf->zone.table.sh;
+
+    rc = ngx_http_mcp_tasks_attach_ours(zcf);
+
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+        writer = (ngx_pid_t) sh->writer;
+
+        if (writer && writer != ngx_pid
+            && (kill(writer, 0) == 0 || ngx_errno != NGX_ESRCH))
+        {
+            /* it sees soon that its lock is gone */
+            return NGX_DECLINED;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "the lock \"%V\" of zone \"%V\" was not there, a new "
+                      "one is used", &st->lock, &zcf->zone.name);
+
+        return ngx_http_mcp_tasks_attach_name(zcf, st->fd, sh->instance);
+    }
+
+    if (fstat(st->fd, &sb) == -1
+        || sh->disk.lock_device != (uint64_t) sb.st_dev
+        || sh->disk.lock_inode != (uint64_t) sb.st_ino)
+    {
+        (void) ngx_cpystrn((u_char *) st->db.error,
+                           (u_char *) "and its lock are not those of this "
+                           "zone any more; restart nginx to read it",
+                           sizeof(st->db.error));
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_attach_own(zcf, st->fd, log);
+}
+
+
+/* NGX_DECLINED: the database is not, or not any more, that of our zone */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_ours(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    uint64_t                      instance;
+    ngx_int_t                     rc;
+    struct stat                   sb;
+    ngx_http_mcp_tasks_db_t      *db;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    db = &zcf->stored.db;
+    sh = zcf->zone.table.sh;
+
+    if (stat(db->path, &sb) == -1 && ngx_errno == NGX_ENOENT) {
+        /* the writer makes another */
+        return NGX_OK;
+    }
+
+    db->instance = sh->instance;
+    db->secret[0] = sh->secret[0];
+    db->secret[1] = sh->secret[1];
+
+    if (ngx_http_mcp_tasks_db_open(db) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_mcp_tasks_db_get(db, "instance", &instance, 1);
+
+    if (rc == NGX_OK && instance != sh->instance) {
+        rc = NGX_DECLINED;
+    }
+
+    ngx_http_mcp_tasks_db_close(db);
+
+    return rc;
+}
+
+
 /*
  * Nobody else has the database now.  Its contents become the zone's, and the
  * zone's instance that of both files.
@@ -497,7 +663,6 @@ static ngx_int_t
 ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_fd_t fd, ngx_log_t *log)
 {
-    u_char                        buf[NGX_HTTP_MCP_TASKS_INSTANCE_LEN + 1];
     uint64_t                      instance;
     ngx_int_t                     rc;
     ngx_http_mcp_tasks_db_t      *db;
@@ -529,15 +694,7 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
         sh->disk.error[0] = '\0';
         sh->writer = 0;
 
-        (void) ngx_sprintf(buf, "%016xL\n", instance);
-
-        if (pwrite(fd, buf, NGX_HTTP_MCP_TASKS_INSTANCE_LEN, 0)
-            != NGX_HTTP_MCP_TASKS_INSTANCE_LEN)
-        {
-            ngx_memcpy(db->error, "its lock cannot be written",
-                       sizeof("its lock cannot be written"));
-            rc = NGX_ERROR;
-        }
+        rc = ngx_http_mcp_tasks_attach_name(zcf, fd, instance);
     }
 
     if (rc == NGX_OK) {

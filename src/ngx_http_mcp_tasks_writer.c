@@ -116,6 +116,11 @@ ngx_http_mcp_tasks_writer_look(ngx_event_t *ev)
     st = &zcf->stored;
     next = NGX_HTTP_MCP_TASKS_WRITER_LOOK;
 
+    if (st->attached && !st->busy && ngx_http_mcp_tasks_attach_lost(zcf)) {
+        ngx_http_mcp_tasks_writer_drop(zcf);
+        ngx_http_mcp_tasks_attach_leave(zcf);
+    }
+
     if (!st->attached) {
         next = NGX_HTTP_MCP_TASKS_WRITER_WANT;
 
@@ -209,9 +214,11 @@ ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return 1;
     }
 
-    if (ngx_http_mcp_tasks_attach_lock(st->fd, NGX_HTTP_MCP_TASKS_LOCK_WRITER,
-                                       F_WRLCK)
-        != NGX_OK)
+    if (ngx_http_mcp_tasks_attach_lost(zcf)
+        || ngx_http_mcp_tasks_attach_lock(st->fd,
+                                          NGX_HTTP_MCP_TASKS_LOCK_WRITER,
+                                          F_WRLCK)
+           != NGX_OK)
     {
         return 0;
     }
@@ -488,6 +495,12 @@ ngx_http_mcp_tasks_writer_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
     case NGX_DECLINED:
         /* somebody else has it now: our zone is of no more use */
         ngx_http_mcp_tasks_writer_failed(zcf, zcf->stored.db.error);
+
+        if (ngx_http_mcp_tasks_attach_holds(zcf)) {
+            /* not by way of the lock: the file is not the one it was */
+            return;
+        }
+
         ngx_http_mcp_tasks_writer_drop(zcf);
         ngx_http_mcp_tasks_attach_leave(zcf);
         return;
