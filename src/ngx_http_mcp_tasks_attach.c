@@ -29,6 +29,9 @@ typedef struct {
 } ngx_http_mcp_tasks_filling_t;
 
 
+static ngx_int_t ngx_http_mcp_tasks_attach_path(ngx_conf_t *cf,
+    ngx_str_t *path);
+static u_char *ngx_http_mcp_tasks_attach_dir(u_char *dir, ngx_str_t *path);
 static ngx_int_t ngx_http_mcp_tasks_attach_check(
     ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_cycle_t *cycle);
 static ngx_uint_t ngx_http_mcp_tasks_attach_writable(const char *path,
@@ -69,6 +72,12 @@ ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
     st = &zcf->stored;
 
     if (ngx_conf_full_name(cf->cycle, &st->path, 0) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (st->path.len < NGX_MAX_PATH
+        && ngx_http_mcp_tasks_attach_path(cf, &st->path) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
@@ -161,7 +170,9 @@ ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
     zcf->zone.table.sh->durable = 1;
 
-    if (ngx_http_mcp_tasks_attach_check(zcf, cycle) != NGX_OK) {
+    if (ngx_http_mcp_tasks_attach_kept(zcf) != NGX_OK
+        || ngx_http_mcp_tasks_attach_check(zcf, cycle) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -203,28 +214,41 @@ static ngx_int_t
 ngx_http_mcp_tasks_attach_check(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_cycle_t *cycle)
 {
-    u_char                       *p, dir[NGX_MAX_PATH];
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+
+    if (ngx_http_mcp_tasks_db_check(&st->db) == NGX_ERROR) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "the store of zone \"%V\" cannot be used: \"%V\" %s",
+                      &zcf->zone.name, &st->path, st->db.error);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* and this also of a zone that there was before: the user may be another */
+
+ngx_int_t
+ngx_http_mcp_tasks_attach_kept(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    u_char                        dir[NGX_MAX_PATH];
     struct stat                   sb;
+    ngx_log_t                    *log;
     ngx_core_conf_t              *ccf;
     ngx_http_mcp_tasks_stored_t  *st;
 
     st = &zcf->stored;
-    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+    log = st->cycle->log;
+    ccf = (ngx_core_conf_t *) ngx_get_conf(st->cycle->conf_ctx,
+                                           ngx_core_module);
 
-    p = ngx_cpymem(dir, st->path.data, st->path.len);
-
-    while (p > dir + 1 && p[-1] != '/') {
-        p--;
-    }
-
-    if (p > dir + 1) {
-        p--;
-    }
-
-    *p = '\0';
+    (void) ngx_http_mcp_tasks_attach_dir(dir, &st->path);
 
     if (stat((char *) dir, &sb) == -1 || !S_ISDIR(sb.st_mode)) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
                       "the directory \"%s\" of the store of zone \"%V\" is "
                       "not there", dir, &zcf->zone.name);
         return NGX_ERROR;
@@ -234,19 +258,63 @@ ngx_http_mcp_tasks_attach_check(ngx_http_mcp_tasks_zone_conf_t *zcf,
         || !ngx_http_mcp_tasks_attach_writable(st->db.path, ccf)
         || !ngx_http_mcp_tasks_attach_writable((char *) st->lock.data, ccf))
     {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
                       "the store \"%V\" of zone \"%V\", or its directory, "
                       "cannot be written by worker processes", &st->path,
                       &zcf->zone.name);
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_db_check(&st->db) == NGX_ERROR) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                      "the store of zone \"%V\" cannot be used: \"%V\" %s",
-                      &zcf->zone.name, &st->path, st->db.error);
+    return NGX_OK;
+}
+
+
+/* the directory of a file; what is returned is the file's own name */
+
+static u_char *
+ngx_http_mcp_tasks_attach_dir(u_char *dir, ngx_str_t *path)
+{
+    size_t  len;
+
+    len = path->len;
+
+    while (len > 1 && path->data[len - 1] != '/') {
+        len--;
+    }
+
+    (void) ngx_cpystrn(dir, path->data, ngx_max(len, 2));
+
+    return path->data + len;
+}
+
+
+/* one file has one name, however its directory was spelled */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_path(ngx_conf_t *cf, ngx_str_t *path)
+{
+    char    *real;
+    u_char  *p, *name, dir[NGX_MAX_PATH];
+
+    name = ngx_http_mcp_tasks_attach_dir(dir, path);
+    real = realpath((char *) dir, NULL);
+
+    if (real == NULL) {
+        /* that it is not there will be said */
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(cf->pool, ngx_strlen(real) + path->len + 2);
+    if (p == NULL) {
+        free(real);
         return NGX_ERROR;
     }
+
+    path->len = ngx_sprintf(p, "%s/%s%Z", ngx_strcmp(real, "/") ? real : "",
+                            name)
+                - p - 1;
+    path->data = p;
+    free(real);
 
     return NGX_OK;
 }
@@ -293,32 +361,58 @@ ngx_http_mcp_tasks_attach_writable(const char *path, ngx_core_conf_t *ccf)
 }
 
 
+/*
+ * The directory is the workers', who may be anybody's by now, and this may be
+ * the master: no links, and nothing is given away that was there.
+ */
+
 static ngx_fd_t
 ngx_http_mcp_tasks_attach_open(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_log_t *log)
 {
+    char                         *name;
     ngx_fd_t                      fd;
+    ngx_err_t                     err;
+    ngx_uint_t                    made;
+    struct stat                   sb;
     ngx_http_mcp_tasks_stored_t  *st;
 
     st = &zcf->stored;
 
-    fd = open((char *) st->lock.data, O_RDWR|O_CREAT|O_CLOEXEC, 0600);
+    name = (char *) st->lock.data;
+    made = 0;
 
-    if (fd == -1
-        || (geteuid() == 0 && st->db.user != (ngx_uid_t) -1
-            && fchown(fd, st->db.user, st->db.group) == -1))
-    {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "the lock \"%V\" cannot be opened", &st->lock);
+    fd = open(name, O_RDWR|O_CLOEXEC|O_NOFOLLOW|O_NONBLOCK);
 
-        if (fd != -1) {
-            (void) close(fd);
-        }
-
-        return -1;
+    if (fd == -1 && ngx_errno == NGX_ENOENT) {
+        fd = open(name, O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC|O_NOFOLLOW, 0600);
+        made = 1;
     }
 
-    return fd;
+    if (fd == -1 || fstat(fd, &sb) == -1
+        || (made && geteuid() == 0 && st->db.user != (ngx_uid_t) -1
+            && fchown(fd, st->db.user, st->db.group) == -1))
+    {
+        err = ngx_errno;
+
+    } else if (!S_ISREG(sb.st_mode) || sb.st_nlink != 1) {
+        err = NGX_EPERM;
+
+    } else {
+        return fd;
+    }
+
+    if (!st->told) {
+        st->told = 1;
+        ngx_log_error(NGX_LOG_EMERG, log, err,
+                      "the lock \"%V\" cannot be opened", &st->lock);
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    return -1;
 }
 
 

@@ -13,6 +13,11 @@
 #define NGX_HTTP_MCP_TASKS_DB_VERSION_AT   60
 #define NGX_HTTP_MCP_TASKS_DB_APP_AT       68
 
+/* older versions have it not, but links were looked for already */
+#ifndef SQLITE_OPEN_NOFOLLOW
+#define SQLITE_OPEN_NOFOLLOW               0
+#endif
+
 
 static ngx_uint_t ngx_http_mcp_tasks_db_beside(ngx_http_mcp_tasks_db_t *db,
     const char *suffix);
@@ -170,11 +175,19 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
     ngx_fd_t  fd;
     uint32_t  app, version;
 
-    fd = open(db->path, O_RDONLY|O_CLOEXEC|O_NONBLOCK);
+    fd = open(db->path, O_RDONLY|O_CLOEXEC|O_NONBLOCK|O_NOFOLLOW);
 
     if (fd == -1) {
         if (ngx_errno == NGX_ENOENT) {
             return NGX_DECLINED;
+        }
+
+        if (ngx_errno == NGX_ELOOP) {
+            /* its log would be elsewhere, and the lock not the only one */
+            (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                    "is a symbolic link; only directories "
+                                    "may be links");
+            return NGX_ERROR;
         }
 
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
@@ -252,7 +265,8 @@ ngx_http_mcp_tasks_db_open(ngx_http_mcp_tasks_db_t *db)
 
     sqlite = NULL;
     rc = sqlite3_open_v2(db->path, &sqlite,
-                         SQLITE_OPEN_READWRITE|SQLITE_OPEN_NOMUTEX, NULL);
+                         SQLITE_OPEN_READWRITE|SQLITE_OPEN_NOMUTEX
+                         |SQLITE_OPEN_NOFOLLOW, NULL);
     db->sqlite = sqlite;
 
     if (rc != SQLITE_OK) {
