@@ -15,6 +15,12 @@
 #include <grp.h>
 
 
+/*
+ * Rows of tasks that expired are kept for a day, in ms: the clock may be wrong
+ * when the machine has just started.
+ */
+#define NGX_HTTP_MCP_TASKS_ATTACH_KEEP    86400000
+
 /* tasks that are loaded in one hold of the lock */
 #define NGX_HTTP_MCP_TASKS_ATTACH_ROWS    1000
 
@@ -779,7 +785,14 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_attach_fill(zcf, db, instance, log);
+    /* one transaction, so that nobody's commit comes between */
+
+    rc = ngx_http_mcp_tasks_db_begin(db);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_attach_fill(zcf, db, instance, log);
+        rc = ngx_http_mcp_tasks_db_commit(db, rc);
+    }
 
     if (rc == NGX_OK) {
         sh->disk.device = db->device;
@@ -826,7 +839,9 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
     load->now = ngx_current_msec;
     load->wall = (uint64_t) tp->sec * 1000 + tp->msec;
 
-    if (ngx_http_mcp_tasks_db_expire(db, load->wall, &load->expired)
+    if (ngx_http_mcp_tasks_db_expire(db,
+                               load->wall - NGX_HTTP_MCP_TASKS_ATTACH_KEEP,
+                               &load->expired)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -885,6 +900,16 @@ static ngx_int_t
 ngx_http_mcp_tasks_attach_row(void *data, ngx_http_mcp_tasks_record_t *rec)
 {
     ngx_http_mcp_tasks_filling_t *filling = data;
+
+    /* a time of the wall clock yet */
+
+    if (rec->body.task.expires != NGX_HTTP_MCP_TASKS_NEVER
+        && rec->body.task.expires <= filling->load.wall)
+    {
+        filling->load.seq = ngx_max(filling->load.seq, rec->seq);
+        filling->load.expired++;
+        return NGX_OK;
+    }
 
     ngx_http_mcp_tasks_load_locked(filling->table, &filling->load, rec);
 

@@ -328,11 +328,7 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
     (void) sqlite3_extended_result_codes(db->sqlite, 1);
     (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 
-    if (ngx_http_mcp_tasks_db_exec(db,
-                           db->sync == NGX_HTTP_MCP_TASKS_SYNC_OFF
-                           ? "PRAGMA synchronous = OFF"
-                           : "PRAGMA synchronous = FULL", "cannot be set up")
-        != NGX_OK
+    if (ngx_http_mcp_tasks_db_sync(db) != NGX_OK
         || ngx_http_mcp_tasks_db_exec(db,
                            "PRAGMA temp_store = MEMORY;"
                            "PRAGMA trusted_schema = OFF;"
@@ -380,6 +376,20 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
 
     return ngx_http_mcp_tasks_db_exec(db, "SELECT 1 FROM meta LIMIT 1",
                                       "cannot be read");
+}
+
+
+/* not within a transaction */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_sync(ngx_http_mcp_tasks_db_t *db)
+{
+    db->synced = db->sync;
+
+    return ngx_http_mcp_tasks_db_exec(db,
+                           db->sync == NGX_HTTP_MCP_TASKS_SYNC_OFF
+                           ? "PRAGMA synchronous = OFF"
+                           : "PRAGMA synchronous = FULL", "cannot be set up");
 }
 
 
@@ -435,9 +445,7 @@ ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db, int64_t version)
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE", "cannot be written")
-        != NGX_OK)
-    {
+    if (ngx_http_mcp_tasks_db_begin(db) != NGX_OK) {
         return NGX_ERROR;
     }
 

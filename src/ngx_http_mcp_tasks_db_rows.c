@@ -20,6 +20,7 @@ typedef enum {
     /* numbers */
     NGX_HTTP_MCP_TASKS_COL_U64,          /* NEVER: NULL */
     NGX_HTTP_MCP_TASKS_COL_U32,          /* UNLIMITED: NULL */
+    NGX_HTTP_MCP_TASKS_COL_HASH,         /* 32 bits, any of them */
     NGX_HTTP_MCP_TASKS_COL_U8,
     NGX_HTTP_MCP_TASKS_COL_BITS,         /* 64 of them */
     NGX_HTTP_MCP_TASKS_COL_DOUBLE,       /* negative: NULL */
@@ -52,8 +53,6 @@ static ngx_int_t ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db,
     uint64_t instance);
 static ngx_int_t ngx_http_mcp_tasks_db_mine(ngx_http_mcp_tasks_db_t *db,
     uint64_t instance);
-static ngx_int_t ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db,
-    ngx_int_t rc);
 static ngx_int_t ngx_http_mcp_tasks_db_gone(ngx_http_mcp_tasks_db_t *db,
     uint64_t seq);
 static ngx_int_t ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
@@ -142,7 +141,7 @@ static ngx_http_mcp_tasks_col_t  ngx_http_mcp_tasks_cols[] = {
       ngx_http_mcp_tasks_rec(body.task.policy.keep_failed), 0 },
     { "keep_cancelled", NGX_HTTP_MCP_TASKS_COL_U32,
       ngx_http_mcp_tasks_rec(body.task.policy.keep_cancelled), 0 },
-    { "route", NGX_HTTP_MCP_TASKS_COL_U32,
+    { "route", NGX_HTTP_MCP_TASKS_COL_HASH,
       ngx_http_mcp_tasks_rec(body.task.policy.route), 0 },
     { "attempts", NGX_HTTP_MCP_TASKS_COL_U8,
       ngx_http_mcp_tasks_rec(body.task.policy.attempts), 0 },
@@ -247,9 +246,8 @@ ngx_http_mcp_tasks_db_write(ngx_http_mcp_tasks_db_t *db,
     ngx_int_t  rc;
 
     if (ngx_http_mcp_tasks_db_same(db) != NGX_OK
-        || ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE",
-                                      "cannot be written")
-           != NGX_OK)
+        || (db->sync != db->synced && ngx_http_mcp_tasks_db_sync(db) != NGX_OK)
+        || ngx_http_mcp_tasks_db_begin(db) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -261,9 +259,17 @@ ngx_http_mcp_tasks_db_write(ngx_http_mcp_tasks_db_t *db,
 }
 
 
+ngx_int_t
+ngx_http_mcp_tasks_db_begin(ngx_http_mcp_tasks_db_t *db)
+{
+    return ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE",
+                                      "cannot be written");
+}
+
+
 /* the end of a transaction that has come so far */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db, ngx_int_t rc)
 {
     if (rc == NGX_OK) {
@@ -286,9 +292,7 @@ ngx_http_mcp_tasks_db_empty(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
     uint64_t   seq;
     ngx_int_t  rc;
 
-    if (ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE", "cannot be written")
-        != NGX_OK)
-    {
+    if (ngx_http_mcp_tasks_db_begin(db) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -528,6 +532,10 @@ ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
         value = ngx_http_mcp_tasks_col(uint8_t, rec, col);
         break;
 
+    case NGX_HTTP_MCP_TASKS_COL_HASH:
+        value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
+        break;
+
     case NGX_HTTP_MCP_TASKS_COL_U32:
         value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
 
@@ -600,12 +608,6 @@ ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
 
     *n = 0;
 
-    if (ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE", "cannot be written")
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
     if (sqlite3_prepare_v2(db->sqlite,
                            "SELECT seq FROM task WHERE expires_at <= ?", -1,
                            &stmt, NULL)
@@ -638,11 +640,7 @@ ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
 
     (void) sqlite3_finalize(stmt);
 
-    if (done == NGX_OK) {
-        return ngx_http_mcp_tasks_db_exec(db, "COMMIT", "cannot be written");
-    }
-
-    return NGX_ERROR;
+    return done;
 }
 
 
@@ -796,6 +794,7 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
         ngx_http_mcp_tasks_col(uint8_t, rec, col) = (uint8_t) value;
         return NGX_OK;
 
+    case NGX_HTTP_MCP_TASKS_COL_HASH:
     case NGX_HTTP_MCP_TASKS_COL_U32:
         ngx_http_mcp_tasks_col(uint32_t, rec, col) = (uint32_t) value;
         return NGX_OK;

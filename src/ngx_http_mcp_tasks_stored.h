@@ -72,6 +72,7 @@ typedef struct {
     ngx_uint_t                   took;       /* ms, of a commit */
     ngx_msec_t                   begun;
     ngx_msec_t                   exiting;    /* since when */
+    ngx_msec_t                   left;       /* others are to write since */
 
     unsigned                     synced:1;   /* the configuration has it */
     unsigned                     attached:1; /* we have the zone's lock */

@@ -23,7 +23,10 @@
 /* after a failure */
 #define NGX_HTTP_MCP_TASKS_WRITER_RETRY  1000
 
-/* how long a process that exits tries to save the rest */
+/* how long a process that exits leaves it to others to write */
+#define NGX_HTTP_MCP_TASKS_WRITER_LEFT   1000
+
+/* how long it tries to save the rest */
 #define NGX_HTTP_MCP_TASKS_WRITER_EXIT   2000
 
 
@@ -74,6 +77,9 @@ ngx_http_mcp_tasks_writer_process(ngx_cycle_t *cycle,
     st->write.handler = ngx_http_mcp_tasks_writer_write;
     st->write.data = &zcf->dummy;
     st->write.log = cycle->log;
+
+    /* for all writers: older processes may go on for a while */
+    zcf->zone.table.sh->disk.sync = st->sync;
 
     ngx_http_mcp_tasks_watch(&zcf->local, &st->unsaved,
                              NGX_HTTP_MCP_TASKS_UNSAVED, &st->write);
@@ -195,7 +201,7 @@ ngx_http_mcp_tasks_writer_due(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return st->writing && st->db.sqlite == NULL;
     }
 
-    return st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
+    return t->sh->disk.sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
            || st->batch.more
            || passed >= NGX_HTTP_MCP_TASKS_WRITER_PACE;
 }
@@ -212,6 +218,12 @@ ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
     if (st->writing) {
         return 1;
+    }
+
+    if (st->left
+        && ngx_current_msec - st->left < NGX_HTTP_MCP_TASKS_WRITER_LEFT)
+    {
+        return 0;
     }
 
     if (ngx_http_mcp_tasks_attach_lost(zcf)
@@ -285,7 +297,10 @@ ngx_http_mcp_tasks_writer_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return;
     }
 
-    ngx_http_mcp_tasks_writer_drop(zcf);
+    if (st->writing) {
+        st->left = ngx_current_msec ? ngx_current_msec : 1;
+        ngx_http_mcp_tasks_writer_drop(zcf);
+    }
 
     if (ngx_http_mcp_tasks_attach_wanted(zcf)) {
         ngx_http_mcp_tasks_attach_leave(zcf);
@@ -317,6 +332,7 @@ ngx_http_mcp_tasks_writer_collect(ngx_http_mcp_tasks_zone_conf_t *zcf)
         st->device = t->sh->disk.device;
         st->inode = t->sh->disk.inode;
         st->upto = t->sh->saved;
+        st->db.sync = (ngx_uint_t) t->sh->disk.sync;
         st->db.instance = t->sh->instance;
         st->db.secret[0] = t->sh->secret[0];
         st->db.secret[1] = t->sh->secret[1];
@@ -639,6 +655,7 @@ ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
     st = &zcf->stored;
     t = &zcf->zone.table;
     tries = 0;
+    st->left = 0;
 
     while (st->attached && ngx_http_mcp_tasks_has_unsaved(t)) {
 
@@ -665,6 +682,11 @@ ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
         ngx_http_mcp_tasks_writer_done(zcf);
 
         if (st->rc != NGX_OK && st->rc != NGX_DONE) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                          "changes of %uD tasks of zone \"%V\" are not saved "
+                          "as the process exits: \"%V\" %s",
+                          t->sh->unsaved + t->sh->ngone, &zcf->zone.name,
+                          &st->path, st->db.error);
             break;
         }
     }

@@ -54,7 +54,7 @@ sub create {
 
 sub created {
     my ($n) = @_;
-    return map { wait_for { create() } 10 } 1 .. $n;
+    return map { scalar wait_for { create() } 10 } 1 .. $n;
 }
 
 
@@ -96,14 +96,14 @@ sub kept {
 
     my @new = created(6);
     is(scalar(grep { defined } @new), 6, "$name: tasks are created again");
-    ok(wait_for { have(@ids, @new) == @ids + @new } 5,
+    ok((wait_for { have(@ids, @new) == @ids + @new } 5),
        "$name: all tasks are there");
     is($t->probe('op=check')->{check}, 'ok', "$name: the table is in order");
 
     ok(wait_for { my $s = MCPStatus->new($t)->json()->{store};
                   $s->{up} && !$s->{unsaved} }, "$name: all is saved");
     ok($t->kill_all(), "$name: all processes are killed");
-    ok($t->check(), "$name: the configuration is good");
+    ok(($t->check())[0], "$name: the configuration is good");
     ok($t->start(), "$name: nginx starts");
     is(have(@ids, @new), @ids + @new, "$name: all tasks are there again");
     return (@ids, @new);
@@ -175,6 +175,114 @@ sub kept {
     is(sql('SELECT count(*) FROM task'), scalar @ids,
        'backup: what was removed is not in there again');
 
+    ok($t->stop(), 'nginx stops');
+}
+
+# --- the lock is a link, which a worker process may have made
+
+SKIP: {
+    skip 'only root has something to give away', 9 if $> != 0;
+
+    up();
+    ok($t->stop(), 'nginx stops');
+    my $nobody = getpwnam('nobody');
+    my $dir = "$t->{dir}/data";
+    my $target = "$t->{dir}/target";
+    my $http = $t->{http};
+
+    mkdir($dir) or die "$dir: $!\n";
+    chown($nobody, -1, $dir) or die "$dir: $!\n";
+    $db = "$dir/tasks.db";
+    symlink($target, "$db-lock") or die "$db-lock: $!\n";
+
+    $t->configure(http => zone("store=sqlite:$db"));
+    ok(!$t->start(), 'a lock that is a link: nginx does not start');
+    ok(!-e $target, 'nothing was made where it leads to');
+    like($t->log(), qr/lock "\Q$db\E-lock" cannot be opened/, 'and it says so');
+
+    unlink("$db-lock");
+    link("$t->{dir}/tools.json", "$db-lock") or die "$db-lock: $!\n";
+    ok(!$t->start(), 'nor with one that has another name');
+    like(slurp("$t->{dir}/tools.json"), qr/^\Q$tools\E$/,
+         'which is left as it was');
+    unlink("$db-lock");
+
+    # the user changes, and could not use it
+    $t->configure(http => $http);
+    $db = "$t->{dir}/tasks.db";
+    ok($t->start(), 'nginx starts');
+    my ($id) = created(1);
+    my $conf = slurp("$t->{dir}/nginx.conf");
+    $conf =~ s/user  root;/user  nobody;/;
+    open(my $fh, '>', "$t->{dir}/nginx.conf") or die "nginx.conf: $!\n";
+    print $fh $conf;
+    close($fh);
+    kill('HUP', $t->{pid});
+    ok(wait_for { $t->log() =~ /cannot be written by worker processes/ },
+       'a user who cannot write it is refused');
+    is(have($id), 1, 'and the old one goes on');
+    ok($t->stop(), 'nginx stops');
+}
+
+# --- the database is a link, or has two names
+
+{
+    up();
+    my ($id) = created(1);
+    ok($t->stop(), 'nginx stops');
+
+    mkdir("$t->{dir}/real");
+    rename($db, "$t->{dir}/real/x.db") or die "$db: $!\n";
+    symlink("$t->{dir}/real/x.db", $db) or die "$db: $!\n";
+    my ($passed, $said) = $t->check();
+    ok(!$passed, 'a database that is a link is refused');
+    like($said, qr/tasks\.db" is a symbolic link/, 'and why');
+    unlink("$t->{dir}/real/x.db");
+    ok(!($t->check())[0], 'also if it leads nowhere');
+    unlink($db);
+
+    symlink("$t->{dir}/real", "$t->{dir}/other") or die "other: $!\n";
+    my $two = sub {
+        zone('store=sqlite:real/a.db')
+        . "mcp_tasks_zone zone=y:1m store=sqlite:$_[0]/a.db;"
+    };
+
+    for my $name ('real/../real', './real', 'other') {
+        $t->configure(http => $two->($name));
+        ($passed, $said) = $t->check();
+        ok(!$passed, "$name is no other directory");
+        like($said, qr/is that of zone "z" already/, "$name: it says so");
+    }
+
+    $t->configure(http => zone('store=sqlite:other/a.db'));
+    ok($t->start(), 'a directory may be a link');
+    is(have(created(3)), 3, 'and is used');
+    ok($t->stop(), 'nginx stops');
+}
+
+# --- what has expired is not there, but its row is for a day
+
+{
+    up();
+    my @ids = created(3);
+    ok($t->stop(), 'nginx stops');
+
+    my $now = int(time() * 1000);
+    sql('UPDATE task SET expires_at = ' . ($now - 3600000)
+        . " WHERE id = '$ids[0]'");
+    sql('UPDATE task SET expires_at = ' . ($now - 2 * 86400000)
+        . " WHERE id = '$ids[1]'");
+    ok($t->start(), 'nginx starts');
+    is(have(@ids), 1, 'what has expired is not there');
+    like($t->log(), qr/has 1 tasks from .*, 2 had expired/, 'it says so');
+    is(sql('SELECT count(*) FROM task'), 2, 'but a row may be there for a day');
+    ok($t->stop(), 'nginx stops');
+
+    # the clock was wrong
+    sql('UPDATE task SET expires_at = ' . ($now + 3600000)
+        . " WHERE id = '$ids[0]'");
+    ok($t->start(), 'nginx starts');
+    is(have(@ids), 2, 'which comes back if the clock was wrong');
     ok($t->stop(), 'nginx stops');
 }
 
