@@ -369,6 +369,9 @@ typedef struct {
     ngx_http_mcp_tasks_histogram_t  time;           /* of commits */
     uint64_t                     device;            /* of the database */
     uint64_t                     inode;
+    uint64_t                     sync;              /* as configured last */
+    uint64_t                     lock_device;       /* of its lock */
+    uint64_t                     lock_inode;
     u_char                       error[NGX_HTTP_MCP_TASKS_STORE_ERROR];
 } ngx_http_mcp_tasks_store_stat_t;
 
