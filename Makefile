@@ -7,7 +7,7 @@ BUILD  = $(CURDIR)/build
 PURE       = reason hash id task arena history wheel names order queue table \
              recover check save load db db_rows op shm shm_view shm_wait \
              shm_recent shm_run shm_stats signal news stats json rpc out \
-             input sse feed merge failpoint
+             input sse feed merge failpoint hold
 PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
 
 # Against which nginx: by default the distribution's (package nginx-dev).
@@ -72,6 +72,14 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 	@exec tools/test.sh $(BUILD)
 
 
+.PHONY: crash-restarts
+crash-restarts: deps-test  ## kill nginx and look what its store lost; COUNT=1000
+	@$(MAKE) test-module NGINX_SRC=
+	@exec tools/crash-restarts.py -n $(or $(COUNT),1000) \
+	    $(if $(SYNC),--sync $(SYNC)) $(if $(SEED),--seed $(SEED)) \
+	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/crash
+
+
 .PHONY: interop
 interop:  ## other people's MCP clients and tests; ONLY=sdk-legacy
 	@tools/deps.sh build interop
@@ -94,7 +102,24 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench-table bench-fanout
+.PHONY: bench bench-plot bench-instructions bench-table bench-fanout bench-store
+bench:  ## how fast it is, beside nginx and others; QUICK=1, ONLY=get,list
+	@tools/deps.sh build interop bench
+	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=
+	@exec tools/bench.sh
+
+bench-plot:  ## put what "make bench" has measured into docs/
+	@python3 bench/report.py $(BUILD)/bench/performance/results.json \
+	    docs/images/performance.svg docs/performance.md
+
+bench-instructions:  ## instructions for a request; RECORD=1
+	@tools/deps.sh build instructions
+	@$(MAKE) module test-module NGINX_SRC=
+	@exec python3 bench/instructions.py $(BUILD)/dist/nginx \
+	    $(BUILD)/$(MODULE).so $(BUILD)/test/$(MODULE).so \
+	    $(BUILD)/bench/instructions bench/instructions.json \
+	    $(if $(RECORD),--record)
+
 bench-table: deps-test  ## what the table's operations cost, in time and memory
 	@$(MAKE) module NGINX_SRC=
 	@$(MAKE) -j $$(nproc) $(BUILD)/bench/bin/table UNIT_OUT=$(BUILD)/bench \
@@ -107,6 +132,12 @@ bench-fanout:  ## event streams with many readers, beside nchan; QUICK=1
 	@exec python3 bench/fanout.py $(BUILD)/dist/nginx \
 	    $(BUILD)/$(MODULE).so $(BUILD)/dist/nchan.so \
 	    $(BUILD)/bench/bin/fanout $(BUILD)/bench/fanout
+
+bench-store:  ## what a store on disk costs, beside SQLite alone; QUICK=1
+	@tools/deps.sh build bench
+	@$(MAKE) module $(BUILD)/bench/bin/store NGINX_SRC=
+	@exec python3 -B bench/store.py $(BUILD)/dist/nginx \
+	    $(BUILD)/$(MODULE).so $(BUILD)/bench/bin/store $(BUILD)/bench/store
 
 
 .PHONY: install
@@ -172,7 +203,7 @@ UNIT_CC    = $(CC) -std=gnu99 -MMD -MP
 UNIT_NGX_CFLAGS = $(UNIT_CFLAGS)
 
 .PHONY: unit
-unit: $(UNIT_PROGS)
+unit: $(UNIT_PROGS) $(UNIT_OUT)/lib/faults.so
 	@:
 
 .SECONDARY: $(UNIT_ALL_O) $(UNIT_NGX_O)
@@ -188,10 +219,18 @@ $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
 	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
 
-# this one is a client, and needs nothing of nginx
-$(BUILD)/bench/bin/fanout: bench/fanout.c Makefile
+# preloaded into nginx, it needs neither nginx nor sanitizers
+$(UNIT_OUT)/lib/%.so: t/lib/%.c Makefile
 	@mkdir -p $(@D)
-	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $<
+	@$(CC) -std=gnu99 -g -O2 -U_FORTIFY_SOURCE $(UNIT_WARN) -fPIC -shared \
+	    -o $@ $< -ldl -lpthread
+
+# these need nothing of nginx
+$(BUILD)/bench/bin/fanout $(BUILD)/bench/bin/store: \
+    $(BUILD)/bench/bin/%: bench/%.c Makefile
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu99 $(UNIT_CFLAGS) $(UNIT_WARN) -o $@ $< \
+	    $(if $(filter %/store,$@),-lsqlite3)
 
 $(UNIT_OUT)/obj/nginx/%.o: $(UNIT_TREE)/src/%.c
 	@mkdir -p $(@D)

@@ -6,7 +6,8 @@ bench/fanout.py NGINX MODULE NCHAN CLIENT DIRECTORY
 Both modules run in the same nginx, one after the other and in turns, since
 the machine may be busy with other things, which can only make a figure worse:
 each is the best of ROUNDS (3) rounds.  bench/fanout.c is the client, and says
-what is measured.  QUICK=1 is a short look: 1,000 readers, one round.
+what is measured.  QUICK=1 is a short look: 1,000 readers, one round.  JSON=FILE
+writes the figures to that file, too.
 
 A third server merely holds requests, with no module but nginx's own, to know
 what a connection costs anyway.
@@ -14,15 +15,15 @@ what a connection costs anyway.
 Exits with 1 if something does not hold.
 """
 
+import json
 import os
 import resource
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 
-QUICK = os.environ.get("QUICK", "") not in ("", "0")
+from common import Nginx, QUICK, die, others, progress, was_busy
+
 ROUNDS = int(os.environ.get("ROUNDS") or (1 if QUICK else 3))
 WORKERS = (1, 2)
 READERS = (1000,) if QUICK else (1000, 10000)
@@ -47,46 +48,6 @@ MEMORY_NCHAN = 0.9
 MEMORY_HELD = 1.15
 P99_RATIO = 1.1         # of nchan's, or this much more:
 P99_MORE = 1000         # us
-
-# processors that others may use before the figures are in doubt
-BUSY = 0.2
-
-NGINX_CONF = """
-daemon            off;
-worker_processes  %(workers)d;
-pid               nginx.pid;
-error_log         error.log error;
-%(main)s
-
-events {
-    worker_connections  16384;
-}
-
-http {
-    access_log          off;
-    keepalive_requests  1000000000;
-
-    client_body_temp_path  client_body;
-    proxy_temp_path        proxy;
-    fastcgi_temp_path      fastcgi;
-    uwsgi_temp_path        uwsgi;
-    scgi_temp_path         scgi;
-
-    %(http)s
-
-    server {
-        # reuseport: readers are spread evenly over processes
-        listen       127.0.0.1:%(port)d reuseport backlog=4096;
-        server_name  localhost;
-
-        location = /status {
-            %(status)s;
-        }
-
-        %(server)s
-    }
-}
-"""
 
 OURS = {
     "main": "load_module %(module)s;",
@@ -143,81 +104,20 @@ HELD = {
 
 SERVERS = {"ours": OURS, "nchan": NCHAN, "held": HELD}
 
-TOOLS = '{"tools":[{"name":"bench","inputSchema":{"type":"object"}}]}'
-
-
-def die(message):
-    sys.stdout.flush()
-    print("fanout.py: " + message, file=sys.stderr)
-    sys.exit(2)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-class Server:
+class Server(Nginx):
     """nginx with one of the configurations, while in a "with" block"""
 
     def __init__(self, name, workers):
-        self.dir = os.path.join(DIRECTORY, name)
-        self.port = free_port()
-        self.workers = workers
-        os.makedirs(os.path.join(self.dir, "logs"), exist_ok=True)
-
-        values = {"workers": workers, "port": self.port}
-        for key, text in SERVERS[name].items():
-            values[key] = text.strip()
-        values["main"] %= {"module": MODULE, "nchan": NCHAN_MODULE}
-
-        # as root, workers would become a user who may not even come here
-        if os.getuid() == 0:
-            values["main"] += "\nuser root;"
-
-        with open(os.path.join(self.dir, "nginx.conf"), "w") as f:
-            f.write(NGINX_CONF % values)
-        with open(os.path.join(self.dir, "tools.json"), "w") as f:
-            f.write(TOOLS)
-
-    def children(self):
-        path = "/proc/%d/task/%d/children" % (self.nginx.pid, self.nginx.pid)
-        try:
-            with open(path) as f:
-                return f.read().split()
-        except OSError:
-            return []
-
-    def __enter__(self):
-        self.nginx = subprocess.Popen(
-            [NGINX, "-e", "stderr", "-p", self.dir + "/",
-             "-c", os.path.join(self.dir, "nginx.conf")])
-
-        for _ in range(100):
-            time.sleep(0.1)
-            if self.nginx.poll() is not None:
-                die("nginx did not start: see %s" % self.dir)
-            if len(self.children()) == self.workers:
-                break
-        else:
-            self.__exit__()
-            die("nginx has not started its workers")
-
-        return self
-
-    def __exit__(self, *unused):
-        self.nginx.terminate()
-        try:
-            self.nginx.wait(10)
-        except subprocess.TimeoutExpired:
-            self.nginx.kill()
-            self.nginx.wait()
+        how = SERVERS[name]
+        super().__init__(
+            NGINX, os.path.join(DIRECTORY, name), workers,
+            main=how["main"] % {"module": MODULE, "nchan": NCHAN_MODULE},
+            http=how["http"],
+            server="location = /status { %s; }\n%s"
+                   % (how["status"], how["server"]))
 
     def status(self):
-        url = "http://127.0.0.1:%d/status" % self.port
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.read().decode()
+        return self.get("/status")
 
     def client(self, name, readers, tasks, extra):
         pids = ",".join([str(self.nginx.pid)] + self.children())
@@ -260,10 +160,8 @@ def measure_all():
                 if name == "held" and (number or cell[2] != 1):
                     continue
 
-                if sys.stderr.isatty():
-                    print("\rround %d of %d: %-5s %d workers, %d readers, "
-                          "%d tasks    " % ((number + 1, ROUNDS, name) + cell),
-                          end="", file=sys.stderr, flush=True)
+                progress("round %d of %d: %s, %d workers, %d readers, "
+                         "%d tasks" % ((number + 1, ROUNDS, name) + cell))
 
                 values = measure(name, *cell, size)
 
@@ -275,8 +173,7 @@ def measure_all():
                 if name == "ours":
                     size = round(values["data"])
 
-    if sys.stderr.isatty():
-        print("\r%78s\r" % "", end="", file=sys.stderr, flush=True)
+    progress("")
 
     for (workers, readers, tasks), results in cells.items():
         results.setdefault("held", cells[workers, readers, 1]["held"])
@@ -402,19 +299,6 @@ def check_holds(cells, raw):
     return any(missed)
 
 
-def others():
-    """seconds of processor time that were used, but not by us"""
-
-    with open("/proc/stat") as f:
-        ticks = [int(word) for word in f.readline().split()[1:9]]
-
-    # neither idle nor waiting for a disk
-    used = (sum(ticks) - sum(ticks[3:5])) / os.sysconf("SC_CLK_TCK")
-    own = os.times()
-
-    return used - sum(own[:4])
-
-
 def main():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -438,10 +322,13 @@ def main():
     print("%d round%s in %d s; nchan %s; events of %d bytes, nchan's of %d"
           % (ROUNDS, "s" * (ROUNDS > 1), passed, "".join(version),
              sample["ours"]["wire"], sample["nchan"]["wire"]))
-    print("others used %.2f of %d processors meanwhile%s\n"
-          % (share, os.cpu_count(),
-             ": too much to believe the figures" if share > BUSY else ""))
+    print(was_busy(share) + "\n")
     print_table(cells)
+
+    if os.environ.get("JSON"):
+        with open(os.environ["JSON"], "w") as f:
+            json.dump([dict(zip(("workers", "readers", "tasks"), cell),
+                            **results) for cell, results in cells.items()], f)
 
     sys.exit(1 if check_holds(cells, raw) else 0)
 

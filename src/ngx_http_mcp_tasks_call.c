@@ -143,36 +143,30 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     ngx_int_t                        rc;
     ngx_uint_t                       wants, passes;
     ngx_http_mcp_tasks_tool_t       *tool;
-    ngx_http_mcp_tasks_json_t        name, arguments, task, ttl;
+    ngx_http_mcp_tasks_said_t       *said;
     ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_member_t      members[] = {
-        { ngx_string("name"), &name },
-        { ngx_string("arguments"), &arguments },
-        { ngx_string("task"), &task }
-    };
-    ngx_http_mcp_tasks_member_t      options[] = {
-        { ngx_string("ttl"), &ttl }
-    };
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    said = &ctx->said;
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 3)
-        != NGX_OK
-        || ngx_http_mcp_tasks_json_members(&task, options, 1) != NGX_OK)
+    if (said->name.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->arguments.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->task.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->ttl.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
     {
         return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
-    if (name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &name, &ctx->tool)
+    if (said->name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &said->name, &ctx->tool)
            != NGX_OK)
     {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
                                           "name is not a string");
     }
 
-    if (arguments.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && arguments.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    if (said->arguments.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && said->arguments.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
     {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
                                           "arguments is not an object");
@@ -191,9 +185,10 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     }
 
     if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+        said->ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
 
-        if (!passes && !ngx_http_mcp_tasks_modern_params(r, tool, &arguments))
+        if (!passes
+            && !ngx_http_mcp_tasks_modern_params(r, tool, &said->arguments))
         {
             return ngx_http_mcp_tasks_mismatch(r, ctx,
                           "Header mismatch: an Mcp-Param header is not what "
@@ -201,7 +196,7 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         }
     }
 
-    rc = ngx_http_mcp_tasks_call_support(r, ctx, tool, &task, &wants);
+    rc = ngx_http_mcp_tasks_call_support(r, ctx, tool, &said->task, &wants);
 
     if (rc == NGX_DECLINED && passes) {
         rc = ngx_http_mcp_tasks_pass_speaks(r, ctx);
@@ -215,7 +210,7 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_pass(r, ctx);
     }
 
-    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &ttl, wants, passes);
+    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &said->ttl, wants, passes);
 }
 
 
@@ -271,7 +266,7 @@ ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_token(r->pool, &ctx->token, &call->op.task.token);
+    err = ngx_http_mcp_tasks_token(r->pool, &ctx->said.token, &call->op.task.token);
 
     if (err == NULL) {
         err = ngx_http_mcp_tasks_call_ttl(lcf, ttl, &call->op.task.ttl);
@@ -483,7 +478,7 @@ ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
     call->op.task.metadata = metadata.text;
 
     if (token.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
-        token = ctx->token;
+        token = ctx->said.token;
     }
 
     err = ngx_http_mcp_tasks_token(r->pool, &token, &call->op.task.token);

@@ -8,6 +8,10 @@
 #include "ngx_http_mcp_tasks_gateway.h"
 
 
+#define ngx_http_mcp_tasks_said(member)                                       \
+    offsetof(ngx_http_mcp_tasks_ctx_t, said.member)
+
+
 static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r,
     ngx_str_t *path);
 static ngx_int_t ngx_http_mcp_tasks_get(ngx_http_request_t *r);
@@ -17,6 +21,56 @@ static ngx_uint_t ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r,
     ngx_str_t *body);
 static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+
+
+static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_extensions[] = {
+    { ngx_string("io.modelcontextprotocol/tasks"),
+      ngx_http_mcp_tasks_said(tasks), NULL },
+    { ngx_string(NGX_HTTP_MCP_TASKS_EXTENSION),
+      ngx_http_mcp_tasks_said(extended), NULL },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_capabilities[] = {
+    { ngx_string("extensions"), ngx_http_mcp_tasks_said(extensions),
+      ngx_http_mcp_tasks_extensions },
+    { ngx_string("elicitation"), ngx_http_mcp_tasks_said(elicitation), NULL },
+    { ngx_string("sampling"), ngx_http_mcp_tasks_said(sampling), NULL },
+    { ngx_string("roots"), ngx_http_mcp_tasks_said(roots), NULL },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_meta[] = {
+    { ngx_string("progressToken"), ngx_http_mcp_tasks_said(token), NULL },
+    { ngx_string("io.modelcontextprotocol/protocolVersion"),
+      ngx_http_mcp_tasks_said(version), NULL },
+    { ngx_string("io.modelcontextprotocol/clientInfo"),
+      ngx_http_mcp_tasks_said(client), NULL },
+    { ngx_string("io.modelcontextprotocol/clientCapabilities"),
+      ngx_http_mcp_tasks_said(capabilities),
+      ngx_http_mcp_tasks_capabilities },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_wanted[] = {
+    { ngx_string("ttl"), ngx_http_mcp_tasks_said(ttl), NULL },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_params[] = {
+    { ngx_string("taskId"), ngx_http_mcp_tasks_said(id), NULL },
+    { ngx_string("name"), ngx_http_mcp_tasks_said(name), NULL },
+    { ngx_string("arguments"), ngx_http_mcp_tasks_said(arguments), NULL },
+    { ngx_string("task"), ngx_http_mcp_tasks_said(task),
+      ngx_http_mcp_tasks_wanted },
+    { ngx_string("_meta"), ngx_http_mcp_tasks_said(meta),
+      ngx_http_mcp_tasks_meta },
+    { ngx_null_string, 0, NULL }
+};
 
 
 ngx_int_t
@@ -101,7 +155,7 @@ static ngx_int_t
 ngx_http_mcp_tasks_get(ngx_http_request_t *r)
 {
     ngx_str_t         value, *version;
-    static ngx_str_t  header = ngx_string("MCP-Protocol-Version");
+    static ngx_str_t  header = ngx_string("mcp-protocol-version");
 
     version = &ngx_http_mcp_tasks_modern_version;
 
@@ -258,7 +312,9 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_rpc_parse(r->pool, &body, &ctx->rpc, &err);
+    rc = ngx_http_mcp_tasks_rpc_parse(r->pool, &body,
+                                      ngx_http_mcp_tasks_params, &ctx->rpc,
+                                      &err);
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -309,7 +365,7 @@ ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
     static ngx_str_t                only = ngx_string("2025-03-26");
     static ngx_str_t                header = ngx_string(
-                                                    "MCP-Protocol-Version");
+                                                    "mcp-protocol-version");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -387,25 +443,18 @@ static ngx_int_t
 ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    ngx_str_t                    value, *version;
-    ngx_http_mcp_tasks_member_t  meta[] = {
-        { ngx_string("_meta"), &ctx->meta }
-    };
-    ngx_http_mcp_tasks_member_t  members[] = {
-        { ngx_string("io.modelcontextprotocol/protocolVersion"),
-          &ctx->version },
-        { ngx_string("progressToken"), &ctx->token }
-    };
-    static ngx_str_t             header = ngx_string("MCP-Protocol-Version");
-    static ngx_str_t             discover = ngx_string("server/discover");
+    ngx_str_t         value, *version;
+    static ngx_str_t  header = ngx_string("mcp-protocol-version");
+    static ngx_str_t  discover = ngx_string("server/discover");
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, meta, 1) != NGX_OK
-        || ngx_http_mcp_tasks_json_members(&ctx->meta, members, 2) != NGX_OK)
+    if (ctx->said.meta.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || ctx->said.version.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || ctx->said.token.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
     {
         return NGX_ERROR;
     }
 
-    if (ctx->version.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+    if (ctx->said.version.type != NGX_HTTP_MCP_TASKS_JSON_NONE
         || (ctx->rpc.method.len == discover.len
             && ngx_strncmp(ctx->rpc.method.data, discover.data, discover.len)
                == 0))

@@ -394,7 +394,7 @@ ngx_http_mcp_tasks_life(ngx_http_mcp_tasks_table_t *t)
 static ngx_uint_t
 ngx_http_mcp_tasks_last_event(ngx_http_request_t *r, ngx_str_t *id)
 {
-    static ngx_str_t  name = ngx_string("Last-Event-ID");
+    static ngx_str_t  name = ngx_string("last-event-id");
 
     return ngx_http_mcp_tasks_header(r, &name, id) == 1;
 }

@@ -68,7 +68,6 @@ struct ngx_http_mcp_tasks_detached_s {
     ngx_http_connection_t          hc;          /* must be the first */
     ngx_http_log_ctx_t             log_ctx;
     ngx_http_request_t            *r;
-    ngx_socket_t                   peer;
     ngx_http_mcp_tasks_reader_t   *reader;
     void                          *data;
     unsigned                       headed:1;    /* a header has come */

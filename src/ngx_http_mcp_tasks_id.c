@@ -14,21 +14,13 @@ static const u_char  ngx_http_mcp_tasks_id_pos[NGX_HTTP_MCP_TASKS_ID_LEN] = {
 };
 
 
-/* 0xff: not a lower case hexadecimal digit */
+/* what a lower case hexadecimal digit stands for, plus 1; 0: it is none */
 
-static ngx_inline ngx_uint_t
-ngx_http_mcp_tasks_hex(u_char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-
-    return 0xff;
-}
+static const u_char  ngx_http_mcp_tasks_hex[256] = {
+    ['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6,
+    ['6'] = 7, ['7'] = 8, ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12,
+    ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16
+};
 
 
 static ngx_int_t
@@ -108,36 +100,45 @@ ngx_http_mcp_tasks_id_new(ngx_http_mcp_tasks_id_t *id)
 }
 
 
+/* NGX_DECLINED: there is something else than lower case digits */
+
+ngx_int_t
+ngx_http_mcp_tasks_unhex(u_char *dst, u_char *src, size_t n)
+{
+    ngx_uint_t  hi, lo;
+
+    for ( /* void */ ; n; n--) {
+        hi = ngx_http_mcp_tasks_hex[*src++];
+        lo = ngx_http_mcp_tasks_hex[*src++];
+
+        if (hi == 0 || lo == 0) {
+            return NGX_DECLINED;
+        }
+
+        *dst++ = (u_char) ((hi - 1) << 4 | (lo - 1));
+    }
+
+    return NGX_OK;
+}
+
+
 /* only the text that we give out: lower case, so that an id has one spelling */
 
 ngx_int_t
 ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
 {
-    u_char      *p;
-    ngx_uint_t   i, hi, lo;
-
-    if (text->len != NGX_HTTP_MCP_TASKS_ID_TEXT) {
-        return NGX_DECLINED;
-    }
+    u_char  *p;
 
     p = text->data;
 
-    if (p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-') {
-        return NGX_DECLINED;
-    }
-
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_ID_LEN; i++) {
-        hi = ngx_http_mcp_tasks_hex(p[ngx_http_mcp_tasks_id_pos[i]]);
-        lo = ngx_http_mcp_tasks_hex(p[ngx_http_mcp_tasks_id_pos[i] + 1]);
-
-        if ((hi | lo) > 15) {
-            return NGX_DECLINED;
-        }
-
-        id->data[i] = (u_char) (hi << 4 | lo);
-    }
-
-    return NGX_OK;
+    return (text->len == NGX_HTTP_MCP_TASKS_ID_TEXT
+            && p[8] == '-' && p[13] == '-' && p[18] == '-' && p[23] == '-'
+            && ngx_http_mcp_tasks_unhex(id->data, p, 4) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 4, p + 9, 2) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 6, p + 14, 2) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 8, p + 19, 2) == NGX_OK
+            && ngx_http_mcp_tasks_unhex(id->data + 10, p + 24, 6) == NGX_OK)
+           ? NGX_OK : NGX_DECLINED;
 }
 
 

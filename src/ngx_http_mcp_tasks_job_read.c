@@ -459,7 +459,7 @@ ngx_http_mcp_tasks_job_message(ngx_http_mcp_tasks_job_t *job, ngx_str_t *text,
     ngx_http_mcp_tasks_rpc_t        rpc;
     ngx_http_mcp_tasks_rpc_error_t  err;
 
-    if (ngx_http_mcp_tasks_rpc_parse(pool, text, &rpc, &err) != NGX_OK) {
+    if (ngx_http_mcp_tasks_rpc_parse(pool, text, NULL, &rpc, &err) != NGX_OK) {
         job->strange = 1;
         return;
     }

@@ -11,7 +11,10 @@
 
 static u_char *ngx_http_mcp_tasks_json_space(u_char *p, u_char *end);
 static u_char *ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
-    const char **err);
+    ngx_http_mcp_tasks_json_t *key, const char **err);
+static ngx_http_mcp_tasks_json_t *ngx_http_mcp_tasks_json_named(
+    ngx_http_mcp_tasks_shape_t **shape, ngx_http_mcp_tasks_json_t *key,
+    void *base);
 static u_char *ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end,
     ngx_uint_t *type, const char **err);
 static u_char *ngx_http_mcp_tasks_json_text(u_char *p, u_char *end,
@@ -29,28 +32,43 @@ static u_char *ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end,
     uint32_t *code);
 
 
-/*
- * Containers are kept as a stack of bits, a set bit is an object; that is all
- * there is to know about the way back.
- */
-
 ngx_int_t
 ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
     ngx_http_mcp_tasks_json_t *value, const char **err)
 {
-    u_char      *p, *end, *start;
-    uint64_t     stack[NGX_HTTP_MCP_TASKS_JSON_DEPTH / 64];
-    ngx_uint_t   depth, type, object, first;
+    return ngx_http_mcp_tasks_json_shape(text, value, NULL, NULL, err);
+}
+
+
+/*
+ * Containers are kept as a stack of bits, a set bit is an object; that is all
+ * there is to know about the way back.  Those that the shape knows are kept
+ * beside: whose members to look for, and what ends with them.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
+    ngx_http_mcp_tasks_json_t *value, ngx_http_mcp_tasks_shape_t *shape,
+    void *base, const char **err)
+{
+    u_char                      *p, *end;
+    uint64_t                     stack[NGX_HTTP_MCP_TASKS_JSON_DEPTH / 64];
+    ngx_uint_t                   depth, type, object, first;
+    ngx_http_mcp_tasks_json_t    key, *named;
+    ngx_http_mcp_tasks_json_t   *open[NGX_HTTP_MCP_TASKS_JSON_SHAPES];
+    ngx_http_mcp_tasks_shape_t  *within[NGX_HTTP_MCP_TASKS_JSON_SHAPES];
+    ngx_http_mcp_tasks_shape_t  *members;
 
     p = text->data;
     end = p + text->len;
     depth = 0;
     object = 0;
     first = 0;
+    named = value;
+    members = shape;
     ngx_memzero(stack, sizeof(stack));
 
     p = ngx_http_mcp_tasks_json_space(p, end);
-    start = p;
 
     for ( ;; ) {
 
@@ -64,10 +82,22 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
         if (!(first && *p == (object ? '}' : ']'))) {
 
             if (object) {
-                p = ngx_http_mcp_tasks_json_key(p, end, err);
+                p = ngx_http_mcp_tasks_json_key(p, end, &key, err);
                 if (p == NULL) {
                     return NGX_DECLINED;
                 }
+            }
+
+            if (depth) {
+                members = (object && depth <= NGX_HTTP_MCP_TASKS_JSON_SHAPES)
+                          ? within[depth - 1] : NULL;
+                named = members ? ngx_http_mcp_tasks_json_named(&members, &key,
+                                                                base)
+                                : NULL;
+            }
+
+            if (named) {
+                named->text.data = p;
             }
 
             if (*p == '{' || *p == '[') {
@@ -77,11 +107,16 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
                     return NGX_DECLINED;
                 }
 
+                if (depth < NGX_HTTP_MCP_TASKS_JSON_SHAPES) {
+                    open[depth] = named;
+                    within[depth] = members;
+                }
+
                 object = (*p++ == '{');
                 first = 1;
 
-                if (depth == 0) {
-                    value->type = object ? NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                if (named) {
+                    named->type = object ? NGX_HTTP_MCP_TASKS_JSON_OBJECT
                                          : NGX_HTTP_MCP_TASKS_JSON_ARRAY;
                 }
 
@@ -98,8 +133,12 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
                 return NGX_DECLINED;
             }
 
+            if (named) {
+                named->text.len = p - named->text.data;
+                named->type = type;
+            }
+
             if (depth == 0) {
-                value->type = type;
                 break;
             }
         }
@@ -120,7 +159,13 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
 
             p++;
 
-            if (--depth == 0) {
+            depth--;
+
+            if (depth < NGX_HTTP_MCP_TASKS_JSON_SHAPES && open[depth]) {
+                open[depth]->text.len = p - open[depth]->text.data;
+            }
+
+            if (depth == 0) {
                 goto done;
             }
 
@@ -138,15 +183,62 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
 
 done:
 
-    value->text.data = start;
-    value->text.len = p - start;
-
     if (ngx_http_mcp_tasks_json_space(p, end) != end) {
         *err = "more than one value";
         return NGX_DECLINED;
     }
 
     return NGX_OK;
+}
+
+
+/* where the value of a key goes, and on to its own members; NULL: nowhere */
+
+static ngx_http_mcp_tasks_json_t *
+ngx_http_mcp_tasks_json_named(ngx_http_mcp_tasks_shape_t **shape,
+    ngx_http_mcp_tasks_json_t *key, void *base)
+{
+    size_t                       len;
+    ngx_http_mcp_tasks_json_t   *value;
+    ngx_http_mcp_tasks_shape_t  *s;
+
+    len = key->text.len - 2;
+
+    for (s = *shape; s->name.len; s++) {
+        if (s->name.len == len
+            && ngx_memcmp(s->name.data, key->text.data + 1, len) == 0)
+        {
+            goto found;
+        }
+    }
+
+    /* nobody writes keys with escapes, but one may */
+
+    if (memchr(key->text.data, '\\', key->text.len) != NULL) {
+        for (s = *shape; s->name.len; s++) {
+            if (ngx_http_mcp_tasks_json_is(key, &s->name)) {
+                goto found;
+            }
+        }
+    }
+
+    *shape = NULL;
+
+    return NULL;
+
+found:
+
+    value = (ngx_http_mcp_tasks_json_t *) ((u_char *) base + s->value);
+
+    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        value->type = NGX_HTTP_MCP_TASKS_JSON_TWICE;
+        *shape = NULL;
+        return NULL;
+    }
+
+    *shape = s->members;
+
+    return value;
 }
 
 
@@ -164,17 +256,22 @@ ngx_http_mcp_tasks_json_space(u_char *p, u_char *end)
 /* a key, its colon, and up to the first character of the value */
 
 static u_char *
-ngx_http_mcp_tasks_json_key(u_char *p, u_char *end, const char **err)
+ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
+    ngx_http_mcp_tasks_json_t *key, const char **err)
 {
     if (*p != '"') {
         *err = "a key is missing";
         return NULL;
     }
 
+    key->text.data = p;
+
     p = ngx_http_mcp_tasks_json_text(p, end, err);
     if (p == NULL) {
         return NULL;
     }
+
+    key->text.len = p - key->text.data;
 
     p = ngx_http_mcp_tasks_json_space(p, end);
 

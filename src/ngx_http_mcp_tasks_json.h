@@ -14,7 +14,10 @@
 #include <ngx_core.h>
 
 
-#define NGX_HTTP_MCP_TASKS_JSON_DEPTH  128
+#define NGX_HTTP_MCP_TASKS_JSON_DEPTH   128
+
+/* how deep a shape may be */
+#define NGX_HTTP_MCP_TASKS_JSON_SHAPES  8
 
 
 typedef enum {
@@ -25,7 +28,10 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_JSON_NUMBER,
     NGX_HTTP_MCP_TASKS_JSON_STRING,
     NGX_HTTP_MCP_TASKS_JSON_ARRAY,
-    NGX_HTTP_MCP_TASKS_JSON_OBJECT
+    NGX_HTTP_MCP_TASKS_JSON_OBJECT,
+
+    /* a member that the shape names stands there more than once */
+    NGX_HTTP_MCP_TASKS_JSON_TWICE
 } ngx_http_mcp_tasks_json_e;
 
 
@@ -45,6 +51,20 @@ typedef struct {
 } ngx_http_mcp_tasks_member_t;
 
 
+/*
+ * The same for what is looked for while a text is parsed: no part of it has to
+ * be skipped again.  The list ends with an empty name.
+ */
+
+typedef struct ngx_http_mcp_tasks_shape_s  ngx_http_mcp_tasks_shape_t;
+
+struct ngx_http_mcp_tasks_shape_s {
+    ngx_str_t                    name;
+    size_t                       value;      /* its offset from a base */
+    ngx_http_mcp_tasks_shape_t  *members;    /* if it is an object; or NULL */
+};
+
+
 /* walks over the members of an object or the elements of an array */
 
 typedef struct {
@@ -57,6 +77,11 @@ typedef struct {
 /* NGX_OK, or NGX_DECLINED with the reason why it is no JSON */
 ngx_int_t ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
     ngx_http_mcp_tasks_json_t *value, const char **err);
+
+/* the same; values that the shape names must be NONE, and are filled in */
+ngx_int_t ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
+    ngx_http_mcp_tasks_json_t *value, ngx_http_mcp_tasks_shape_t *shape,
+    void *base, const char **err);
 
 /* past a character that is not ASCII; NULL: it is none */
 u_char *ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end);

@@ -56,7 +56,7 @@ ngx_http_mcp_tasks_legacy(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
     ngx_str_t                       value, *v;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
     static ngx_str_t                header = ngx_string(
-                                                    "MCP-Protocol-Version");
+                                                    "mcp-protocol-version");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     v = ngx_http_mcp_tasks_legacy_versions;

@@ -276,7 +276,8 @@ ngx_http_mcp_tasks_merged_message(ngx_http_mcp_tasks_merged_t *m,
     ngx_http_mcp_tasks_merge_by_t    merging;
     ngx_http_mcp_tasks_rpc_error_t   err;
 
-    if (ngx_http_mcp_tasks_rpc_parse(m->r->pool, text, &rpc, &err) != NGX_OK
+    if (ngx_http_mcp_tasks_rpc_parse(m->r->pool, text, NULL, &rpc, &err)
+        != NGX_OK
         || rpc.kind != NGX_HTTP_MCP_TASKS_RPC_RESPONSE
         || !ngx_http_mcp_tasks_rpc_same_id(&rpc.id, &m->ctx->rpc.id)
         || rpc.result.type == NGX_HTTP_MCP_TASKS_JSON_NONE)

@@ -119,23 +119,23 @@ ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
 {
     ngx_int_t         rc;
     ngx_str_t         value;
-    static ngx_str_t  version = ngx_string("MCP-Protocol-Version");
+    static ngx_str_t  version = ngx_string("mcp-protocol-version");
 
-    if (ctx->version.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
+    if (ctx->said.version.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                           "io.modelcontextprotocol/protocolVersion is "
                           "missing in _meta");
     }
 
     if (ngx_http_mcp_tasks_header(r, &version, &value) != 1
-        || !ngx_http_mcp_tasks_json_is(&ctx->version, &value))
+        || !ngx_http_mcp_tasks_json_is(&ctx->said.version, &value))
     {
         return ngx_http_mcp_tasks_mismatch(r, ctx,
                           "Header mismatch: MCP-Protocol-Version is not "
                           "what _meta says");
     }
 
-    if (!ngx_http_mcp_tasks_json_is(&ctx->version,
+    if (!ngx_http_mcp_tasks_json_is(&ctx->said.version,
                                     &ngx_http_mcp_tasks_modern_version))
     {
         return ngx_http_mcp_tasks_unsupported(r, ctx,
@@ -161,48 +161,37 @@ static ngx_int_t
 ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    ngx_http_mcp_tasks_json_t    capabilities, info, extensions;
-    ngx_http_mcp_tasks_json_t    tasks, extended;
-    ngx_http_mcp_tasks_json_t    elicitation, sampling, roots;
-    ngx_http_mcp_tasks_member_t  members[] = {
-        { ngx_string("io.modelcontextprotocol/clientCapabilities"),
-          &capabilities },
-        { ngx_string("io.modelcontextprotocol/clientInfo"), &info }
-    };
-    ngx_http_mcp_tasks_member_t  capability[] = {
-        { ngx_string("extensions"), &extensions },
-        { ngx_string("elicitation"), &elicitation },
-        { ngx_string("sampling"), &sampling },
-        { ngx_string("roots"), &roots }
-    };
-    ngx_http_mcp_tasks_member_t  extension[] = {
-        { ngx_string("io.modelcontextprotocol/tasks"), &tasks },
-        { ngx_string(NGX_HTTP_MCP_TASKS_EXTENSION), &extended }
-    };
+    ngx_http_mcp_tasks_said_t  *said;
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->meta, members, 2) != NGX_OK
-        || capabilities.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    said = &ctx->said;
+
+    if (said->client.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->capabilities.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
     {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                           "io.modelcontextprotocol/clientCapabilities is "
                           "missing in _meta");
     }
 
-    if (ngx_http_mcp_tasks_json_members(&capabilities, capability, 4) != NGX_OK
-        || ngx_http_mcp_tasks_json_members(&extensions, extension, 2)
-           != NGX_OK)
+    if (said->extensions.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->elicitation.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->sampling.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->roots.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->tasks.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->extended.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
     {
         return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                           "a capability stands twice");
     }
 
-    ctx->tasks = (tasks.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->extended = (extended.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->elicitation = (elicitation.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->sampling = (sampling.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->roots = (roots.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->tasks = (said->tasks.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->extended = (said->extended.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->elicitation = (said->elicitation.type
+                        == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->sampling = (said->sampling.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->roots = (said->roots.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
 
-    if (ngx_http_mcp_tasks_client(r, ctx, &info) != NGX_OK) {
+    if (ngx_http_mcp_tasks_client(r, ctx, &said->client) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -215,7 +204,7 @@ ngx_http_mcp_tasks_modern_headers(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_str_t         value, *name;
-    static ngx_str_t  method = ngx_string("Mcp-Method");
+    static ngx_str_t  method = ngx_string("mcp-method");
 
     name = &ctx->rpc.method;
 
@@ -242,49 +231,41 @@ static ngx_uint_t
 ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
-    ngx_str_t                    value;
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_json_t    source;
-    ngx_http_mcp_tasks_member_t  member;
-    static ngx_str_t             header = ngx_string("Mcp-Name");
-    static struct {
-        ngx_str_t  method;
-        ngx_str_t  member;
-    } names[] = {
-        { ngx_string("tools/call"), ngx_string("name") },
-        { ngx_string("tasks/get"), ngx_string("taskId") },
-        { ngx_string("tasks/update"), ngx_string("taskId") },
-        { ngx_string("tasks/cancel"), ngx_string("taskId") },
-        { ngx_null_string, ngx_null_string }
+    ngx_str_t                   value;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_json_t  *source;
+    static ngx_str_t            header = ngx_string("mcp-name");
+    static ngx_str_t            methods[] = {
+        ngx_string("tools/call"),
+        ngx_string("tasks/get"),
+        ngx_string("tasks/update"),
+        ngx_string("tasks/cancel"),
+        ngx_null_string
     };
 
-    for (i = 0; names[i].method.len; i++) {
-        if (names[i].method.len == ctx->rpc.method.len
-            && ngx_strncmp(names[i].method.data, ctx->rpc.method.data,
+    for (i = 0; methods[i].len; i++) {
+        if (methods[i].len == ctx->rpc.method.len
+            && ngx_strncmp(methods[i].data, ctx->rpc.method.data,
                            ctx->rpc.method.len) == 0)
         {
             break;
         }
     }
 
-    if (names[i].method.len == 0) {
+    if (methods[i].len == 0) {
         return 1;
     }
 
-    member.name = names[i].member;
-    member.value = &source;
+    source = (i == 0) ? &ctx->said.name : &ctx->said.id;
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->rpc.params, &member, 1)
-        != NGX_OK
-        || source.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
-    {
+    if (source->type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
         /* the method itself has something to say about that */
         return 1;
     }
 
     return ngx_http_mcp_tasks_header(r, &header, &value) == 1
            && ngx_http_mcp_tasks_decoded(r, &value) == NGX_OK
-           && ngx_http_mcp_tasks_json_is(&source, &value);
+           && ngx_http_mcp_tasks_json_is(source, &value);
 }
 
 
@@ -402,9 +383,9 @@ ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
 
     /* the version goes back as the JSON that it came as */
 
-    if (ctx->version.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (ctx->said.version.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
         ngx_http_mcp_tasks_out_lit(&out, ",\"requested\":");
-        ngx_http_mcp_tasks_out_str(&out, &ctx->version.text);
+        ngx_http_mcp_tasks_out_str(&out, &ctx->said.version.text);
     }
 
     ngx_http_mcp_tasks_out_lit(&out, "}");

@@ -180,6 +180,13 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
       0,
       NULL },
 
+    { ngx_string("mcp_tasks_stub"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_mcp_tasks_stub,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
 #endif
 
       ngx_null_command

@@ -96,6 +96,10 @@ typedef struct {
     ngx_uint_t                    max_tool_running;
     uint32_t                      route;     /* of the tasks made here */
     ngx_http_conf_ctx_t          *conf_ctx;  /* of its server */
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+    ngx_str_t                     stub[2];   /* the answer */
+#endif
 } ngx_http_mcp_tasks_loc_conf_t;
 
 
@@ -117,17 +121,41 @@ typedef enum {
 } ngx_http_mcp_tasks_era_e;
 
 
+/* what most requests have in their params, found when they are parsed */
+
+typedef struct {
+    ngx_http_mcp_tasks_json_t     id;        /* taskId */
+    ngx_http_mcp_tasks_json_t     name;
+    ngx_http_mcp_tasks_json_t     arguments;
+    ngx_http_mcp_tasks_json_t     task;      /* what kind of it is wanted */
+    ngx_http_mcp_tasks_json_t     ttl;       /* of that */
+
+    /* of _meta */
+    ngx_http_mcp_tasks_json_t     meta;
+    ngx_http_mcp_tasks_json_t     version;   /* of the protocol */
+    ngx_http_mcp_tasks_json_t     token;     /* progressToken */
+    ngx_http_mcp_tasks_json_t     client;
+    ngx_http_mcp_tasks_json_t     capabilities;
+
+    /* of the client's capabilities */
+    ngx_http_mcp_tasks_json_t     elicitation;
+    ngx_http_mcp_tasks_json_t     sampling;
+    ngx_http_mcp_tasks_json_t     roots;
+    ngx_http_mcp_tasks_json_t     extensions;
+    ngx_http_mcp_tasks_json_t     tasks;
+    ngx_http_mcp_tasks_json_t     extended;
+} ngx_http_mcp_tasks_said_t;
+
+
 /* what is known of a request */
 
 typedef struct ngx_http_mcp_tasks_ctx_s {
-    ngx_http_mcp_tasks_rpc_t      rpc;
+    ngx_http_mcp_tasks_rpc_t      rpc;       /* must be the first */
     ngx_uint_t                    era;
     ngx_str_t                     owner;     /* empty: not identified */
     ngx_str_t                     session;   /* legacy; empty: none */
 
-    ngx_http_mcp_tasks_json_t     meta;      /* params._meta */
-    ngx_http_mcp_tasks_json_t     version;   /* of the protocol, from there */
-    ngx_http_mcp_tasks_json_t     token;     /* progressToken, from there */
+    ngx_http_mcp_tasks_said_t     said;
 
     /* the client knows: tasks; and what we add to them */
     unsigned                      tasks:1;
@@ -589,9 +617,10 @@ ngx_uint_t ngx_http_mcp_tasks_attach_wanted(
 void ngx_http_mcp_tasks_attach_leave(ngx_http_mcp_tasks_zone_conf_t *zcf);
 ngx_int_t ngx_http_mcp_tasks_attach_lock(ngx_fd_t fd, off_t byte, int type);
 
-/* ngx_http_mcp_tasks_probe.c, in the test build only */
+/* in the test build only: ngx_http_mcp_tasks_probe.c, .._stub.c */
 
 char *ngx_http_mcp_tasks_probe(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_mcp_tasks_stub(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* ngx_http_mcp_tasks_module.c */
 

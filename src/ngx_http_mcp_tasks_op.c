@@ -59,25 +59,13 @@ ngx_int_t
 ngx_http_mcp_tasks_cursor_parse(ngx_http_mcp_tasks_zone_t *zone,
     ngx_str_t *text, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor)
 {
-    u_char     *p;
-    uint64_t    word[3];
-    ngx_int_t   n;
-    ngx_uint_t  i;
+    uint64_t  word[3];
 
-    if (text->len != NGX_HTTP_MCP_TASKS_CURSOR_LEN) {
+    if (text->len != NGX_HTTP_MCP_TASKS_CURSOR_LEN
+        || ngx_http_mcp_tasks_unhex((u_char *) word, text->data, sizeof(word))
+           != NGX_OK)
+    {
         return NGX_DECLINED;
-    }
-
-    p = (u_char *) word;
-
-    for (i = 0; i < sizeof(word); i++) {
-        n = ngx_hextoi(text->data + 2 * i, 2);
-
-        if (n == NGX_ERROR) {
-            return NGX_DECLINED;
-        }
-
-        p[i] = (u_char) n;
     }
 
     cursor->seq = word[1]

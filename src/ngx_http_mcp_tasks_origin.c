@@ -45,7 +45,7 @@ ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
     u_char                         *p, *end;
     ngx_str_t                       origin, host;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    static ngx_str_t                name = ngx_string("Origin");
+    static ngx_str_t                name = ngx_string("origin");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -142,7 +142,7 @@ ngx_http_mcp_tasks_options(ngx_http_request_t *r, const char *allow)
 {
     ngx_int_t         rc;
     ngx_str_t         names, methods, age;
-    static ngx_str_t  asked = ngx_string("Access-Control-Request-Headers");
+    static ngx_str_t  asked = ngx_string("access-control-request-headers");
     static ngx_str_t  usual = ngx_string(
                           "Accept, Authorization, Content-Type, "
                           "Last-Event-ID, Mcp-Method, Mcp-Name, "
@@ -313,7 +313,8 @@ ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s)
 
     } else {
         return p.len && p.len == s->len
-               && ngx_strncasecmp(p.data, s->data, s->len) == 0;
+               && (ngx_memcmp(p.data, s->data, s->len) == 0
+                   || ngx_strncasecmp(p.data, s->data, s->len) == 0);
     }
 
     return s->len > p.len

@@ -4,10 +4,7 @@
 #include "ngx_http_mcp_tasks_out.h"
 
 
-static u_char *ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out,
-    size_t len);
-static u_char *ngx_http_mcp_tasks_out_digits(u_char *p, ngx_uint_t n,
-    ngx_uint_t width, u_char after);
+static void ngx_http_mcp_tasks_out_second(u_char *p, time_t second);
 
 
 void
@@ -27,9 +24,7 @@ ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
 }
 
 
-/* NULL: no memory, now or before */
-
-static u_char *
+u_char *
 ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
 {
     u_char  *p;
@@ -56,24 +51,6 @@ ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
     out->end = p + size;
 
     return out->pos;
-}
-
-
-void
-ngx_http_mcp_tasks_out_add(ngx_http_mcp_tasks_out_t *out, u_char *p,
-    size_t len)
-{
-    u_char  *dst;
-
-    if (len == 0) {
-        return;
-    }
-
-    dst = ngx_http_mcp_tasks_out_room(out, len);
-
-    if (dst) {
-        out->pos = ngx_cpymem(dst, p, len);
-    }
 }
 
 
@@ -113,16 +90,30 @@ ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n)
 }
 
 
+/* two of them */
+
+static ngx_inline u_char *
+ngx_http_mcp_tasks_out_digits(u_char *p, uint32_t n)
+{
+    *p++ = (u_char) ('0' + n / 10);
+    *p++ = (u_char) ('0' + n % 10);
+
+    return p;
+}
+
+
 /*
- * A wall clock time as ISO 8601, with the quotes.  Each event has two of them,
- * and a format string would be half of what it takes to write the event.
+ * A wall clock time as ISO 8601, with the quotes.  Tasks have two of them each,
+ * and many have the same second in common, as the two mostly do.
  */
 
 void
 ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
 {
-    u_char    *dst;
-    ngx_tm_t   tm;
+    u_char           *dst;
+    uint64_t          second;
+    static u_char     text[] = "\"1970-01-01T00:00:00.";
+    static uint64_t   last;
 
     dst = ngx_http_mcp_tasks_out_room(out,
                                       sizeof("\"2026-07-28T00:00:00.000Z\""));
@@ -130,19 +121,38 @@ ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
         return;
     }
 
-    ngx_gmtime((time_t) (ms / 1000), &tm);
+    second = ms / 1000;
+    ms %= 1000;
 
-    *dst++ = '"';
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_year, 4, '-');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mon, 2, '-');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_mday, 2, 'T');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_hour, 2, ':');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_min, 2, ':');
-    dst = ngx_http_mcp_tasks_out_digits(dst, tm.ngx_tm_sec, 2, '.');
-    dst = ngx_http_mcp_tasks_out_digits(dst, ms % 1000, 3, 'Z');
+    if (second != last) {
+        ngx_http_mcp_tasks_out_second(text + 1, (time_t) second);
+        last = second;
+    }
+
+    dst = ngx_cpymem(dst, text, sizeof(text) - 1);
+    dst = ngx_http_mcp_tasks_out_digits(dst, ms / 10);
+    *dst++ = (u_char) ('0' + ms % 10);
+    *dst++ = 'Z';
     *dst++ = '"';
 
     out->pos = dst;
+}
+
+
+static void
+ngx_http_mcp_tasks_out_second(u_char *p, time_t second)
+{
+    ngx_tm_t  tm;
+
+    ngx_gmtime(second, &tm);
+
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year / 100);
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year % 100) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mon) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mday) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_hour) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_min) + 1;
+    (void) ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_sec);
 }
 
 
@@ -167,23 +177,6 @@ ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
         ngx_http_mcp_tasks_out_number(out, ms / unit);
         ms %= unit;
     }
-}
-
-
-static u_char *
-ngx_http_mcp_tasks_out_digits(u_char *p, ngx_uint_t n, ngx_uint_t width,
-    u_char after)
-{
-    ngx_uint_t  i;
-
-    for (i = width; i; i--) {
-        p[i - 1] = (u_char) ('0' + n % 10);
-        n /= 10;
-    }
-
-    p[width] = after;
-
-    return p + width + 1;
 }
 
 

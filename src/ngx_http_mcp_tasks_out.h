@@ -27,10 +27,32 @@ typedef struct {
     ngx_http_mcp_tasks_out_add(out, (u_char *) text, ngx_strlen(text))
 
 
+/* NULL: no memory, now or before */
+u_char *ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len);
+
+
+/* mostly of words that the compiler knows, and there mostly is room */
+
+static ngx_inline void
+ngx_http_mcp_tasks_out_add(ngx_http_mcp_tasks_out_t *out, u_char *p,
+    size_t len)
+{
+    u_char  *dst;
+
+    dst = out->pos;
+
+    if ((size_t) (out->end - dst) < len) {
+        dst = ngx_http_mcp_tasks_out_room(out, len);
+    }
+
+    if (dst && len) {
+        out->pos = ngx_cpymem(dst, p, len);
+    }
+}
+
+
 void ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out,
     ngx_pool_t *pool, size_t size);
-void ngx_http_mcp_tasks_out_add(ngx_http_mcp_tasks_out_t *out, u_char *p,
-    size_t len);
 void ngx_http_mcp_tasks_out_number(ngx_http_mcp_tasks_out_t *out, uint64_t n);
 void ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n);
 void ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms);

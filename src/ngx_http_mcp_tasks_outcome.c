@@ -323,7 +323,7 @@ ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
     ngx_str_t                 message;
     ngx_http_mcp_tasks_out_t  out;
 
-    if (o->wait.ctx->token.type == NGX_HTTP_MCP_TASKS_JSON_NONE
+    if (o->wait.ctx->said.token.type == NGX_HTTP_MCP_TASKS_JSON_NONE
         || o->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT
         || v->task.progress < 0
         || v->task.progress <= o->progress)
@@ -334,7 +334,7 @@ ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
     o->progress = v->task.progress;
 
     ngx_http_mcp_tasks_out_init(&out, pool, 256);
-    ngx_http_mcp_tasks_render_progress(&out, v, &o->wait.ctx->token.text, 0);
+    ngx_http_mcp_tasks_render_progress(&out, v, &o->wait.ctx->said.token.text, 0);
 
     if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
         || ngx_http_mcp_tasks_wait_message(&o->wait, NULL, &message)

@@ -172,12 +172,13 @@ ngx_http_mcp_tasks_params_add(ngx_array_t *params, json_t *schema,
 
     (void) ngx_sprintf(s.data, NGX_HTTP_MCP_TASKS_PARAM_PREFIX "%s",
                        json_string_value(mark));
+    ngx_strlow(s.data, s.data, s.len);
 
     others = params->elts;
 
     for (i = 0; i < params->nelts; i++) {
         if (others[i].header.len == s.len
-            && ngx_strncasecmp(others[i].header.data, s.data, s.len) == 0)
+            && ngx_memcmp(others[i].header.data, s.data, s.len) == 0)
         {
             return "has the same \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" twice";
         }

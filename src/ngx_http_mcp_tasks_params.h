@@ -17,7 +17,7 @@
 
 
 typedef struct {
-    ngx_str_t                    header;
+    ngx_str_t                    header;     /* in lower case */
     ngx_array_t                  path;       /* of ngx_str_t: property names */
 } ngx_http_mcp_tasks_param_t;
 

@@ -146,7 +146,7 @@ ngx_http_mcp_tasks_pass_merge(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_str_t         version;
-    static ngx_str_t  header = ngx_string("MCP-Protocol-Version");
+    static ngx_str_t  header = ngx_string("mcp-protocol-version");
 
     if (ctx->rpc.kind != NGX_HTTP_MCP_TASKS_RPC_REQUEST) {
         return;

@@ -45,6 +45,7 @@ static void ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p);
 static void ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p);
 static ngx_int_t ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op);
@@ -63,6 +64,7 @@ static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
     { ngx_string("check"), ngx_http_mcp_tasks_probe_check },
     { ngx_string("die"), ngx_http_mcp_tasks_probe_die },
     { ngx_string("waits"), ngx_http_mcp_tasks_probe_waits },
+    { ngx_string("hold"), ngx_http_mcp_tasks_probe_hold },
     { ngx_string("late"), ngx_http_mcp_tasks_probe_late },
     { ngx_null_string, NULL }
 };
@@ -481,6 +483,46 @@ ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
     p->pos = ngx_slprintf(p->pos, p->end,
                           ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui",
                           zone, task, ngx_http_mcp_tasks_wakeups);
+}
+
+
+/*
+ * For how long the lock was held since the last time this was asked, in all
+ * processes, in nanoseconds, and what it would be if holds took no time; and by
+ * which clock it is measured from now on.
+ */
+
+static void
+ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p)
+{
+    uint64_t                     i;
+    ngx_http_mcp_tasks_hold_t    hold, none;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &p->zone->table;
+
+    ngx_http_mcp_tasks_lock_read(t);
+
+    hold = t->sh->hold;
+
+    ngx_memzero(&t->sh->hold, sizeof(ngx_http_mcp_tasks_hold_t));
+    t->sh->hold.clock = ngx_http_mcp_tasks_probe_number(p, "clock", 0);
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    ngx_memzero(&none, sizeof(ngx_http_mcp_tasks_hold_t));
+    none.clock = hold.clock;
+
+    for (i = 0; i < 10000; i++) {
+        ngx_http_mcp_tasks_hold_begin(&none);
+        ngx_http_mcp_tasks_hold_end(&none);
+    }
+
+    p->pos = ngx_slprintf(p->pos, p->end,
+                          ",\"held\":%uL,\"rare\":%uL,\"longest\":%uL,"
+                          "\"times\":%uL,\"clock\":%uL",
+                          hold.sum, hold.rare, hold.longest, hold.times,
+                          none.sum * hold.times / 10000);
 }
 
 

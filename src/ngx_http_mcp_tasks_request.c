@@ -5,8 +5,6 @@
 #include "ngx_http_mcp_tasks_module.h"
 
 
-static ngx_table_elt_t *ngx_http_mcp_tasks_next_header(ngx_list_part_t **part,
-    ngx_uint_t *i, ngx_str_t *name);
 static ngx_int_t ngx_http_mcp_tasks_body_file(ngx_http_request_t *r,
     ngx_buf_t *b, u_char *p);
 static ngx_uint_t ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r,
@@ -103,33 +101,9 @@ ngx_http_mcp_tasks_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
 }
 
 
-/* how many times the header is there; the value is that of the first */
-
-ngx_uint_t
-ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
-    ngx_str_t *value)
-{
-    ngx_uint_t        i, n;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
-
-    n = 0;
-    i = 0;
-    part = &r->headers_in.headers.part;
-
-    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, name)) != NULL) {
-        if (n++ == 0) {
-            *value = h->value;
-        }
-    }
-
-    return n;
-}
-
-
 /* the next one of that name, beginning with header i of the part */
 
-static ngx_table_elt_t *
+static ngx_inline ngx_table_elt_t *
 ngx_http_mcp_tasks_next_header(ngx_list_part_t **part, ngx_uint_t *i,
     ngx_str_t *name)
 {
@@ -150,11 +124,38 @@ ngx_http_mcp_tasks_next_header(ngx_list_part_t **part, ngx_uint_t *i,
         h = (ngx_table_elt_t *) (*part)->elts + (*i)++;
 
         if (h->key.len == name->len
-            && ngx_strncasecmp(h->key.data, name->data, name->len) == 0)
+            && ngx_memcmp(h->lowcase_key, name->data, name->len) == 0)
         {
             return h;
         }
     }
+}
+
+
+/*
+ * How many times the header is there, whose name is given in lower case; the
+ * value is that of the first.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    ngx_uint_t        i, n;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    n = 0;
+    i = 0;
+    part = &r->headers_in.headers.part;
+
+    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, name)) != NULL) {
+        if (n++ == 0) {
+            *value = h->value;
+        }
+    }
+
+    return n;
 }
 
 
@@ -205,7 +206,7 @@ ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
     ngx_uint_t         i, found;
     ngx_list_part_t   *part;
     ngx_table_elt_t   *h;
-    static ngx_str_t   accept = ngx_string("Accept");
+    static ngx_str_t   accept = ngx_string("accept");
 
     *json = 0;
     *sse = 0;
@@ -235,6 +236,18 @@ ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
     static ngx_str_t   event_stream = ngx_string("text/event-stream");
     static ngx_str_t   text = ngx_string("text/*");
     static ngx_str_t   all = ngx_string("*/*");
+    static ngx_str_t   usual = ngx_string("application/json, "
+                                          "text/event-stream");
+
+    /* in these words, from almost every client */
+
+    if (value->len == usual.len
+        && ngx_memcmp(value->data, usual.data, usual.len) == 0)
+    {
+        *json = 1;
+        *sse = 1;
+        return;
+    }
 
     end = value->data + value->len;
 
@@ -274,8 +287,12 @@ ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type)
         p++;
     }
 
+    /* most are told by the first letter, and nobody writes them in capitals */
+
     if ((size_t) (end - p) < type->len
-        || ngx_strncasecmp(p, type->data, type->len) != 0)
+        || ngx_tolower(*p) != *type->data
+        || (ngx_memcmp(p, type->data, type->len) != 0
+            && ngx_strncasecmp(p, type->data, type->len) != 0))
     {
         return 0;
     }

@@ -638,7 +638,7 @@ ngx_http_mcp_tasks_rest_known(ngx_http_request_t *r, ngx_str_t *etag)
 {
     u_char            *p, *end;
     ngx_str_t          list;
-    static ngx_str_t   header = ngx_string("If-None-Match");
+    static ngx_str_t   header = ngx_string("if-none-match");
 
     if (ngx_http_mcp_tasks_header(r, &header, &list) != 1) {
         return 0;

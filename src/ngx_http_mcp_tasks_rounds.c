@@ -108,30 +108,18 @@ static ngx_int_t
 ngx_http_mcp_tasks_state_parse(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round)
 {
-    u_char                      *p;
-    ngx_int_t                    n;
-    ngx_str_t                    text;
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_state_t   state;
+    ngx_str_t                   text;
+    ngx_http_mcp_tasks_state_t  state;
 
     if (round->state.type != NGX_HTTP_MCP_TASKS_JSON_STRING
         || ngx_http_mcp_tasks_json_string(r->pool, &round->state, &text)
            != NGX_OK
-        || text.len != 2 * sizeof(ngx_http_mcp_tasks_state_t))
+        || text.len != 2 * sizeof(ngx_http_mcp_tasks_state_t)
+        || ngx_http_mcp_tasks_unhex((u_char *) &state, text.data,
+                                    sizeof(ngx_http_mcp_tasks_state_t))
+           != NGX_OK)
     {
         return NGX_ERROR;
-    }
-
-    p = (u_char *) &state;
-
-    for (i = 0; i < sizeof(ngx_http_mcp_tasks_state_t); i++) {
-        n = ngx_hextoi(text.data + 2 * i, 2);
-
-        if (n == NGX_ERROR) {
-            return NGX_ERROR;
-        }
-
-        p[i] = (u_char) n;
     }
 
     if (state.seal != ngx_http_mcp_tasks_state_seal(r, ctx, &state)) {

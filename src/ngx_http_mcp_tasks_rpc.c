@@ -13,24 +13,36 @@ static ngx_str_t  ngx_http_mcp_tasks_rpc_version = ngx_string("2.0");
 
 ngx_int_t
 ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
-    ngx_http_mcp_tasks_rpc_t *rpc, ngx_http_mcp_tasks_rpc_error_t *err)
+    ngx_http_mcp_tasks_shape_t *params, ngx_http_mcp_tasks_rpc_t *rpc,
+    ngx_http_mcp_tasks_rpc_error_t *err)
 {
-    ngx_int_t                    rc;
-    ngx_http_mcp_tasks_json_t    message, version, id, method;
-    ngx_http_mcp_tasks_member_t  members[] = {
-        { ngx_string("jsonrpc"), &version },
-        { ngx_string("id"), &id },
-        { ngx_string("method"), &method },
-        { ngx_string("params"), &rpc->params },
-        { ngx_string("result"), &rpc->result },
-        { ngx_string("error"), &rpc->error }
+    ngx_int_t                   rc;
+    ngx_http_mcp_tasks_json_t   message, id;
+    ngx_http_mcp_tasks_shape_t  shape[] = {
+        { ngx_string("jsonrpc"),
+          offsetof(ngx_http_mcp_tasks_rpc_t, version), NULL },
+        { ngx_string("id"), offsetof(ngx_http_mcp_tasks_rpc_t, id), NULL },
+        { ngx_string("method"),
+          offsetof(ngx_http_mcp_tasks_rpc_t, verb), NULL },
+        { ngx_string("params"),
+          offsetof(ngx_http_mcp_tasks_rpc_t, params), params },
+        { ngx_string("result"),
+          offsetof(ngx_http_mcp_tasks_rpc_t, result), NULL },
+        { ngx_string("error"),
+          offsetof(ngx_http_mcp_tasks_rpc_t, error), NULL },
+        { ngx_null_string, 0, NULL }
     };
 
     ngx_memzero(rpc, sizeof(ngx_http_mcp_tasks_rpc_t));
 
-    if (ngx_http_mcp_tasks_json_parse(body, &message, &err->detail)
-        != NGX_OK)
-    {
+    rc = ngx_http_mcp_tasks_json_shape(body, &message, shape, rpc,
+                                       &err->detail);
+
+    id = rpc->id;
+    ngx_memzero(&rpc->id, sizeof(ngx_http_mcp_tasks_json_t));
+
+    if (rc != NGX_OK) {
+        ngx_memzero(rpc, sizeof(ngx_http_mcp_tasks_rpc_t));
         err->code = NGX_HTTP_MCP_TASKS_RPC_PARSE;
         err->message = "Parse error";
         return NGX_DECLINED;
@@ -44,9 +56,12 @@ ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
         return ngx_http_mcp_tasks_rpc_invalid(err, "not an object");
     }
 
-    if (ngx_http_mcp_tasks_json_members(&message, members,
-                                        sizeof(members) / sizeof(members[0]))
-        != NGX_OK)
+    if (id.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || rpc->version.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || rpc->verb.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || rpc->params.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || rpc->result.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || rpc->error.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
     {
         return ngx_http_mcp_tasks_rpc_invalid(err, "a member stands twice");
     }
@@ -62,14 +77,14 @@ ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
         rpc->id = id;
     }
 
-    if (version.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || !ngx_http_mcp_tasks_json_is(&version,
+    if (rpc->version.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || !ngx_http_mcp_tasks_json_is(&rpc->version,
                                        &ngx_http_mcp_tasks_rpc_version))
     {
         return ngx_http_mcp_tasks_rpc_invalid(err, "jsonrpc is not 2.0");
     }
 
-    if (method.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (rpc->verb.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
 
         if (rpc->id.type == NGX_HTTP_MCP_TASKS_JSON_NONE
             || (rpc->result.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
@@ -83,11 +98,11 @@ ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
         return NGX_OK;
     }
 
-    if (method.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
+    if (rpc->verb.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
         return ngx_http_mcp_tasks_rpc_invalid(err, "method is not a string");
     }
 
-    rc = ngx_http_mcp_tasks_json_string(pool, &method, &rpc->method);
+    rc = ngx_http_mcp_tasks_json_string(pool, &rpc->verb, &rpc->method);
 
     if (rc != NGX_OK) {
         return (rc == NGX_ERROR) ? rc

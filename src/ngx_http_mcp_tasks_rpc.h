@@ -46,6 +46,10 @@ typedef struct {
     ngx_http_mcp_tasks_json_t    params;     /* NONE or an object */
     ngx_http_mcp_tasks_json_t    result;
     ngx_http_mcp_tasks_json_t    error;
+
+    /* as they came */
+    ngx_http_mcp_tasks_json_t    version;
+    ngx_http_mcp_tasks_json_t    verb;
 } ngx_http_mcp_tasks_rpc_t;
 
 
@@ -56,9 +60,13 @@ typedef struct {
 } ngx_http_mcp_tasks_rpc_error_t;
 
 
-/* NGX_OK; NGX_DECLINED with an error; NGX_ERROR */
+/*
+ * NGX_OK; NGX_DECLINED with an error; NGX_ERROR.  The shape is that of params,
+ * with offsets from rpc, and may be NULL.
+ */
 ngx_int_t ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
-    ngx_http_mcp_tasks_rpc_t *rpc, ngx_http_mcp_tasks_rpc_error_t *err);
+    ngx_http_mcp_tasks_shape_t *params, ngx_http_mcp_tasks_rpc_t *rpc,
+    ngx_http_mcp_tasks_rpc_error_t *err);
 
 ngx_uint_t ngx_http_mcp_tasks_rpc_same_id(ngx_http_mcp_tasks_json_t *a,
     ngx_http_mcp_tasks_json_t *b);

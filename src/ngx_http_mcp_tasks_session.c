@@ -32,7 +32,7 @@ static volatile uint64_t *ngx_http_mcp_tasks_session_ended(
 
 
 static ngx_str_t  ngx_http_mcp_tasks_session_header =
-    ngx_string("Mcp-Session-Id");
+    ngx_string("mcp-session-id");
 
 
 /* empty, if nobody says who it is */
@@ -169,10 +169,9 @@ static ngx_int_t
 ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_session_t *session)
 {
-    u_char      *p;
-    ngx_int_t    n;
-    ngx_str_t    value;
-    ngx_uint_t   i;
+    size_t      len;
+    u_char     *p;
+    ngx_str_t   value;
 
     if (ngx_http_mcp_tasks_header(r, &ngx_http_mcp_tasks_session_header,
                                   &value)
@@ -185,16 +184,24 @@ ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    p = (u_char *) session;
+    len = sizeof(ngx_http_mcp_tasks_session_t);
 
-    for (i = 0; i < sizeof(ngx_http_mcp_tasks_session_t); i++) {
-        n = ngx_hextoi(value.data + 2 * i, 2);
+    if (ngx_http_mcp_tasks_unhex((u_char *) session, value.data, len)
+        != NGX_OK)
+    {
+        /* it finds the tasks by its text: there is one way to write it */
 
-        if (n == NGX_ERROR) {
+        p = ngx_pnalloc(r->pool, value.len);
+        if (p == NULL) {
             return NGX_DECLINED;
         }
 
-        p[i] = (u_char) n;
+        ngx_strlow(p, value.data, value.len);
+        value.data = p;
+
+        if (ngx_http_mcp_tasks_unhex((u_char *) session, p, len) != NGX_OK) {
+            return NGX_DECLINED;
+        }
     }
 
     if (session->seal
@@ -203,20 +210,7 @@ ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    /* it finds the tasks by its text: there is one way to write it */
-
-    if (ctx->session.len) {
-        return NGX_OK;
-    }
-
-    ctx->session.len = value.len;
-    ctx->session.data = ngx_pnalloc(r->pool, value.len);
-    if (ctx->session.data == NULL) {
-        ctx->session.len = 0;
-        return NGX_DECLINED;
-    }
-
-    ngx_strlow(ctx->session.data, value.data, value.len);
+    ctx->session = value;
 
     return NGX_OK;
 }

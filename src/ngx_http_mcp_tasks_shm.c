@@ -111,6 +111,7 @@ ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
     nt->now = ngx_current_msec;
     nt->wall = ngx_http_mcp_tasks_wall();
 
+    ngx_http_mcp_tasks_expect_new(t);
     ngx_http_mcp_tasks_lock(t);
 
     op->op.reason = ngx_http_mcp_tasks_new_locked(t, nt, &s);
@@ -140,6 +141,8 @@ ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
     size = op->want ? NGX_HTTP_MCP_TASKS_VIEW_BYTES : 0;
     ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
     room.pool = op->op.pool;
+
+    ngx_http_mcp_tasks_expect(t, &op->id);
 
     for ( ;; ) {
 
@@ -435,6 +438,8 @@ ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
         op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
         return NGX_OK;
     }
+
+    ngx_http_mcp_tasks_expect(t, &op->id);
 
     for (added = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
         if (op->want & NGX_HTTP_MCP_TASKS_WANT(i)) {

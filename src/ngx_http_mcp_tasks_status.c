@@ -443,7 +443,7 @@ static ngx_uint_t
 ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r, const char *type)
 {
     ngx_str_t         value;
-    static ngx_str_t  accept = ngx_string("Accept");
+    static ngx_str_t  accept = ngx_string("accept");
 
     return ngx_http_mcp_tasks_header(r, &accept, &value)
            && ngx_strlcasestrn(value.data, value.data + value.len,

@@ -245,6 +245,8 @@ ngx_http_mcp_tasks_lock_read(ngx_http_mcp_tasks_table_t *t)
     if (t->sh->dirty) {
         ngx_http_mcp_tasks_recover_locked(t);
     }
+
+    ngx_http_mcp_tasks_hold_begin(&t->sh->hold);
 }
 
 
@@ -267,6 +269,8 @@ ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t)
     }
 
     ngx_http_mcp_tasks_failpoint("unlocked");
+
+    ngx_http_mcp_tasks_hold_end(&t->sh->hold);
 
     ngx_shmtx_unlock(&t->shpool->mutex);
 

@@ -36,6 +36,7 @@
 #include "ngx_http_mcp_tasks_task.h"
 #include "ngx_http_mcp_tasks_id.h"
 #include "ngx_http_mcp_tasks_failpoint.h"
+#include "ngx_http_mcp_tasks_hold.h"
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
@@ -466,6 +467,10 @@ typedef struct {
     /* slots whose rows have to go, by when that was decided */
     ngx_http_mcp_tasks_queue_t   gone;
     uint32_t                     ngone;
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+    ngx_http_mcp_tasks_hold_t    hold;
+#endif
 } ngx_http_mcp_tasks_header_t;
 
 
@@ -569,6 +574,45 @@ typedef struct {
     __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n) + 192)
 
 #define ngx_http_mcp_tasks_index(t, s)  ((uint32_t) ((s) - (t)->slots))
+
+
+/*
+ * Before the lock is taken, so that it is not held while memory is waited for:
+ * what will be needed is fetched.  Others may change it all until then, so
+ * nothing that is read here is relied upon.
+ */
+
+static ngx_inline void
+ngx_http_mcp_tasks_expect(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_id_t *id)
+{
+    uint32_t  n;
+
+    n = t->hash[ngx_http_mcp_tasks_id_hash(id) & t->sh->hash_mask];
+    ngx_http_mcp_tasks_prefetch(t, n);
+}
+
+
+/* a new task; the first to use a page has to wait for the kernel to map it */
+
+static ngx_inline void
+ngx_http_mcp_tasks_expect_new(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  n;
+
+    n = t->sh->slot.free ? t->sh->slot.free : t->sh->slot.fresh;
+
+    if (n < t->sh->slot.end) {
+        (void) *(volatile u_char *) ngx_http_mcp_tasks_slot(t, n);
+        (void) *((volatile u_char *) ngx_http_mcp_tasks_slot(t, n + 1) - 1);
+    }
+
+    n = t->sh->block.free ? t->sh->block.free : t->sh->block.fresh + 1;
+
+    if (n < t->sh->block.end) {
+        (void) *(volatile u_char *) ngx_http_mcp_tasks_block(t, n);
+    }
+}
 
 
 ngx_int_t ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l,

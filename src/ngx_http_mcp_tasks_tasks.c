@@ -87,16 +87,11 @@ static ngx_int_t
 ngx_http_mcp_tasks_only_id(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id)
 {
-    ngx_http_mcp_tasks_json_t    value;
-    ngx_http_mcp_tasks_member_t  members[] = {
-        { ngx_string("taskId"), &value }
-    };
-
-    if (ngx_http_mcp_tasks_members(ctx, members, 1) != NGX_OK) {
+    if (ctx->said.id.type == NGX_HTTP_MCP_TASKS_JSON_TWICE) {
         return ngx_http_mcp_tasks_twice(r, ctx);
     }
 
-    return ngx_http_mcp_tasks_task_id(r, ctx, &value, id);
+    return ngx_http_mcp_tasks_task_id(r, ctx, &ctx->said.id, id);
 }
 
 

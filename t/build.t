@@ -34,8 +34,8 @@ for my $build (sort keys %path) {
        "$build: only what nginx looks up is exported");
 }
 
-for my $word (qw/ mcp_tasks_probe failpoint new_published change_decided
-                  remove_gone recover_slots /)
+for my $word (qw/ mcp_tasks_probe mcp_tasks_stub failpoint new_published
+                  change_decided remove_gone recover_slots /)
 {
     cmp_ok(index($text{test}, $word), '>=', 0, "test: has $word");
     is(index($text{production}, $word), -1, "production: no $word");

@@ -14,7 +14,7 @@ shopt -s lastpipe
 status=0
 
 sources=(src/*.c)
-code=(src/*.[ch] t/unit/*.[ch] tools/*.c bench/*.c)
+code=(src/*.[ch] t/unit/*.[ch] t/lib/*.c tools/*.c bench/*.c)
 scripts=(tools/*.sh examples/*.sh .ci/run)
 texts=("${code[@]}" "${scripts[@]}" config Makefile)
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that are missing, if any, and fetches the rest
 # under build/: tools/deps.sh [build] [run] [check] [test] [interop] [bench]
-# [deb]
+# [instructions] [deb]
 
 set -eu
 
@@ -45,6 +45,13 @@ for purpose in "$@"; do
         ;;
 
     bench)
+        # h2load is in the second
+        packages+=(wrk nghttp2-client)
+        command -v python3 > /dev/null || packages+=(python3)
+        ;;
+
+    instructions)
+        packages+=(valgrind)
         command -v python3 > /dev/null || packages+=(python3)
         ;;
 

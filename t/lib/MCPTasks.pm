@@ -9,7 +9,7 @@ package MCPTasks;
 #
 # tools/test.sh sets the variables that say which nginx and which module: the
 # test build, unless "module" names another.  "files" are written next to the
-# configuration.
+# configuration; "env" is nginx's environment in addition to ours.
 #
 # With MCP_TASKS_STORE=sqlite in the environment every zone that has no store
 # gets one, and MCP_TASKS_SYNC says how; it is a new one whenever nginx is
@@ -111,7 +111,7 @@ sub new {
 
     my $self = bless {
         workers => 1, connections => 256, listen => '', main => '', http => '',
-        server => '', module => '', files => {}, %conf,
+        server => '', module => '', files => {}, env => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
@@ -214,6 +214,7 @@ sub check {
 
     if ($pid == 0) {
         open(STDERR, '>&', \*STDOUT);
+        @ENV{keys %{ $self->{env} }} = values %{ $self->{env} };
         exec($self->command(), '-t') or POSIX::_exit(127);
     }
 
@@ -238,6 +239,7 @@ sub start {
     if ($pid == 0) {
         open(STDOUT, '>>', "$self->{dir}/logs/stdout");
         open(STDERR, '>>', "$self->{dir}/logs/stdout");
+        @ENV{keys %{ $self->{env} }} = values %{ $self->{env} };
         exec($self->command()) or POSIX::_exit(127);
     }
 

@@ -630,6 +630,80 @@ test_integers(void)
 }
 
 
+/* what is found while a text is parsed is what is found in it afterwards */
+
+static void
+test_shape(void)
+{
+    ngx_str_t                   s;
+    const char                 *err;
+    ngx_uint_t                  i, n;
+    ngx_http_mcp_tasks_json_t   v, in[4];
+    ngx_http_mcp_tasks_shape_t  deepest[] = {
+        { ngx_string("c"), 2 * sizeof(v), NULL }, { ngx_null_string, 0, NULL }
+    };
+    ngx_http_mcp_tasks_shape_t  deeper[] = {
+        { ngx_string("b"), sizeof(v), deepest }, { ngx_null_string, 0, NULL }
+    };
+    ngx_http_mcp_tasks_shape_t  shape[] = {
+        { ngx_string("a"), 0, deeper },
+        { ngx_string("d"), 3 * sizeof(v), NULL },
+        { ngx_null_string, 0, NULL }
+    };
+    static struct {
+        const char  *text;
+        const char  *found[4];       /* "": none; "2": twice */
+    } t[] = {
+        { "{}", { "", "", "", "" } },
+        { "[]", { "", "", "", "" } },
+        { "\"a\"", { "", "", "", "" } },
+        { "{\"a\":1,\"d\":[1,{\"a\":2}]}",
+          { "1", "", "", "[1,{\"a\":2}]" } },
+        { " { \"d\" : null , \"a\" : { \"b\" : \"x\" } } ",
+          { "{ \"b\" : \"x\" }", "\"x\"", "", "null" } },
+        { "{\"a\":{\"b\":{\"c\":{\"d\":0}}},\"d\":{\"a\":{\"b\":5}}}",
+          { "{\"b\":{\"c\":{\"d\":0}}}", "{\"c\":{\"d\":0}}", "{\"d\":0}",
+            "{\"a\":{\"b\":5}}" } },
+        { "{\"x\":{\"a\":1},\"b\":2,\"a\":[{\"b\":1}],\"c\":3}",
+          { "[{\"b\":1}]", "", "", "" } },
+        { "{\"\\u0061\":{\"\\u0062\":{\"c\":true}},\"aa\":1}",
+          { "{\"\\u0062\":{\"c\":true}}", "{\"c\":true}", "true", "" } },
+        { "{\"a\":1,\"a\":2,\"d\":1}", { "2", "", "", "1" } },
+        { "{\"a\":{\"b\":1},\"\\u0061\":{\"b\":2},\"d\":1}",
+          { "2", "1", "", "1" } },
+        { "{\"a\":{\"b\":1,\"b\":1,\"b\":1}}",
+          { "{\"b\":1,\"b\":1,\"b\":1}", "2", "", "" } },
+        { "{\"a\":[[[[[[[[[[{\"a\":1}]]]]]]]]]],\"d\":[[]]}",
+          { "[[[[[[[[[[{\"a\":1}]]]]]]]]]]", "", "", "[[]]" } },
+        { "{\"d\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":"
+          "{\"a\":{}}}}}}}}}},\"a\":{\"c\":1}}",
+          { "{\"c\":1}", "", "",
+            "{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":"
+            "{\"a\":{}}}}}}}}}}" } }
+    };
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        s = exact(t[i].text, ngx_strlen(t[i].text));
+        ngx_memzero(in, sizeof(in));
+
+        is(ngx_http_mcp_tasks_json_shape(&s, &v, shape, in, &err), NGX_OK,
+           "with a shape: %s", t[i].text);
+
+        for (n = 0; n < 4; n++) {
+            v = in[n];
+
+            if (v.type == NGX_HTTP_MCP_TASKS_JSON_TWICE) {
+                ngx_str_set(&v.text, "2");
+            }
+
+            ok(same(&v.text, t[i].found[n]), "%c is there", "abcd"[n]);
+        }
+
+        release(&s);
+    }
+}
+
+
 static void
 test_rpc(void)
 {
@@ -687,7 +761,7 @@ test_rpc(void)
         s = exact(t[i].text, ngx_strlen(t[i].text));
         ngx_memzero(&err, sizeof(err));
 
-        rc = ngx_http_mcp_tasks_rpc_parse(pool, &s, &rpc, &err);
+        rc = ngx_http_mcp_tasks_rpc_parse(pool, &s, NULL, &rpc, &err);
 
         ok(rc == (t[i].code ? NGX_DECLINED : NGX_OK)
            && err.code == t[i].code
@@ -889,7 +963,7 @@ test_noise(void)
             bad += walk(&value, 1);
         }
 
-        (void) ngx_http_mcp_tasks_rpc_parse(pool, &s, &rpc, &error);
+        (void) ngx_http_mcp_tasks_rpc_parse(pool, &s, NULL, &rpc, &error);
 
         if (bad) {
             diag("round %llu: %.*s", (unsigned long long) i, (int) s.len,
@@ -921,6 +995,7 @@ main(void)
     test_members();
     test_strings();
     test_integers();
+    test_shape();
     test_rpc();
     test_noise();
 

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Instructions that nginx executes for a request, counted by callgrind.
+
+bench/instructions.py NGINX MODULE TEST_MODULE DIRECTORY RECORD [--record]
+
+Other than time, these are the same on a busy machine and an idle one.  What is
+counted is the difference of two runs, one with twice as many requests: what it
+takes to start and to stop cancels out.  The kernel's share is not in it.
+
+RECORD has the figures that were recorded, with what they belong to: counts of
+another compiler, C library or nginx are not comparable.  Exits with 1 if a
+request takes more than 10 % more than recorded.  --record writes them anew.
+
+DIRECTORY keeps the profiles: callgrind_annotate DIRECTORY/tasks-get-legacy/2000.out
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+
+from common import Nginx, die
+from mcp import Client, Connection, TASK_ID, session_of
+
+REQUESTS = 1000
+TOLERANCE = 0.1
+
+CONF = """
+    location /mcp {
+        mcp_tasks        zone=tasks;
+        mcp_tasks_tools  tools.json;
+        mcp_tasks_owner  $arg_owner;
+    }
+"""
+
+STUB = "location = /stub { mcp_tasks_stub '%s'; }"
+
+ANSWER = ('{"jsonrpc":"2.0","id":1,"result":{"taskId":"%s","status":"working",'
+          '"createdAt":"%s","lastUpdatedAt":"%s","ttl":3600000,'
+          '"pollInterval":1000}}' % ("x" * 36, "x" * 24, "x" * 24))
+
+
+def join(client, connection):
+    """a session, where the era has them"""
+
+    if client.era == "legacy":
+        client.session = None
+        header, _ = connection.ask(client.initialize())
+        client.session = session_of(header)
+
+
+def create(client, connection, n):
+    join(client, connection)
+    return [client.call()] * n
+
+
+def get(client, connection, n):
+    join(client, connection)
+    _, body = connection.ask(client.call())
+    task = TASK_ID.search(body).group(1).decode()
+    return [client.get(task)] * n
+
+
+def plain(client, connection, n):
+    client.session = "x" * 48
+    return [client.get("x" * 36)] * n
+
+
+# what is counted; of the floor it is only shown, to compare with
+CASES = [(what + " " + era, function, Client("/mcp?owner=bench", era))
+         for what, function in (("tasks/get", get), ("create", create))
+         for era in ("legacy", "modern")]
+FLOORS = [("floor " + era, plain, Client("/stub?owner=bench", era))
+          for era in ("legacy", "modern")]
+
+
+class Counted(Nginx):
+    """one process, of which instructions are counted"""
+
+    def __init__(self, name, module, server):
+        super().__init__(NGINX, os.path.join(DIRECTORY, name), 1,
+                         main="load_module %s;\nmaster_process off;" % module,
+                         http="mcp_tasks_zone zone=tasks:16m;", server=server)
+
+    def count(self, requests, client, n):
+        """in all, with so many requests"""
+
+        out = os.path.join(self.dir, "%d.out" % n)
+        valgrind = subprocess.Popen(
+            ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + out,
+             self.binary, "-e", "stderr", "-p", self.dir + "/",
+             "-c", os.path.join(self.dir, "nginx.conf")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        try:
+            connection = self.connect(valgrind)
+
+            for request in requests(client, connection, n):
+                _, body = connection.ask(request)
+                if b'"result"' not in body:
+                    die("not a result: %s" % body.decode())
+
+            connection.close()
+
+        finally:
+            valgrind.terminate()
+            valgrind.wait()
+
+        with open(out) as f:
+            return int(re.search(r"^(?:totals|summary): (\d+)", f.read(),
+                                 re.M).group(1))
+
+    def connect(self, valgrind):
+        for _ in range(600):
+            time.sleep(0.1)
+            if valgrind.poll() is not None:
+                die("nginx did not start under valgrind: see %s" % self.dir)
+            try:
+                return Connection(self.port)
+            except OSError:
+                pass
+        die("nginx does not answer under valgrind")
+
+
+def count(case, module, server):
+    name, requests, client = case
+    nginx = Counted(re.sub(r"\W", "-", name), module, server)
+
+    return (nginx.count(requests, client, 2 * REQUESTS)
+            - nginx.count(requests, client, REQUESTS)) // REQUESTS
+
+
+def setting():
+    """what the figures belong to"""
+
+    def first(*command):
+        return subprocess.run(command, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT,
+                              text=True).stdout.splitlines()[0]
+
+    return ", ".join([platform.machine(), first("gcc", "--version"),
+                      " ".join(platform.libc_ver()),
+                      first(NGINX, "-v").split()[-1]])
+
+
+def main():
+    with open(RECORD) as f:
+        record = json.load(f)
+
+    where = setting()
+    known = record.get(where)
+    counts, missed = {}, []
+
+    print("instructions for a request (%s)" % where)
+
+    for case in CASES:
+        name = case[0]
+        counts[name] = count(case, MODULE, CONF)
+        line = "  %-18s %7d" % (name, counts[name])
+
+        if known:
+            ratio = counts[name] / known[name]
+            line += "   recorded %7d   ratio %.3f" % (known[name], ratio)
+            if ratio > 1 + TOLERANCE:
+                line += "   DOES NOT HOLD"
+                missed.append(name)
+
+        print(line, flush=True)
+
+    for case in FLOORS:
+        print("  %-18s %7d" % (case[0],
+                               count(case, TEST_MODULE, STUB % ANSWER)))
+
+    if "--record" in sys.argv:
+        record[where] = counts
+        with open(RECORD, "w") as f:
+            json.dump(record, f, indent=2, sort_keys=True)
+            f.write("\n")
+        print("recorded in %s" % os.path.relpath(RECORD))
+
+    elif not known:
+        print("not comparable: nothing was recorded for this compiler, C"
+              " library and nginx;\n\"make bench-instructions RECORD=1\""
+              " does that")
+
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (6, 7):
+        sys.exit(__doc__)
+    NGINX, MODULE, TEST_MODULE, DIRECTORY, RECORD = \
+        (os.path.abspath(path) for path in sys.argv[1:6])
+    main()

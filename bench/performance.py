@@ -1,0 +1,646 @@
+#!/usr/bin/env python3
+"""How fast the module is beside nginx itself, and beside others.
+
+bench/performance.py NGINX MODULE TEST_MODULE FANOUT NODE SERVER DIRECTORY
+
+MODULE is what users get.  TEST_MODULE has mcp_tasks_stub, which reads the body
+of a request and answers with fixed bytes, the same as ours: the floor; and it
+knows how long the lock is held.  FANOUT is the JSON that bench/fanout.py wrote,
+SERVER the TypeScript SDK's server with tasks, run by NODE.
+
+Sides that are compared take turns, ROUNDS (3) times for SECONDS (3) each, and
+of each figure the best one counts: others who use the machine can only make it
+worse.  QUICK=1 is a short look: one round, 100,000 tasks for a million.  ONLY
+is a list of what to measure, as in ONLY=get,lock.
+
+Writes the figures to DIRECTORY/results.json as well, where bench/report.py finds
+them.  Exits with 1 if something does not hold.
+"""
+
+import contextlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+from common import (Nginx, QUICK, cpu_of, die, free_port, others, progress,
+                    was_busy)
+from mcp import (Client, Connection, TASK_ID, claim, complete, ids_of, parts,
+                 session_of)
+from report import Lines
+
+ROUNDS = int(os.environ.get("ROUNDS") or (1 if QUICK else 3))
+SECONDS = int(os.environ.get("SECONDS") or (1 if QUICK else 3))
+CONNECTIONS = 64
+FEW = 1000
+MANY = 100000 if QUICK else 1000000
+LISTED = (100, 100000)
+ERAS = ("legacy", "modern")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+ZONE = """
+    mcp_tasks_zone  zone=tasks:%s;
+    mcp_tasks_ttl   1h;
+"""
+
+OURS = """
+    location /mcp {
+        mcp_tasks        zone=tasks;
+        mcp_tasks_tools  tools.json;
+        mcp_tasks_owner  $arg_owner;
+    }
+
+    location /worker {
+        mcp_tasks_worker  zone=tasks;
+    }
+
+    location /status {
+        mcp_tasks_status  zone=tasks;
+    }
+"""
+
+PROBE = """
+    location /probe {
+        mcp_tasks_probe  zone=tasks;
+    }
+"""
+
+GATEWAY = """
+    location /mcp {
+        mcp_tasks              zone=tasks;
+        mcp_tasks_pass         /upstream;
+        mcp_tasks_owner        $arg_owner;
+        mcp_tasks_max_running  0;
+    }
+
+    location = /upstream {
+        internal;
+        proxy_pass          http://behind/stub;
+        proxy_http_version  1.1;
+        proxy_set_header    Connection  "";
+    }
+
+    # the same without us
+    location = /bare {
+        proxy_pass          http://behind/stub;
+        proxy_http_version  1.1;
+        proxy_set_header    Connection  "";
+    }
+"""
+
+BEHIND = """
+    upstream behind {
+        server     127.0.0.1:%d;
+        keepalive  256;
+    }
+"""
+
+# the answer of a server behind the gateway, around the id of the request
+ANSWER = ('{"jsonrpc":"2.0","id":',
+          ',"result":{"content":[{"type":"text","text":"%s"}]}}' % ("x" * 64))
+
+CYCLE = '"taskId":"([^"]+)","lease":"([^"]+)"'
+
+
+def server(name, workers=1, module=None, **how):
+    how["main"] = "load_module %s;" % (module or MODULE)
+    return Nginx(NGINX, os.path.join(DIRECTORY, name), workers, **how)
+
+
+def ours(name, workers=1, zone="64m", **how):
+    return server(name, workers, http=ZONE % zone,
+                  server=OURS + how.pop("server", ""), **how)
+
+
+def floor(name, workers, answers, **how):
+    """answers: what to say at which path"""
+
+    text = "".join("location = %s { mcp_tasks_stub %s; }\n"
+                   % (path, " ".join("'%s'" % x for x in parts))
+                   for path, parts in answers.items())
+    return server(name, workers, module=TEST_MODULE, server=text, **how)
+
+
+class Load:
+    """wrk with these requests, which begins at once"""
+
+    def __init__(self, port, requests, pattern=None, connections=CONNECTIONS):
+        path = os.path.join(DIRECTORY, "requests-%d" % port)
+        if pattern is not None or connections != CONNECTIONS:
+            path += "-%d" % connections
+        with open(path, "wb") as f:
+            for request in requests:
+                f.write(b"%d\n%s\n" % (len(request), request))
+
+        self.wrk = subprocess.Popen(
+            ["wrk", "-t1", "-c%d" % connections,
+             "-d%ds" % SECONDS, "-s",
+             os.path.join(HERE, "load.lua"), "http://127.0.0.1:%d/" % port,
+             "--", path] + ([pattern] if pattern else []),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def wait(self):
+        said = self.wrk.communicate()[0]
+        words = [line.split()[1:] for line in said.splitlines()
+                 if line.startswith("FIGURES")]
+
+        if self.wrk.returncode != 0 or not words:
+            die("wrk failed: %s" % said)
+
+        got = {name: int(value)
+               for name, value in (word.split("=") for word in words[0])}
+
+        if got["failed"] or got["missed"] or got["requests"] == 0:
+            die("requests failed: %s" % said)
+
+        return got
+
+
+def measure(port, pids, requests, pattern=None):
+    """requests per second, us of processor time for each, p99 in us"""
+
+    before = cpu_of(pids)
+    got = Load(port, requests, pattern).wait()
+    used = cpu_of(pids) - before
+
+    return {"rate": got["requests"] * 1e6 / got["us"],
+            "cpu": used * 1e6 / got["requests"],
+            "p99": got["p99"]}
+
+
+def ask(nginx, request):
+    """the answer, which must not be an error"""
+
+    connection = Connection(nginx.port)
+    header, body = connection.ask(request)
+    connection.close()
+
+    if b'"result"' not in body:
+        die("not a result: %s" % body.decode())
+
+    return header, body
+
+
+def fill(port, client, n):
+    """creates so many tasks, as quickly as it goes"""
+
+    headers, body = parts(client.call())
+    path = os.path.join(DIRECTORY, "body")
+    with open(path, "wb") as f:
+        f.write(body)
+
+    said = subprocess.run(
+        ["h2load", "--h1", "-n%d" % n, "-c%d" % min(32, n), "-d", path]
+        + ["-H" + header for header in headers if header[:4] != "Host"]
+        + ["http://127.0.0.1:%d%s" % (port, client.path)],
+        stdout=subprocess.PIPE, text=True).stdout
+
+    if " %d succeeded" % n not in said:
+        die("could not create %d tasks: %s" % (n, said))
+
+
+def session(nginx, client):
+    return session_of(ask(nginx, client.initialize())[0])
+
+
+def gets(client, ids):
+    return [client.get(task) for task in ids]
+
+
+class Turns:
+    """Sides of a comparison that take turns, and the best of each"""
+
+    def __init__(self):
+        self.sides = {}
+
+    def run(self, what, **sides):
+        """each side is a function that measures it"""
+
+        for number in range(ROUNDS):
+            for side, function in sides.items():
+                progress("%s, %s: round %d of %d"
+                         % (what, side, number + 1, ROUNDS))
+                for key, value in function().items():
+                    self.sides.setdefault((what, side), {}) \
+                              .setdefault(key, []).append(value)
+
+        progress("")
+        return [self.best(what, side) for side in sides]
+
+    def best(self, what, side):
+        return {key: (max if key == "rate" else min)(values)
+                for key, values in self.sides[what, side].items()}
+
+
+def check_same(nginx, request, stub, other):
+    """the floor has to say as much as we do"""
+
+    mine, its = ask(nginx, request), ask(stub, other)
+
+    names = [[line.split(b":")[0] for line in header.split(b"\r\n")]
+             for header, _ in (mine, its)]
+
+    if names[0] != names[1] or len(mine[1]) != len(its[1]):
+        die("the floor answers with something else: %s and %s" % (mine, its))
+
+
+def sample(nginx, request):
+    """an answer of ours, for the floor to repeat"""
+
+    return (ask(nginx, request)[1].decode(),)
+
+
+# ---------------------------------------------------------------- measures
+
+
+def measure_get(lines, turns):
+    """tasks/get beside the floor"""
+
+    for workers in (1, 2):
+        with contextlib.ExitStack() as stack:
+            nginx = stack.enter_context(ours("ours-%d" % workers, workers))
+            client = {era: Client("/mcp?owner=bench", era) for era in ERAS}
+            client["legacy"].session = session(nginx, client["legacy"])
+            fill(nginx.port, client["modern"], FEW)
+            ids = ids_of(nginx.port, client["legacy"])
+
+            answers = {"/" + era: sample(nginx, client[era].get(ids[0]))
+                       for era in ERAS}
+            stub = stack.enter_context(floor("floor-%d" % workers, workers,
+                                             answers))
+
+            for era in ERAS:
+                # to the floor go the same requests, on another path
+                bare = Client("/%s?owner=bench" % era, era,
+                              client[era].session)
+                sent, plain = gets(client[era], ids), gets(bare, ids)
+                check_same(nginx, sent[0], stub, plain[0])
+
+                what = "tasks/get, %s, %d worker%s" % (era, workers,
+                                                       "s" * (workers > 1))
+                mine, its = turns.run(
+                    what,
+                    ours=lambda: measure(nginx.port, nginx.children(), sent),
+                    floor=lambda: measure(stub.port, stub.children(), plain))
+
+                lines.rate(what, "floor", mine, its, 0.85, cpu=1.15, p99=1.5)
+
+
+def measure_many(lines, turns):
+    """the same in a large zone"""
+
+    with contextlib.ExitStack() as stack:
+        few = stack.enter_context(ours("few"))
+        many = stack.enter_context(ours("many", zone="1600m "
+                                        "max_tasks=%d" % (MANY + 10)))
+        client = Client("/mcp?owner=bench", "modern")
+        requests = {}
+
+        for nginx, n in ((few, FEW), (many, MANY)):
+            progress("creating %d tasks" % n)
+            fill(nginx.port, client, n)
+            ids = ids_of(nginx.port, client)
+            if len(ids) != n:
+                die("%d tasks of %d are listed" % (len(ids), n))
+
+            # out of order, all over the zone, and not too many for wrk
+            step = max(1, n // 100000)
+            ids = [ids[i * 7919 % n] for i in range(0, n, step)]
+            requests[nginx] = gets(client, ids)
+
+        what = "tasks/get, modern, {:,} tasks".format(MANY)
+        mine, its = turns.run(
+            what, **{side: lambda nginx=nginx: measure(
+                nginx.port, nginx.children(), requests[nginx])
+                     for side, nginx in (("many", many), ("few", few))})
+        lines.rate(what, "{:,}".format(FEW), mine, its, 0.9)
+
+
+def measure_create(lines, turns):
+    """creating a task; and claiming and completing those tasks"""
+
+    task, lease = "@" * 36, "@" * 16
+
+    with contextlib.ExitStack() as stack:
+        with ours("create") as nginx:
+            client = {era: Client("/mcp?owner=bench", era) for era in ERAS}
+            answers = {"/" + era: sample(nginx, client[era].call())
+                       for era in ERAS}
+            for path, request in (("/claim", claim("/worker")),
+                                  ("/complete", None)):
+                if request is None:
+                    found = json.loads(answers["/claim"][0])
+                    found = found["result"]["tasks"][0]
+                    request = complete("/worker", found["taskId"],
+                                       found["lease"])
+                answers[path] = sample(nginx, request)
+
+        stub = stack.enter_context(floor("floor-create", 1, answers))
+
+        def create(era, cycle=None):
+            # a new zone each time: it is not to grow from round to round
+            with ours("create", zone="512m") as nginx:
+                mine = Client("/mcp?owner=bench", era)
+                if era == "legacy":
+                    mine.session = session(nginx, mine)
+                got = measure(nginx.port, nginx.children(), [mine.call()])
+                return (measure(nginx.port, nginx.children(), cycle, CYCLE)
+                        if cycle else got)
+
+        for era in ERAS:
+            bare = Client("/%s?owner=bench" % era, era, "x" * 48
+                          if era == "legacy" else None)
+            what = "tools/call that makes a task, %s" % era
+            mine, its = turns.run(
+                what, ours=lambda: create(era),
+                floor=lambda: measure(stub.port, stub.children(),
+                                      [bare.call()]))
+            lines.rate(what, "floor", mine, its, 0.6)
+
+        what = "claim and complete"
+        cycle = [claim("/worker"), complete("/worker", task, lease)]
+        plain = [claim("/claim"), complete("/complete", task, lease)]
+        mine, its = turns.run(
+            what, ours=lambda: create("legacy", cycle),
+            floor=lambda: measure(stub.port, stub.children(), plain, CYCLE))
+        lines.rate(what, "floor", mine, its, 0.5)
+
+
+def measure_list(lines, turns):
+    with ours("list", zone="256m") as nginx:
+        clients = [Client("/mcp?owner=of%d" % n, "modern") for n in LISTED]
+
+        for client, n in zip(clients, LISTED):
+            progress("creating %d tasks" % n)
+            fill(nginx.port, client, n)
+
+        what = "tasks/list, page of 50 of {:,} tasks".format(LISTED[1])
+        its, mine = turns.run(what, **{
+            client.path: lambda client=client: measure(
+                nginx.port, nginx.children(), [client.list()])
+            for client in clients})
+        lines.rate(what, "of %d" % LISTED[0], mine, its, 0.9)
+
+
+def measure_sdk(lines, turns):
+    """the TypeScript SDK's servers, each a process of its own, and ours"""
+
+    best = {}
+
+    for path in ("/json", "/sse", "/bare"):
+        port = free_port()
+        log = open(os.path.join(DIRECTORY, "sdk.log"), "w")
+        node = subprocess.Popen([NODE, SERVER, str(port)], stdout=log,
+                                stderr=log)
+
+        try:
+            for _ in range(200):
+                time.sleep(0.05)
+                with contextlib.suppress(OSError):
+                    connection = Connection(port)
+                    break
+            else:
+                die("%s did not start: see %s/sdk.log" % (SERVER, DIRECTORY))
+
+            client = Client(path, "legacy")
+            header, _ = connection.ask(client.initialize())
+            client.session = session_of(header)
+
+            _, body = connection.ask(client.call())
+            task = TASK_ID.search(body).group(1).decode()
+
+            # calls of a session are told from each other by their ids
+            sides = {"tasks/get": [client.get(task) for _ in range(FEW)],
+                     "create": [client.call() for _ in range(FEW)]}
+
+            for what, requests in sides.items():
+                its, = turns.run("SDK %s, %s" % (path, what), sdk=lambda:
+                                 measure(port, [node.pid], requests))
+                if what not in best or its["cpu"] < best[what]["cpu"]:
+                    best[what] = its
+
+        finally:
+            node.kill()
+            node.wait()
+            log.close()
+
+    with ours("sdk", zone="512m") as nginx:
+        client = Client("/mcp?owner=bench", "legacy")
+        client.session = session(nginx, client)
+        task = TASK_ID.search(ask(nginx, client.call())[1]).group(1).decode()
+        sides = {"tasks/get": [client.get(task)], "create": [client.call()]}
+        mine = {what: turns.run("ours, %s" % what, ours=lambda: measure(
+                    nginx.port, nginx.children(), requests))[0]
+                for what, requests in sides.items()}
+
+    for what, its in best.items():
+        lines.add("%s, per second of processor time" % what,
+                  "TypeScript SDK", "1/s", 1e6 / mine[what]["cpu"],
+                  1e6 / its["cpu"], ">=", 22)
+
+
+def measure_gateway(lines, turns):
+    with contextlib.ExitStack() as stack:
+        stub = stack.enter_context(floor("behind", 1, {"/stub": ANSWER}))
+
+        def gateway():
+            return server("gateway", http=ZONE % "512m" + BEHIND % stub.port,
+                          server=GATEWAY)
+
+        def load(requests, pattern=None):
+            # a new zone each time: it is not to grow from round to round
+            with gateway() as nginx:
+                return measure(nginx.port, nginx.children(), requests, pattern)
+
+        through = Client("/mcp?owner=bench", "legacy")
+        bare = Client("/bare?owner=bench", "legacy")
+
+        with gateway() as nginx:
+            for client in (through, bare):
+                ask(nginx, client.call(task=False))
+
+        what = "gateway, call passed through"
+        mine, its = turns.run(
+            what, ours=lambda: load([through.call(task=False)]),
+            bare=lambda: load([bare.call(task=False)]))
+        lines.rate(what, "proxy_pass", mine, its, 0.9)
+
+        # a call, its task, and what became of it: two requests of the client
+        what = "gateway, call in the background"
+        life = [through.call(), through.result("@" * 36)]
+        mine = turns.run(what, ours=lambda: load(life, '"task":{"taskId":'
+                                                       '"([^"]+)"'))[0]
+        mine = dict(mine, rate=mine["rate"] / 2, cpu=mine["cpu"] * 2)
+        lines.rate(what + ", whole life", "proxy_pass", mine, its, 0.5)
+
+
+def measure_lock(lines, turns):
+    """while two processes do all there is to do, as fast as they can"""
+
+    clocks = {"wall": time.CLOCK_MONOTONIC,
+              "cpu": time.CLOCK_THREAD_CPUTIME_ID}
+    held = {}
+
+    with ours("lock", 2, zone="1024m", module=TEST_MODULE, server=PROBE) as nginx:
+        client = Client("/mcp?owner=bench", "legacy")
+        fill(nginx.port, client, FEW)
+        ids = ids_of(nginx.port, client)
+
+        for name, clock in clocks.items():
+            progress("lock, by the clock %s" % name)
+            nginx.get("/probe?op=hold&clock=%d" % clock)
+            before, start = nginx.cpu(), time.monotonic()
+
+            loads = [Load(nginx.port, [client.call()], connections=16),
+                     Load(nginx.port, gets(client, ids) + [client.list()] * 5,
+                          connections=31),
+                     Load(nginx.port, [claim("/worker"),
+                                       complete("/worker", "@" * 36,
+                                                "@" * 16)],
+                          CYCLE, connections=17)]
+            for load in loads:
+                load.wait()
+
+            held[name] = json.loads(nginx.get("/probe?op=hold&clock=0"))
+            held[name]["cpu"] = nginx.cpu() - before
+            held[name]["seconds"] = time.monotonic() - start
+
+    # Who is interrupted while it holds the lock is no measure of us: so holds
+    # that were long by the clock on the wall count as the clock of the process
+    # saw them.  That one alone would not do, for asking it takes longer than
+    # most holds.
+    cpu, wall = held["cpu"], held["wall"]
+    each = ((wall["held"] - wall["rare"] - wall["clock"]) / wall["times"]
+            + cpu["rare"] / cpu["times"])
+    busy = each * wall["times"] / 1e9
+
+    lines.add("lock held by two busy workers, of the time", None, "share",
+              busy / wall["seconds"], None, "<=", 0.1)
+    lines.add("lock, longest hold", None, "ms", cpu["longest"] / 1e6, None,
+              "<=", 1)
+    lines.note("the lock was taken %d times, for %.2f us each: with nobody"
+               " else on the processors, %.3f of the time"
+               % (wall["times"], each / 1e3, busy / (wall["cpu"] / 2)))
+    lines.note("the longest hold by the clock on the wall was %.2f ms, with"
+               " the time that others had the processor"
+               % (wall["longest"] / 1e6))
+
+
+def measure_bytes(lines, turns):
+    """what a task with a result of 1 KB takes of the zone"""
+
+    n, size = 20000, 1024
+
+    with ours("bytes", zone="128m") as nginx:
+        client = Client("/mcp?owner=bench", "modern")
+
+        def status():
+            return json.loads(nginx.get("/status"))
+
+        def touched():
+            """of the zone, in the worker"""
+            with open("/proc/%s/smaps" % nginx.children()[0]) as f:
+                for area in f.read().split("VmFlags")[:-1]:
+                    if "/dev/zero" in area and " 131072 kB" in area:
+                        return int(area.split("\nRss:")[1].split()[0]) * 1024
+            die("there is no zone in /proc/PID/smaps")
+
+        def finish():
+            connection = Connection(nginx.port)
+            while True:
+                found = json.loads(connection.ask(claim("/worker", 16))[1])
+                if not found["result"]["tasks"]:
+                    break
+                for task in found["result"]["tasks"]:
+                    connection.ask(complete("/worker", task["taskId"],
+                                            task["lease"], size))
+            connection.close()
+
+        # what is touched once and for all
+        fill(nginx.port, client, 100)
+        finish()
+
+        before, payload = touched(), status()["payloadBytes"]
+        progress("completing %d tasks" % n)
+        fill(nginx.port, client, n)
+        finish()
+        progress("")
+
+        now = status()
+        payload = (now["payloadBytes"] - payload) / n
+        each = (touched() - before) / n + 12     # 12: of the indexes, at most
+
+    lines.add("bytes of a task with a result of 1 KB, beside its %d bytes"
+              % payload, None, "B", each - payload, None, "<=", 768)
+
+
+def take_fanout(lines, turns):
+    with open(FANOUT) as f:
+        cells = json.load(f)
+
+    for cell in cells:
+        mine, its = cell["ours"], cell["nchan"]
+        one = cell["tasks"] == 1
+        what = ("events to %s readers, %s, %d worker%s"
+                % ("{:,}".format(cell["readers"]),
+                   "one task" if one else "a task each", cell["workers"],
+                   "s" * (cell["workers"] > 1)))
+
+        lines.add(what + ": CPU", "nchan", "us", mine["cpu"], its["cpu"],
+                  "<=", 1.0 if one else 0.7)
+        lines.add(what + ": p99", "nchan", "ms", mine["p99"] / 1000,
+                  its["p99"] / 1000, "<=", 1.0)
+
+    most = [cell for cell in cells
+            if cell["readers"] == max(c["readers"] for c in cells)]
+
+    for beside, whose, limit in (("nchan", "nchan", 0.9),
+                                 ("held", "a held request", 1.15)):
+        cell = max(most, key=lambda c: c["ours"]["mem"] / c[beside]["mem"])
+        lines.add("memory of an idle stream", whose, "B",
+                  cell["ours"]["mem"], cell[beside]["mem"], "<=", limit)
+
+
+def model():
+    with open("/proc/cpuinfo") as f:
+        names = [line.split(":")[1].strip() for line in f
+                 if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def main():
+    os.makedirs(DIRECTORY, exist_ok=True)
+    started, before = time.monotonic(), others()
+    lines, turns = Lines(), Turns()
+
+    measures = {"get": measure_get, "many": measure_many,
+                "create": measure_create, "list": measure_list,
+                "sdk": measure_sdk, "fanout": take_fanout,
+                "bytes": measure_bytes, "gateway": measure_gateway,
+                "lock": measure_lock}
+
+    for name in (os.environ.get("ONLY") or ",".join(measures)).split(","):
+        if name not in measures:
+            die("ONLY is a list of %s" % ", ".join(measures))
+        measures[name](lines, turns)
+
+    passed = time.monotonic() - started
+
+    lines.note("%d round%s of %d s, %d s in all, on %d processors: %s"
+               % (ROUNDS, "s" * (ROUNDS > 1), SECONDS, passed, os.cpu_count(),
+                  model()))
+    lines.note(was_busy((others() - before) / passed))
+    lines.print()
+    lines.save(os.path.join(DIRECTORY, "results.json"))
+
+    sys.exit(1 if lines.missed() else 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 8:
+        sys.exit(__doc__)
+    NGINX, MODULE, TEST_MODULE, FANOUT, NODE, SERVER, DIRECTORY = \
+        (os.path.abspath(path) for path in sys.argv[1:])
+    main()

@@ -1,0 +1,174 @@
+"""What was measured: as a table, as JSON, and as a plot.
+
+bench/report.py RESULTS PLOT DOCUMENT
+
+Draws what bench/performance.py has left in RESULTS, and puts the table into
+DOCUMENT, in the place of the one that is there.
+"""
+
+import json
+import re
+import sys
+
+ROW = 22
+LEFT = 400
+LINE = 260              # from there to where all holds are drawn
+RIGHT = 210
+
+STYLE = """
+    text { font: 13px sans-serif; fill: #24292f; }
+    .unit { font-size: 12px; fill: #57606a; }
+    .head { font-weight: bold; }
+    .holds { fill: #2da44e; } .missed { fill: #cf222e; }
+    .limit { stroke: #24292f; stroke-width: 1.5; }
+    @media (prefers-color-scheme: dark) {
+        text { fill: #e6edf3; } .unit { fill: #9198a1; }
+        .limit { stroke: #e6edf3; }
+        .holds { fill: #3fb950; } .missed { fill: #f85149; }
+    }
+"""
+
+
+def number(value):
+    if value >= 100:
+        return "{:,.0f}".format(value)
+    return "%.1f" % value if value >= 10 else "%.2f" % value
+
+
+class Lines:
+    def __init__(self):
+        self.lines = []
+        self.notes = []
+
+    def add(self, what, beside, unit, ours, its, sense, limit):
+        """beside nothing, it is the figure itself that has to hold"""
+
+        ratio = ours / its if its else ours
+        self.lines.append({
+            "measure": what, "beside": beside, "unit": unit,
+            "ours": ours, "its": its, "ratio": ratio,
+            "sense": sense, "limit": limit,
+            "holds": ratio >= limit if sense == ">=" else ratio <= limit})
+
+    def rate(self, what, beside, ours, its, limit, cpu=None, p99=None):
+        """requests per second, and at least as well by processor time"""
+
+        self.add(what, beside, "1/s", ours["rate"], its["rate"], ">=", limit)
+        self.add(what + ": CPU", beside, "us", ours["cpu"], its["cpu"], "<=",
+                 cpu or 1 / limit)
+        if p99:
+            self.add(what + ": p99", beside, "ms", ours["p99"] / 1000,
+                     its["p99"] / 1000, "<=", p99)
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def missed(self):
+        return [line for line in self.lines if not line["holds"]]
+
+    def print(self):
+        print("%-56s %9s %5s %9s  %-15s %6s %8s"
+              % ("", "ours", "", "beside", "", "ratio", "hold"))
+
+        for line in self.lines:
+            print("%-56s %9s %-5s %9s  %-15s %6s %2s %5s  %s"
+                  % (line["measure"], number(line["ours"]), line["unit"],
+                     number(line["its"]) if line["its"] else "",
+                     line["beside"] or "",
+                     "%.2f" % line["ratio"] if line["its"] else "",
+                     line["sense"], "%.4g" % round(line["limit"], 2),
+                     "holds" if line["holds"] else "DOES NOT HOLD"))
+
+        print("\n" + "\n".join(self.notes))
+        print("%d of %d hold" % (len(self.lines) - len(self.missed()),
+                                 len(self.lines)))
+
+    def save(self, path):
+        with open(path, "w") as f:
+            json.dump({"lines": self.lines, "notes": self.notes}, f, indent=2)
+            f.write("\n")
+
+    def load(self, path):
+        with open(path) as f:
+            saved = json.load(f)
+        self.lines, self.notes = saved["lines"], saved["notes"]
+
+    def document(self, path):
+        """the table there, and what is noted below it"""
+
+        rows = ["| measure | ours | beside | ratio | hold | |",
+                "| --- | ---: | ---: | ---: | ---: | --- |"]
+
+        for line in self.lines:
+            unit = "" if line["unit"] == "share" else " " + line["unit"]
+            beside = ("%s%s, %s" % (number(line["its"]), unit, line["beside"])
+                      if line["its"] else "")
+            rows.append("| %s | %s%s | %s | %s | %s %.4g | %s |" % (
+                line["measure"], number(line["ours"]), unit, beside,
+                "%.2f" % line["ratio"] if line["its"] else "",
+                "at least" if line["sense"] == ">=" else "at most",
+                round(line["limit"], 2),
+                "holds" if line["holds"] else "**does not hold**"))
+
+        text = "\n".join(rows) + "\n\n" + "\n".join(
+            "- " + note for note in self.notes) + "\n"
+
+        with open(path) as f:
+            before = f.read()
+        after = re.sub(r"(?s)(<!-- figures -->\n).*?(<!-- end -->)",
+                       lambda m: m.group(1) + text + m.group(2), before)
+        with open(path, "w") as f:
+            f.write(after)
+
+    def plot(self, path):
+        """bars, as long as the ratio is beside what has to hold"""
+
+        out = []
+        y = 4
+
+        for sense, title in ((">=", "at least: the bar has to reach the line"),
+                             ("<=", "at most: the bar has to end before it")):
+            y += ROW
+            out.append('<text class="head" x="8" y="%d">%s</text>'
+                       % (y, title))
+            y += 8
+            top = y
+
+            for line in self.lines:
+                if line["sense"] == sense:
+                    out += self.bar(line, y)
+                    y += ROW
+
+            out.append('<line class="limit" x1="%d" x2="%d" y1="%d" '
+                       'y2="%d"/>' % (LEFT + LINE, LEFT + LINE, top, y))
+            y += 12
+
+        with open(path, "w") as f:
+            f.write('<svg xmlns="http://www.w3.org/2000/svg" viewBox='
+                    '"0 0 %d %d">\n<style>%s</style>\n%s\n</svg>\n'
+                    % (LEFT + LINE + RIGHT, y, STYLE, "\n".join(out)))
+
+    def bar(self, line, y):
+        length = min(line["ratio"] / line["limit"], 1.25) * LINE
+        name = line["measure"].replace("&", "&amp;").replace("<", "&lt;")
+        value = ("%.2f" % line["ratio"] if line["its"]
+                 else "%s %s" % (number(line["ours"]),
+                                 line["unit"].replace("share", "")))
+        return ['<text x="%d" y="%d" text-anchor="end">%s</text>'
+                % (LEFT - 8, y + 15, name),
+                '<rect class="%s" x="%d" y="%d" width="%.1f" height="%d"/>'
+                % ("holds" if line["holds"] else "missed", LEFT, y + 4,
+                   length, ROW - 8),
+                '<text class="unit" x="%d" y="%d">%s (%s %.4g)</text>'
+                % (LEFT + LINE * 1.25 + 8, y + 15, value,
+                   "≥" if line["sense"] == ">=" else "≤",
+                   round(line["limit"], 2))]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    measured = Lines()
+    measured.load(sys.argv[1])
+    measured.plot(sys.argv[2])
+    measured.document(sys.argv[3])

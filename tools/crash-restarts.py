@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Kills nginx at random moments, and looks whether its store lost anything.
+
+tools/crash-restarts.py [-n RESTARTS] [--sync MODE] [--lanes N] [--seed N]
+                        NGINX MODULE DIRECTORY
+
+Several lanes run at once, each an nginx with two worker processes and eight
+clients who do all that can be done to tasks.  All processes of it are killed
+by SIGKILL, it is started again, and everything that was acknowledged must be
+there, and nothing that nobody asked for.  With sync=everysec that is what was
+acknowledged more than SLACK before.
+
+Exits with 1 if something is wrong.  A seed makes clients do the same again, but
+not the kernel.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "t", "lib"))
+
+sys.dont_write_bytecode = True
+
+import database
+from ledger import Ledger
+from nginx import Gone, Server
+from workload import OWNERS, TOOLS, Workload
+
+SLACK = 1.2
+
+# so many restarts, then a new database
+ROUNDS = 20
+
+# of nginx under load before it is killed, in seconds
+LOAD = {"always": (0.0, 0.5), "everysec": (0.2, 3.0), "off": (0.0, 0.5)}
+
+STATUS = {"queued": "working", "running": "working"}
+
+
+class Wrong(Exception):
+    pass
+
+
+class Lane:
+    def __init__(self, args, number):
+        self.args = args
+        self.number = number
+        self.random = random.Random("%s-%d" % (args.seed, number))
+        self.counts = {"restarts": 0, "acknowledged": 0, "found again": 0,
+                       "writers killed before": 0}
+
+        with open(args.module, "rb") as f:
+            self.console = b"mcp_tasks_console" in f.read()
+
+    def fresh(self, generation):
+        self.dir = os.path.join(os.path.abspath(self.args.directory),
+                                "lane-%d-%d" % (self.number, generation))
+        shutil.rmtree(self.dir, ignore_errors=True)
+        self.path = os.path.join(self.dir, "tasks.db")
+        self.server = Server(
+            self.args.nginx, self.args.module, self.dir, TOOLS,
+            store="store=sqlite:%s sync=%s" % (self.path, self.args.sync),
+            size="64m", server="""
+        location /probe { mcp_tasks_probe zone=z; }
+        %s""" % ("location /console/ { mcp_tasks_console zone=z admin; }"
+                 if self.console else ""))
+        self.ledger = Ledger(time.monotonic)
+        self.server.start()
+
+    def run(self, restarts):
+        generation = 0
+
+        while self.counts["restarts"] < restarts:
+            self.fresh(generation)
+
+            try:
+                for _ in range(min(ROUNDS,
+                                   restarts - self.counts["restarts"])):
+                    self.round()
+                    self.counts["restarts"] += 1
+            finally:
+                self.counts["acknowledged"] += self.ledger.acknowledged
+                self.server.kill()
+
+            self.complain(self.server.faults())
+            shutil.rmtree(self.dir)
+            generation += 1
+
+        return self.counts
+
+    def complain(self, wrong):
+        if wrong:
+            raise Wrong("\n".join(wrong[:20]) + (
+                "\nand %d more" % (len(wrong) - 20) if len(wrong) > 20
+                else "") + "\nsee " + self.dir)
+
+    def round(self):
+        load = Workload(self.server, self.ledger, self.random.random(),
+                        deletes=self.console)
+        load.start()
+        time.sleep(self.random.uniform(*LOAD[self.args.sync]))
+
+        # the one that writes, perhaps: another one has to go on
+        if self.random.random() < 0.2:
+            self.kill_one()
+
+        limit = time.monotonic()
+        self.server.kill()
+        load.join()
+
+        if self.args.sync == "always":
+            limit = time.monotonic()
+        elif self.args.sync == "everysec":
+            limit -= SLACK
+        else:
+            limit = 0
+
+        # it may happen again while it reads the database
+        while self.random.random() < 0.1:
+            self.server.start()
+            time.sleep(self.random.uniform(0, 0.05))
+            self.server.kill()
+
+        self.server.start()
+        self.check(limit)
+
+    def kill_one(self):
+        pids = self.server.children()
+
+        if pids:
+            os.kill(self.random.choice(pids), 9)
+            self.counts["writers killed before"] += 1
+            time.sleep(self.random.uniform(0, 0.3))
+
+    def check(self, limit):
+        connection = self.server.connect()
+
+        # it serves, so it has read the database
+        status, _, text = connection.request("GET", "/probe?op=check")
+        if b'"check":"ok"' not in text:
+            self.complain(["the table is not in order: %s" % text.decode()])
+
+        db = database.connect(self.path)
+        try:
+            database.intact(db)
+            rows = database.rows(db)
+        except database.Malformed as e:
+            self.complain([str(e)])
+        finally:
+            db.close()
+
+        self.complain(self.ledger.check(rows, limit))
+        self.ledger.forget_claims(limit)
+        self.complain(self.shown(connection, rows))
+        self.counts["found again"] += len(rows)
+        connection.close()
+
+    def shown(self, connection, rows):
+        """what the server does not show as the database has it"""
+
+        owner = {key: task.owner for key, task in self.ledger.tasks.items()}
+        loose = {key for key, task in self.ledger.tasks.items()
+                 if task.loose}
+        answers = connection.pipeline([
+            connection.message("GET", "/mcp/tasks/%s" % row.id,
+                               user=owner[row.key]) for row in rows])
+        wrong = []
+
+        for row, (status, _, body) in zip(rows, answers):
+            # their time goes on
+            if row.key in loose and row.phase in ("queued", "running"):
+                continue
+
+            task = json.loads(body) if status == 200 else {}
+            want = (STATUS.get(row.phase, row.phase), row.version)
+
+            if (task.get("status"), task.get("version")) != want:
+                wrong.append("the database has %s, but there is %d %s"
+                             % (row, status, body.decode()))
+
+        done = [row for row in rows if row.phase == "completed"]
+        answers = connection.pipeline([
+            connection.message("GET", "/mcp/tasks/%s/result" % row.id,
+                               user=owner[row.key]) for row in done])
+
+        for row, (status, _, body) in zip(done, answers):
+            if (status, body) != (200, row.result):
+                wrong.append("its result is another: %s" % (row,))
+
+        listed = sum(len(page) for name in OWNERS
+                     for page in self.pages(connection, name))
+        if listed != len(rows):
+            wrong.append("%d tasks are listed, and %d are saved"
+                         % (listed, len(rows)))
+
+        return wrong
+
+    def pages(self, connection, owner):
+        query = "limit=100"
+
+        while query:
+            _, _, body = connection.request("GET", "/mcp/tasks?" + query,
+                                            user=owner)
+            page = json.loads(body)
+            yield page["tasks"]
+            query = page.get("nextCursor") and (
+                "limit=100&cursor=" + page["nextCursor"])
+
+
+def run_lane(args, number, restarts, queue):
+    try:
+        queue.put((number, Lane(args, number).run(restarts), None))
+    except (Wrong, Gone, RuntimeError, OSError) as e:
+        queue.put((number, None, "%s: %s" % (type(e).__name__, e)))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-n", type=int, default=200)
+    parser.add_argument("--sync", default="always",
+                        choices=("always", "everysec", "off"))
+    parser.add_argument("--lanes", type=int, default=3)
+    parser.add_argument("--seed", default=str(random.getrandbits(32)))
+    parser.add_argument("nginx")
+    parser.add_argument("module")
+    parser.add_argument("directory")
+    args = parser.parse_args()
+
+    print("# sync=%s, seed %s" % (args.sync, args.seed), flush=True)
+    started = time.monotonic()
+    queue = multiprocessing.Queue()
+    lanes = [multiprocessing.Process(
+                target=run_lane,
+                args=(args, i, (args.n + i) // args.lanes, queue))
+             for i in range(args.lanes)]
+
+    for lane in lanes:
+        lane.start()
+
+    total, failed = {}, 0
+
+    for _ in lanes:
+        number, counts, wrong = queue.get()
+
+        if wrong:
+            failed += 1
+            print("# lane %d: %s" % (number, wrong.replace("\n", "\n# ")),
+                  flush=True)
+            continue
+
+        for what, n in counts.items():
+            total[what] = total.get(what, 0) + n
+
+    for lane in lanes:
+        lane.join()
+
+    print("# %s; %.0f s" % (", ".join("%d %s" % (n, what)
+                                      for what, n in total.items()),
+                            time.monotonic() - started), flush=True)
+    sys.exit(1 if failed or total["acknowledged"] < args.n else 0)
+
+
+main()
