@@ -209,6 +209,14 @@ ngx_http_mcp_tasks_load_times(ngx_http_mcp_tasks_load_t *load,
 {
     uint64_t  lease;
 
+    /* as long as whoever has it was given, which may be more than usual */
+
+    lease = task->policy.lease;
+
+    if (task->step_end > task->updated) {
+        lease = ngx_max(lease, task->step_end - task->updated);
+    }
+
     task->expires = ngx_http_mcp_tasks_from_wall(task->expires, load->now,
                                                  load->wall);
     task->step_end = ngx_http_mcp_tasks_from_wall(task->step_end, load->now,
@@ -225,8 +233,7 @@ ngx_http_mcp_tasks_load_times(ngx_http_mcp_tasks_load_t *load,
         && task->step_end != NGX_HTTP_MCP_TASKS_NEVER)
     {
         lease = (task->policy.lease == NGX_HTTP_MCP_TASKS_UNLIMITED)
-                ? NGX_HTTP_MCP_TASKS_NEVER
-                : load->now + task->policy.lease;
+                ? NGX_HTTP_MCP_TASKS_NEVER : load->now + lease;
 
         task->step_end = ngx_max(task->step_end, lease);
     }
