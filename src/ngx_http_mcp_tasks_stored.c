@@ -33,8 +33,8 @@ static ngx_int_t ngx_http_mcp_tasks_stored_nothing(
 static void ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev);
 static void ngx_http_mcp_tasks_stored_done(
     ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op);
+static ngx_int_t ngx_http_mcp_tasks_stored_undo(
+    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
 
 
 ngx_http_mcp_tasks_submit_pt
@@ -331,9 +331,10 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
                 continue;
             }
 
-            ngx_http_mcp_tasks_stored_refuse(sh, op,
+            if (ngx_http_mcp_tasks_stored_undo(&zcf->zone, op) == NGX_OK) {
+                ngx_http_mcp_tasks_stored_refuse(sh, op,
                                              NGX_HTTP_MCP_TASKS_STORE_FAILED);
-            ngx_http_mcp_tasks_stored_undo(&zcf->zone, op);
+            }
         }
 
         ngx_queue_remove(q);
@@ -356,9 +357,10 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /*
  * Nobody will be told of it, so it is better not there: a task that nobody
  * knows, a call that has not begun.  Other changes stay, and will be saved.
+ * NGX_DECLINED: it has been saved just now, and others may have been told.
  */
 
-static void
+static ngx_int_t
 ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op)
 {
@@ -370,9 +372,12 @@ ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
         remove.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
         remove.op.pool = op->pool;
         remove.id = ((ngx_http_mcp_tasks_op_create_t *) op)->view.id;
+        remove.unsaved = ((ngx_http_mcp_tasks_op_create_t *) op)->view.changed;
 
         (void) ngx_http_mcp_tasks_shm[remove.op.type](zone, &remove.op);
-        return;
+
+        return remove.op.reason == NGX_HTTP_MCP_TASKS_STATE_INVALID
+               ? NGX_DECLINED : NGX_OK;
     }
 
     if (op->type == NGX_HTTP_MCP_TASKS_OP_RUN) {
@@ -381,6 +386,8 @@ ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
         release.op.pool = op->pool;
         (void) ngx_http_mcp_tasks_shm[release.op.type](zone, &release.op);
     }
+
+    return NGX_OK;
 }
 
 
