@@ -13,6 +13,10 @@
 #if (NGX_HTTP_MCP_TASKS_STORED)
 
 
+/* for how long changes may be unsaved with sync=everysec, in milliseconds */
+#define NGX_HTTP_MCP_TASKS_STORED_LATE  1000
+
+
 typedef struct {
     ngx_queue_t                      queue;
     ngx_http_mcp_tasks_op_t         *op;
@@ -26,6 +30,8 @@ static void ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
     ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason);
 static ngx_uint_t ngx_http_mcp_tasks_stored_changes(
     ngx_http_mcp_tasks_op_t *op);
+static ngx_uint_t ngx_http_mcp_tasks_stored_late(
+    ngx_http_mcp_tasks_table_t *t);
 static uint64_t ngx_http_mcp_tasks_stored_changed(
     ngx_http_mcp_tasks_op_t *op);
 static ngx_int_t ngx_http_mcp_tasks_stored_nothing(
@@ -114,7 +120,11 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
 
     parked = NULL;
 
-    if (changes && op->handler && st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS) {
+    if (changes && op->handler
+        && (st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
+            || (st->sync == NGX_HTTP_MCP_TASKS_SYNC_EVERYSEC
+                && ngx_http_mcp_tasks_stored_late(&zone->table))))
+    {
         parked = ngx_palloc(op->pool, sizeof(ngx_http_mcp_tasks_parked_t));
         if (parked == NULL) {
             return NGX_ERROR;
@@ -185,6 +195,32 @@ ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
     default:
         return 0;
     }
+}
+
+
+/*
+ * No more than a second may be lost: if the disk is slower than that, changes
+ * wait for it.  Words are read without the lock.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_stored_late(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t     n;
+    uint64_t     wall;
+    ngx_time_t  *tp;
+
+    n = t->sh->oldest;
+
+    if (n == 0) {
+        return 0;
+    }
+
+    tp = ngx_timeofday();
+    wall = (uint64_t) tp->sec * 1000 + tp->msec;
+
+    return ngx_http_mcp_tasks_slot(t, n)->body.task.updated
+           + NGX_HTTP_MCP_TASKS_STORED_LATE <= wall;
 }
 
 
