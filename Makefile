@@ -6,8 +6,8 @@ BUILD  = $(CURDIR)/build
 # Sources that need no HTTP server: each unit test links with all of them.
 PURE       = reason hash id task arena history wheel names order queue table \
              recover check save load db db_rows op shm shm_view shm_wait \
-             shm_recent shm_run shm_stats signal news stats json rpc out \
-             input sse feed merge failpoint hold
+             shm_recent shm_run shm_stats shm_control signal news stats json \
+             rpc out input sse feed merge failpoint hold
 PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
 
 # Against which nginx: by default the distribution's (package nginx-dev).
@@ -72,8 +72,16 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 	@exec tools/test.sh $(BUILD)
 
 
+.PHONY: screenshots
+screenshots: deps-test  ## make the pictures in docs/images anew
+	@$(MAKE) module test-module NGINX_SRC=
+	@TESTS=t/console_pictures.t MCP_TASKS_PACE=3000 tools/test.sh $(BUILD)
+	@mkdir -p docs/images
+	@cp $(BUILD)/pictures/*.png docs/images/
+
+
 .PHONY: crash-restarts
-crash-restarts: deps-test  ## kill nginx and look what its store lost; COUNT=1000
+crash-restarts: deps-test  ## kill nginx, see what its store has; COUNT=1000
 	@$(MAKE) test-module NGINX_SRC=
 	@exec tools/crash-restarts.py -n $(or $(COUNT),1000) \
 	    $(if $(SYNC),--sync $(SYNC)) $(if $(SEED),--seed $(SEED)) \
@@ -102,7 +110,8 @@ check: deps-check  ## static analysis and style
 	@tools/check.sh
 
 
-.PHONY: bench bench-plot bench-instructions bench-table bench-fanout bench-store
+.PHONY: bench bench-plot bench-instructions bench-table bench-fanout \
+        bench-store
 bench:  ## how fast it is, beside nginx and others; QUICK=1, ONLY=get,list
 	@tools/deps.sh build interop bench
 	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=

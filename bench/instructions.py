@@ -32,7 +32,7 @@ CONF = """
     location /mcp {
         mcp_tasks        zone=tasks;
         mcp_tasks_tools  tools.json;
-        mcp_tasks_owner  $arg_owner;
+        mcp_tasks_owner  $remote_addr;
     }
 """
 
@@ -70,10 +70,10 @@ def plain(client, connection, n):
 
 
 # what is counted; of the floor it is only shown, to compare with
-CASES = [(what + " " + era, function, Client("/mcp?owner=bench", era))
+CASES = [(what + " " + era, function, Client("/mcp", era))
          for what, function in (("tasks/get", get), ("create", create))
          for era in ("legacy", "modern")]
-FLOORS = [("floor " + era, plain, Client("/stub?owner=bench", era))
+FLOORS = [("floor " + era, plain, Client("/stub", era))
           for era in ("legacy", "modern")]
 
 

@@ -108,10 +108,12 @@ async function serve(tools, atOnce = false, worker = "worker.mjs") {
 
   for (;;) {
     const claim = { tools: Object.keys(tools), waitMs: 30000, worker };
-    for (const task of (await rpc("worker/claim", claim)).tasks) {
+    const { tasks, drain } = await rpc("worker/claim", claim);
+    for (const task of tasks) {
       const done = work(tools, task).catch((e) => console.error(e.message));
       if (!atOnce) await done;
     }
+    if (drain) await sleep(1);                      // no more work from here
   }
 }
 

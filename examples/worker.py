@@ -101,8 +101,9 @@ signal.signal(signal.SIGINT, stop)
 signal.signal(signal.SIGTERM, stop)
 
 while True:
-    for task in rpc("worker/claim", tools=list(TOOLS), waitMs=30000,
-                    worker="worker.py")["tasks"]:
+    claim = rpc("worker/claim", tools=list(TOOLS), waitMs=30000,
+                worker="worker.py")
+    for task in claim["tasks"]:
         held = {"taskId": task["taskId"], "lease": task["lease"]}
         try:
             result = TOOLS[task["tool"]](held, task["arguments"])
@@ -117,3 +118,5 @@ while True:
         except Exception as e:                      # our own fault: once more?
             rpc("worker/fail", **held, retryable=True,
                 error={"code": -32603, "message": str(e)})
+    if claim["drain"]:                              # no more work from here
+        time.sleep(1)

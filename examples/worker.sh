@@ -95,7 +95,10 @@ while true; do
                                waitMs: 30000, worker: "worker.sh"}') \
         || { sleep 1; continue; }
     task=$(jq -c '.tasks[]' <<< "$claim")
-    [ -n "$task" ] || continue
+    if [ -z "$task" ]; then
+        [ "$(jq .drain <<< "$claim")" = false ] || sleep 1
+        continue
+    fi
     held=$(jq -c '{taskId, lease}' <<< "$task")
     "$(jq -r .tool <<< "$task")" "$(jq -c .arguments <<< "$task")" > /dev/null
 done

@@ -584,6 +584,12 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
 
     load->seq = (rc == NGX_OK) ? seq : 0;
 
+    /* first of all: who thinks that it is his must not write any more */
+
+    if (ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ngx_http_mcp_tasks_lock(t);
 
     ngx_http_mcp_tasks_load_begin_locked(t, known == NGX_OK ? secret : NULL,
@@ -605,8 +611,7 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
     if (rc != NGX_OK
         || (known != NGX_OK
             && ngx_http_mcp_tasks_db_set(db, "secret", t->sh->secret, 2)
-               != NGX_OK)
-        || ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1) != NGX_OK)
+               != NGX_OK))
     {
         return NGX_ERROR;
     }

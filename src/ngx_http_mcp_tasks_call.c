@@ -95,7 +95,7 @@ ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
 
     last = ngx_min(n, (ngx_uint_t) first + NGX_HTTP_MCP_TASKS_TOOLS_PAGE);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 4096);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 4096);
     ngx_http_mcp_tasks_out_lit(&out, "{");
 
     if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
@@ -132,7 +132,7 @@ ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
 
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 
@@ -210,7 +210,8 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
         return ngx_http_mcp_tasks_pass(r, ctx);
     }
 
-    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &said->ttl, wants, passes);
+    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &said->ttl, wants,
+                                        passes);
 }
 
 
@@ -266,7 +267,8 @@ ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_token(r->pool, &ctx->said.token, &call->op.task.token);
+    err = ngx_http_mcp_tasks_token(r->pool, &ctx->said.token,
+                                   &call->op.task.token);
 
     if (err == NULL) {
         err = ngx_http_mcp_tasks_call_ttl(lcf, ttl, &call->op.task.ttl);
@@ -690,10 +692,10 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
         call->zcf = lcf->zone;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 512);
     ngx_http_mcp_tasks_render_created(&out, ctx->era, &call->op.view);
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 

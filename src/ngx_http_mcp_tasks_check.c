@@ -270,7 +270,7 @@ ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
 
         if (gone >= sh->slot.fresh
             || s->body.task.state != NGX_HTTP_MCP_TASKS_FREE
-            || !(s->body.task.flags & NGX_HTTP_MCP_TASKS_GONE)
+            || !(s->body.task.flags & NGX_HTTP_MCP_TASKS_REMOVED)
             || s->body.changed < decided)
         {
             return "a task is among those whose rows have to go";

@@ -66,6 +66,7 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
      *
      *     lcf->zone = NULL;
      *     lcf->open = 0;
+     *     lcf->admin = 0;
      *     lcf->format = NGX_HTTP_MCP_TASKS_FORMAT_ANY;
      *     lcf->owner = NULL;
      *     lcf->pass = { 0, NULL };
@@ -126,6 +127,7 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     if (clcf->noname && conf->zone == NULL) {
         conf->zone = prev->zone;
         conf->open = prev->open;
+        conf->admin = prev->admin;
         conf->format = prev->format;
         conf->location = prev->location;
         conf->handler = prev->handler;

@@ -14,6 +14,7 @@
 #define NGX_HTTP_MCP_TASKS_DB_APP_AT       68
 
 
+static ngx_uint_t ngx_http_mcp_tasks_db_undone(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_make(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db);
@@ -143,6 +144,20 @@ ngx_http_mcp_tasks_db_exec(ngx_http_mcp_tasks_db_t *db, const char *sql,
 }
 
 
+/* whether it was left in the middle of a transaction that has to be undone */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_db_undone(ngx_http_mcp_tasks_db_t *db)
+{
+    char         path[NGX_MAX_PATH];
+    struct stat  sb;
+
+    (void) sqlite3_snprintf(sizeof(path), path, "%s-journal", db->path);
+
+    return stat(path, &sb) == 0 && sb.st_size;
+}
+
+
 /*
  * Without touching anything: to open a database may make files.  NGX_DECLINED:
  * there is none.
@@ -171,8 +186,8 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
     n = read(fd, buf, sizeof(buf));
     (void) close(fd);
 
-    if (n == 0) {
-        /* nothing was ever written */
+    if (n == 0 || ngx_http_mcp_tasks_db_undone(db)) {
+        /* nothing was ever written, or it will be seen when it is opened */
         return NGX_OK;
     }
 
@@ -293,6 +308,27 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
     (void) sqlite3_extended_result_codes(db->sqlite, 1);
     (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 
+    if (ngx_http_mcp_tasks_db_exec(db,
+                           db->sync == NGX_HTTP_MCP_TASKS_SYNC_OFF
+                           ? "PRAGMA synchronous = OFF"
+                           : "PRAGMA synchronous = FULL", "cannot be set up")
+        != NGX_OK
+        || ngx_http_mcp_tasks_db_exec(db,
+                           "PRAGMA temp_store = MEMORY;"
+                           "PRAGMA trusted_schema = OFF;"
+                           "PRAGMA journal_size_limit = 67108864",
+                           "cannot be set up")
+           != NGX_OK
+        || ngx_http_mcp_tasks_db_schema(db) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    /*
+     * Only now, so that the header of a new database has what it is known by,
+     * and not just its log; and so that others' stay as they are.
+     */
+
     if (sqlite3_prepare_v2(db->sqlite, "PRAGMA journal_mode = WAL", -1, &stmt,
                            NULL)
         != SQLITE_OK)
@@ -320,22 +356,10 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_db_exec(db,
-                           db->sync == NGX_HTTP_MCP_TASKS_SYNC_OFF
-                           ? "PRAGMA synchronous = OFF"
-                           : "PRAGMA synchronous = FULL", "cannot be set up")
-        != NGX_OK
-        || ngx_http_mcp_tasks_db_exec(db,
-                           "PRAGMA temp_store = MEMORY;"
-                           "PRAGMA trusted_schema = OFF;"
-                           "PRAGMA journal_size_limit = 67108864",
-                           "cannot be set up")
-           != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
+    /* the first look at it makes the log */
 
-    return ngx_http_mcp_tasks_db_schema(db);
+    return ngx_http_mcp_tasks_db_exec(db, "SELECT 1 FROM meta LIMIT 1",
+                                      "cannot be read");
 }
 
 

@@ -351,7 +351,7 @@ ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
     sqlite3_stmt   *stmt;
     sqlite3_int64   key;
 
-    rec->body.task.flags &= ~NGX_HTTP_MCP_TASKS_GONE;
+    rec->body.task.flags &= ~NGX_HTTP_MCP_TASKS_REMOVED;
 
     for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
         ngx_http_mcp_tasks_db_bind(db->task, (int) i + 1,

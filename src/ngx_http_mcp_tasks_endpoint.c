@@ -12,8 +12,6 @@
     offsetof(ngx_http_mcp_tasks_ctx_t, said.member)
 
 
-static ngx_uint_t ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r,
-    ngx_str_t *path);
 static ngx_int_t ngx_http_mcp_tasks_get(ngx_http_request_t *r);
 static ngx_int_t ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
@@ -86,7 +84,7 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
     /* conditions are not for answers to what has been done already */
     r->disable_not_modified = 1;
 
-    endpoint = ngx_http_mcp_tasks_is_endpoint(r, &path);
+    endpoint = ngx_http_mcp_tasks_is_location(r, &path);
 
     if (!endpoint
         && (path.len < 5 || ngx_strncmp(path.data, "tasks", 5) != 0))
@@ -219,8 +217,8 @@ ngx_http_mcp_tasks_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt
 
 /* the location itself, with or without a slash; else, what lies below it */
 
-static ngx_uint_t
-ngx_http_mcp_tasks_is_endpoint(ngx_http_request_t *r, ngx_str_t *path)
+ngx_uint_t
+ngx_http_mcp_tasks_is_location(ngx_http_request_t *r, ngx_str_t *path)
 {
     size_t                          len;
     ngx_http_core_loc_conf_t       *clcf;

@@ -383,6 +383,17 @@ ngx_http_mcp_tasks_last_change(ngx_http_request_t *r,
 }
 
 
+/* whether the client says that it was here before, truly or not */
+
+ngx_uint_t
+ngx_http_mcp_tasks_is_resumed(ngx_http_request_t *r)
+{
+    ngx_str_t  id;
+
+    return ngx_http_mcp_tasks_last_event(r, &id);
+}
+
+
 static uint32_t
 ngx_http_mcp_tasks_life(ngx_http_mcp_tasks_table_t *t)
 {

@@ -262,6 +262,10 @@ ngx_int_t ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
 ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_new(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
     ngx_uint_t *bound);
+ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_again(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
+ngx_http_mcp_tasks_loc_conf_t *ngx_http_mcp_tasks_job_gateway(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_job_begin(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job);

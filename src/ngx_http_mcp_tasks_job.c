@@ -21,8 +21,8 @@
 
 #define NGX_HTTP_MCP_TASKS_JOB_ORPHANS  32
 
-/* tools of which no more may run, in one look for whose turn it is */
-#define NGX_HTTP_MCP_TASKS_JOB_FULL     16
+/* tools of which no more may run now, in one look for whose turn it is */
+#define NGX_HTTP_MCP_TASKS_JOB_FULL     NGX_HTTP_MCP_TASKS_STAT_TOOLS
 
 
 typedef char  ngx_http_mcp_tasks_job_ident_fits[
@@ -48,8 +48,6 @@ static void ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job);
 static void ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_http_mcp_tasks_view_t *v, uint64_t holder);
 static void ngx_http_mcp_tasks_job_give_up(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
-static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_again(
     ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
 
 
@@ -448,7 +446,7 @@ ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
             continue;
         }
 
-        /* its tool has enough, or all together */
+        /* its tool has enough or is paused, or all together have enough */
 
         if (n == NGX_HTTP_MCP_TASKS_JOB_FULL) {
             return;
@@ -785,31 +783,15 @@ ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
 
 /* NULL: there is no such gateway any more, or no memory */
 
-static ngx_http_mcp_tasks_job_t *
+ngx_http_mcp_tasks_job_t *
 ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_http_mcp_tasks_view_t *v)
 {
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_job_t        *job;
-    ngx_http_mcp_tasks_json_t        params;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf, **gateway;
+    ngx_http_mcp_tasks_job_t       *job;
+    ngx_http_mcp_tasks_json_t       params;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
-    lcf = NULL;
-    gateway = zcf->gateways.elts;
-
-    for (i = 0; i < zcf->gateways.nelts; i++) {
-
-        if (gateway[i]->route != v->task.policy.route) {
-            continue;
-        }
-
-        if (lcf) {
-            /* there is no telling which one it was */
-            return NULL;
-        }
-
-        lcf = gateway[i];
-    }
+    lcf = ngx_http_mcp_tasks_job_gateway(zcf, v);
 
     if (lcf == NULL) {
         return NULL;
@@ -832,6 +814,35 @@ ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
     }
 
     return job;
+}
+
+
+/* the one that the task came through, if there is no doubt which it was */
+
+ngx_http_mcp_tasks_loc_conf_t *
+ngx_http_mcp_tasks_job_gateway(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf, **gateway;
+
+    lcf = NULL;
+    gateway = zcf->gateways.elts;
+
+    for (i = 0; i < zcf->gateways.nelts; i++) {
+
+        if (gateway[i]->route != v->task.policy.route) {
+            continue;
+        }
+
+        if (lcf) {
+            return NULL;
+        }
+
+        lcf = gateway[i];
+    }
+
+    return lcf;
 }
 
 

@@ -194,13 +194,13 @@ ngx_http_mcp_tasks_initialize(ngx_http_request_t *r,
         v = ngx_http_mcp_tasks_legacy_versions;
     }
 
-    if (ngx_http_mcp_tasks_client(r, ctx, &info) != NGX_OK
-        || ngx_http_mcp_tasks_session_new(r, ctx) != NGX_OK)
-    {
+    ctx->said.client = info;
+
+    if (ngx_http_mcp_tasks_session_new(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 512);
     ngx_http_mcp_tasks_out_lit(&out, "{\"protocolVersion\":\"");
     ngx_http_mcp_tasks_out_str(&out, v);
     ngx_http_mcp_tasks_out_lit(&out, "\",\"capabilities\":{\"tools\":{}");
@@ -221,7 +221,7 @@ ngx_http_mcp_tasks_initialize(ngx_http_request_t *r,
     ngx_http_mcp_tasks_out_lit(&out, "},\"serverInfo\":"
                                NGX_HTTP_MCP_TASKS_SERVER_INFO "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 

@@ -339,12 +339,12 @@ ngx_http_mcp_tasks_listen_end(ngx_http_mcp_tasks_listen_t *l)
 {
     ngx_http_mcp_tasks_out_t  out;
 
-    ngx_http_mcp_tasks_out_init(&out, l->wait.r->pool, 256);
+    ngx_http_mcp_tasks_out_answer(&out, l->wait.r, l->wait.ctx, 256);
     ngx_http_mcp_tasks_out_lit(&out, "{\"resultType\":\"complete\",");
     ngx_http_mcp_tasks_listen_meta(&out, l);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(l->wait.r, l->wait.ctx, &out);
+    return ngx_http_mcp_tasks_out_result(l->wait.r, &out);
 }
 
 

@@ -191,10 +191,6 @@ ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
     ctx->sampling = (said->sampling.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
     ctx->roots = (said->roots.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
 
-    if (ngx_http_mcp_tasks_client(r, ctx, &said->client) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
     return NGX_DECLINED;
 }
 

@@ -1,4 +1,5 @@
 
+#include "ngx_http_mcp_tasks_console.h"
 #include "ngx_http_mcp_tasks_gateway.h"
 
 
@@ -22,6 +23,8 @@ static void *ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf);
 static char *ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_mcp_tasks_console(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
     ngx_http_handler_pt handler);
@@ -55,6 +58,13 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
     { ngx_string("mcp_tasks_status"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
       ngx_http_mcp_tasks_status,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("mcp_tasks_console"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
+      ngx_http_mcp_tasks_console,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -690,6 +700,62 @@ ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid parameter \"%V\"", &value[i]);
         return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_tasks_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    char                      *rv;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    rv = ngx_http_mcp_tasks_surface(cf, conf,
+                                    ngx_http_mcp_tasks_console_handler);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    value = cf->args->elts;
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        if (ngx_strcmp(value[i].data, "admin") == 0 && !lcf->admin) {
+            lcf->admin = 1;
+            continue;
+        }
+
+        if (ngx_strcmp(value[i].data, "public") == 0 && !lcf->open) {
+            lcf->open = 1;
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\"", &value[i]);
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = lcf->location;
+
+    if (clcf->exact_match || clcf->named
+#if (NGX_PCRE)
+        || clcf->regex
+#endif
+       )
+    {
+        return "needs a location that is given by a prefix";
+    }
+
+    /* a page knows what is below it by the slash */
+
+    if (clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/') {
+        clcf->auto_redirect = 1;
     }
 
     return NGX_CONF_OK;

@@ -59,6 +59,7 @@ typedef struct {
     ngx_http_core_loc_conf_t     *location;
     ngx_http_handler_pt           handler;
     ngx_flag_t                    open;      /* to others than loopback */
+    ngx_flag_t                    admin;     /* the console changes tasks */
     ngx_uint_t                    format;    /* of the status */
 
     ngx_http_complex_value_t     *owner;
@@ -168,6 +169,7 @@ typedef struct ngx_http_mcp_tasks_ctx_s {
 
     unsigned                      asked:1;   /* as long as it is a call */
     unsigned                      rest:1;    /* not JSON-RPC at all */
+    unsigned                      console:1; /* sees the tasks of all */
     unsigned                      passed:1;  /* to the upstream */
 
     ngx_uint_t                    merge;     /* with what the upstream says */
@@ -191,6 +193,11 @@ typedef struct ngx_http_mcp_tasks_ctx_s {
     struct ngx_http_mcp_tasks_calling_s  *call;
     struct ngx_http_mcp_tasks_wait_s  *wait;
 } ngx_http_mcp_tasks_ctx_t;
+
+
+/* whose tasks the request may see; NULL: anybody's */
+#define ngx_http_mcp_tasks_whose(ctx)                                         \
+    ((ctx)->console ? NULL : &(ctx)->owner)
 
 
 typedef struct ngx_http_mcp_tasks_merged_s  ngx_http_mcp_tasks_merged_t;
@@ -218,6 +225,8 @@ typedef ngx_int_t (*ngx_http_mcp_tasks_done_pt)(ngx_http_request_t *r,
 /* ngx_http_mcp_tasks_endpoint.c */
 
 ngx_int_t ngx_http_mcp_tasks_handler(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_tasks_is_location(ngx_http_request_t *r,
+    ngx_str_t *path);
 ngx_int_t ngx_http_mcp_tasks_dispatch(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_t *methods);
 ngx_int_t ngx_http_mcp_tasks_read(ngx_http_request_t *r,
@@ -254,6 +263,7 @@ extern ngx_str_t  ngx_http_mcp_tasks_modern_version;
 /* ngx_http_mcp_tasks_origin.c, ngx_http_mcp_tasks_session.c */
 
 ngx_uint_t ngx_http_mcp_tasks_origin(ngx_http_request_t *r);
+ngx_uint_t ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r);
 ngx_uint_t ngx_http_mcp_tasks_local(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_session_new(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
@@ -333,6 +343,8 @@ void ngx_http_mcp_tasks_render_detail(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_render_rest(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v, ngx_uint_t detail);
+void ngx_http_mcp_tasks_render_short(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v);
 void ngx_http_mcp_tasks_render_progress(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v, ngx_str_t *token, ngx_uint_t related);
 void ngx_http_mcp_tasks_render_outcome(ngx_http_mcp_tasks_out_t *out,
@@ -341,7 +353,8 @@ void ngx_http_mcp_tasks_render_question(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v, ngx_http_mcp_tasks_json_t *key,
     ngx_http_mcp_tasks_json_t *question);
 void ngx_http_mcp_tasks_render_cursor(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op);
+    ngx_http_mcp_tasks_zone_t *zone, ngx_str_t *owner,
+    ngx_http_mcp_tasks_cursor_t *next);
 void ngx_http_mcp_tasks_render_tool(ngx_http_mcp_tasks_out_t *out,
     ngx_array_t *tools, ngx_uint_t i, ngx_uint_t support);
 void ngx_http_mcp_tasks_render_error(ngx_http_mcp_tasks_out_t *out,
@@ -371,6 +384,7 @@ struct ngx_http_mcp_tasks_wait_s {
     ngx_http_mcp_tasks_id_t        id;
     uint64_t                       until;    /* monotonic; NEVER: no limit */
     uint64_t                       alive;    /* when something was sent */
+    uint64_t                       rests;    /* and does not look before */
     uint64_t                       stream_id;    /* 0: it asks nothing */
 
     /* posted when there is something to look at; a timer, too */
@@ -412,6 +426,8 @@ ngx_int_t ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w);
 ngx_int_t ngx_http_mcp_tasks_wait_begin(ngx_http_mcp_tasks_wait_t *w);
 ngx_int_t ngx_http_mcp_tasks_wait_message(ngx_http_mcp_tasks_wait_t *w,
     ngx_str_t *id, ngx_str_t *message);
+ngx_int_t ngx_http_mcp_tasks_wait_text(ngx_http_mcp_tasks_wait_t *w,
+    ngx_str_t *text);
 ngx_int_t ngx_http_mcp_tasks_wait_share(ngx_http_mcp_tasks_wait_t *w,
     ngx_http_mcp_tasks_shared_t *shared);
 ngx_int_t ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w,
@@ -435,7 +451,36 @@ ngx_int_t ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
 
 /* ngx_http_mcp_tasks_rest.c */
 
+/* nginx has no name for it */
+#define NGX_HTTP_MCP_TASKS_GONE   410
+
+#define NGX_HTTP_MCP_TASKS_READS  (NGX_HTTP_GET|NGX_HTTP_HEAD)
+
+/* what there is, and what may be done with it; a list ends without methods */
+
+typedef struct {
+    ngx_str_t                      name;
+    ngx_uint_t                     methods;
+    const char                    *allow;
+    ngx_http_mcp_tasks_method_pt   read;      /* or any without a body */
+    ngx_http_mcp_tasks_method_pt   post;
+} ngx_http_mcp_tasks_resource_t;
+
+typedef struct {
+    ngx_http_mcp_tasks_resource_t  *all;
+    ngx_str_t                       tasks;    /* an id follows it, and then: */
+    ngx_http_mcp_tasks_resource_t  *one;
+} ngx_http_mcp_tasks_resources_t;
+
 ngx_int_t ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path);
+ngx_http_mcp_tasks_resource_t *ngx_http_mcp_tasks_rest_route(
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_resources_t *resources,
+    ngx_str_t *path);
+ngx_int_t ngx_http_mcp_tasks_rest_serve(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_resource_t *resource);
+ngx_int_t ngx_http_mcp_tasks_rest_allow(ngx_http_request_t *r,
+    const char *allow);
+ngx_int_t ngx_http_mcp_tasks_rest_type(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_problem(ngx_http_request_t *r,
     ngx_uint_t status, ngx_str_t *reason, const char *detail);
 ngx_int_t ngx_http_mcp_tasks_rest_invalid(ngx_http_request_t *r,
@@ -443,8 +488,11 @@ ngx_int_t ngx_http_mcp_tasks_rest_invalid(ngx_http_request_t *r,
 ngx_int_t ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r,
     ngx_uint_t reason);
 ngx_int_t ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r);
+ngx_int_t ngx_http_mcp_tasks_rest_unmodified(ngx_http_request_t *r);
 ngx_int_t ngx_http_mcp_tasks_rest_arg(ngx_http_request_t *r,
     const char *name, ngx_int_t *value);
+ngx_int_t ngx_http_mcp_tasks_rest_limit(ngx_http_request_t *r,
+    ngx_uint_t *limit);
 
 /* ngx_http_mcp_tasks_rest_tasks.c */
 
@@ -460,9 +508,15 @@ ngx_int_t ngx_http_mcp_tasks_rest_cancel(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_rest_input(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
+ngx_int_t ngx_http_mcp_tasks_rest_get(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_done_pt done);
 ngx_int_t ngx_http_mcp_tasks_rest_send(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v,
     ngx_uint_t status);
+ngx_int_t ngx_http_mcp_tasks_rest_text(ngx_http_request_t *r,
+    const char *name, ngx_str_t *value);
+ngx_uint_t ngx_http_mcp_tasks_rest_known(ngx_http_request_t *r,
+    ngx_str_t *etag);
 
 /* ngx_http_mcp_tasks_poll.c, ngx_http_mcp_tasks_events.c */
 
@@ -476,6 +530,7 @@ u_char *ngx_http_mcp_tasks_change_id(u_char *p, ngx_http_mcp_tasks_table_t *t,
     uint64_t changed);
 uint64_t ngx_http_mcp_tasks_last_change(ngx_http_request_t *r,
     ngx_http_mcp_tasks_table_t *t);
+ngx_uint_t ngx_http_mcp_tasks_is_resumed(ngx_http_request_t *r);
 
 #define NGX_HTTP_MCP_TASKS_CHANGE_LEN  (9 + NGX_INT64_LEN)
 
@@ -516,7 +571,7 @@ ngx_uint_t ngx_http_mcp_tasks_status_format(ngx_str_t *name);
 /* ngx_http_mcp_tasks_variables.c */
 
 ngx_int_t ngx_http_mcp_tasks_client(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *info);
+    ngx_http_mcp_tasks_ctx_t *ctx);
 void ngx_http_mcp_tasks_known(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v);
 
@@ -576,8 +631,10 @@ ngx_int_t ngx_http_mcp_tasks_twice(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 ngx_int_t ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason);
+void ngx_http_mcp_tasks_out_answer(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, size_t size);
 ngx_int_t ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_out_t *out);
+    ngx_http_mcp_tasks_out_t *out);
 ngx_int_t ngx_http_mcp_tasks_add_header(ngx_http_request_t *r,
     const char *key, ngx_str_t *value);
 ngx_int_t ngx_http_mcp_tasks_no_store(ngx_http_request_t *r);

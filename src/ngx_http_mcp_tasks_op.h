@@ -61,6 +61,8 @@ typedef enum {
     NGX_HTTP_MCP_TASKS_OP_RUN,
     NGX_HTTP_MCP_TASKS_OP_ORPHANS,
     NGX_HTTP_MCP_TASKS_OP_RECENT,
+    NGX_HTTP_MCP_TASKS_OP_PAUSE,
+    NGX_HTTP_MCP_TASKS_OP_DRAIN,
     NGX_HTTP_MCP_TASKS_OP_SYNC,
 
     NGX_HTTP_MCP_TASKS_OPS
@@ -73,6 +75,19 @@ typedef struct ngx_http_mcp_tasks_zone_s  ngx_http_mcp_tasks_zone_t;
 typedef void (*ngx_http_mcp_tasks_op_pt)(ngx_http_mcp_tasks_op_t *op);
 typedef ngx_int_t (*ngx_http_mcp_tasks_submit_pt)(
     ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
+
+
+/* the clock on the wall, ms */
+
+static ngx_inline uint64_t
+ngx_http_mcp_tasks_wall(void)
+{
+    ngx_time_t  *tp;
+
+    tp = ngx_timeofday();
+
+    return (uint64_t) tp->sec * 1000 + tp->msec;
+}
 
 
 struct ngx_http_mcp_tasks_op_s {
@@ -116,6 +131,7 @@ typedef struct {
     uint64_t                      moved;
     ngx_http_mcp_tasks_task_t     task;
     ngx_uint_t                    asks;       /* its questions are ours now */
+    ngx_uint_t                    drain;      /* its worker gets no more */
     ngx_str_t                     owner;
     ngx_str_t                     tool;
     ngx_str_t                     token;
@@ -182,6 +198,7 @@ typedef struct {
 
     ngx_uint_t                    found;
     ngx_uint_t                    more;       /* not found, but there may be */
+    ngx_uint_t                    drain;      /* there is none for this one */
     ngx_http_mcp_tasks_view_t     view;
 } ngx_http_mcp_tasks_op_claim_t;
 
@@ -383,6 +400,15 @@ typedef struct {
     ngx_uint_t                    more;       /* news, there may be */
     ngx_uint_t                    lost;       /* too much has changed since */
 } ngx_http_mcp_tasks_op_recent_t;
+
+
+/* a tool is paused, or a worker drained; or goes on */
+
+typedef struct {
+    ngx_http_mcp_tasks_op_t       op;
+    ngx_str_t                     name;
+    ngx_uint_t                    on;         /* 0: goes on */
+} ngx_http_mcp_tasks_op_control_t;
 
 
 ngx_int_t ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,

@@ -109,6 +109,64 @@ ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
 }
 
 
+/*
+ * For what only a page of our own may do: the Origin is what the client calls
+ * us, and that is a name of ours, or one that is named as allowed.  "any" does
+ * not count here.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r)
+{
+    u_char            *p, *end;
+    ngx_str_t          origin, host;
+    static ngx_str_t   name = ngx_string("origin");
+
+    host = r->headers_in.server;
+
+    if (host.len
+        && !ngx_http_mcp_tasks_own_name(r, &host)
+        && !ngx_http_mcp_tasks_allowed(r, &host))
+    {
+        return 0;
+    }
+
+    switch (ngx_http_mcp_tasks_header(r, &name, &origin)) {
+    case 0:
+        return 1;
+    case 1:
+        break;
+    default:
+        return 0;
+    }
+
+    if (r->headers_in.host) {
+        host = r->headers_in.host->value;
+    }
+
+    end = origin.data + origin.len;
+    p = ngx_strlchr(origin.data, end, ':');
+
+    if (p == NULL || end - p <= 3 || p[1] != '/' || p[2] != '/') {
+        return 0;
+    }
+
+    p += 3;
+
+    if (host.len == 0 || (size_t) (end - p) < host.len
+        || ngx_strncasecmp(p, host.data, host.len) != 0)
+    {
+        return 0;
+    }
+
+    p += host.len;
+
+    /* HTTP/3 leaves no Host, and so no port */
+
+    return p == end || (r->headers_in.host == NULL && *p == ':');
+}
+
+
 static ngx_int_t
 ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
 {

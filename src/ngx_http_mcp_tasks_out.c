@@ -2,9 +2,12 @@
 #include <stdio.h>
 
 #include "ngx_http_mcp_tasks_out.h"
+#include "ngx_http_mcp_tasks_json.h"
 
 
 static void ngx_http_mcp_tasks_out_second(u_char *p, time_t second);
+static void ngx_http_mcp_tasks_out_escaped(ngx_http_mcp_tasks_out_t *out,
+    ngx_str_t *s);
 
 
 void
@@ -87,6 +90,18 @@ ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n)
     }
 
     ngx_http_mcp_tasks_out_add(out, (u_char *) buf, ngx_strlen(buf));
+}
+
+
+void
+ngx_http_mcp_tasks_out_flag(ngx_http_mcp_tasks_out_t *out, ngx_uint_t on)
+{
+    if (on) {
+        ngx_http_mcp_tasks_out_lit(out, "true");
+
+    } else {
+        ngx_http_mcp_tasks_out_lit(out, "false");
+    }
 }
 
 
@@ -185,16 +200,57 @@ ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
 void
 ngx_http_mcp_tasks_out_string(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
 {
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_http_mcp_tasks_out_escaped(out, s);
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+}
+
+
+static void
+ngx_http_mcp_tasks_out_escaped(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
     u_char  *dst;
 
-    dst = ngx_http_mcp_tasks_out_room(out, s->len + 2
+    dst = ngx_http_mcp_tasks_out_room(out, s->len
                              + ngx_escape_json(NULL, s->data, s->len));
     if (dst) {
-        *dst++ = '"';
-        dst = (u_char *) ngx_escape_json(dst, s->data, s->len);
-        *dst++ = '"';
-        out->pos = dst;
+        out->pos = (u_char *) ngx_escape_json(dst, s->data, s->len);
     }
+}
+
+
+/* the same of what may not be UTF-8: each byte that is not becomes U+FFFD */
+
+void
+ngx_http_mcp_tasks_out_bytes(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
+    u_char     *p, *next, *start, *end;
+    ngx_str_t   part;
+
+    start = s->data;
+    end = start + s->len;
+
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+
+    for (p = start; p < end; p = next) {
+
+        next = *p < 0x80 ? p + 1 : ngx_http_mcp_tasks_json_utf8(p, end);
+
+        if (next == NULL) {
+            part.data = start;
+            part.len = p - start;
+            ngx_http_mcp_tasks_out_escaped(out, &part);
+            ngx_http_mcp_tasks_out_lit(out, "\xef\xbf\xbd");
+
+            next = start = p + 1;
+        }
+    }
+
+    part.data = start;
+    part.len = end - start;
+    ngx_http_mcp_tasks_out_escaped(out, &part);
+
+    ngx_http_mcp_tasks_out_lit(out, "\"");
 }
 
 

@@ -54,11 +54,14 @@ ngx_http_mcp_tasks_out_add(ngx_http_mcp_tasks_out_t *out, u_char *p,
 void ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out,
     ngx_pool_t *pool, size_t size);
 void ngx_http_mcp_tasks_out_number(ngx_http_mcp_tasks_out_t *out, uint64_t n);
+void ngx_http_mcp_tasks_out_flag(ngx_http_mcp_tasks_out_t *out, ngx_uint_t on);
 void ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n);
 void ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms);
 void ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out,
     uint64_t ms);
 void ngx_http_mcp_tasks_out_string(ngx_http_mcp_tasks_out_t *out,
+    ngx_str_t *s);
+void ngx_http_mcp_tasks_out_bytes(ngx_http_mcp_tasks_out_t *out,
     ngx_str_t *s);
 
 /* NGX_ERROR if it ran out of memory anywhere on the way */

@@ -189,10 +189,10 @@ ngx_http_mcp_tasks_outcome_hand_out(ngx_http_mcp_tasks_outcome_t *o,
 
     ngx_http_mcp_tasks_job_left(o->wait.ctx);
 
-    ngx_http_mcp_tasks_out_init(&out, o->wait.r->pool, 512);
+    ngx_http_mcp_tasks_out_answer(&out, o->wait.r, o->wait.ctx, 512);
     ngx_http_mcp_tasks_render_created(&out, o->wait.ctx->era, v);
 
-    return ngx_http_mcp_tasks_out_result(o->wait.r, o->wait.ctx, &out);
+    return ngx_http_mcp_tasks_out_result(o->wait.r, &out);
 }
 
 
@@ -334,7 +334,8 @@ ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
     o->progress = v->task.progress;
 
     ngx_http_mcp_tasks_out_init(&out, pool, 256);
-    ngx_http_mcp_tasks_render_progress(&out, v, &o->wait.ctx->said.token.text, 0);
+    ngx_http_mcp_tasks_render_progress(&out, v,
+                                       &o->wait.ctx->said.token.text, 0);
 
     if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
         || ngx_http_mcp_tasks_wait_message(&o->wait, NULL, &message)

@@ -92,7 +92,10 @@ ngx_http_mcp_tasks_queue_remove_locked(ngx_http_mcp_tasks_table_t *t,
 }
 
 
-/* the most urgent, then the longest waiting task of any of the tools */
+/*
+ * The most urgent, then the longest waiting task of any of the tools that are
+ * not paused.
+ */
 
 ngx_http_mcp_tasks_slot_t *
 ngx_http_mcp_tasks_queue_first_locked(ngx_http_mcp_tasks_table_t *t,
@@ -109,7 +112,9 @@ ngx_http_mcp_tasks_queue_first_locked(ngx_http_mcp_tasks_table_t *t,
 
         name = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
                                                    &tools[i], hashes[i]);
-        if (name == 0) {
+        if (name == 0
+            || t->tool_stats[ngx_http_mcp_tasks_name(t, name)->stat].paused)
+        {
             continue;
         }
 

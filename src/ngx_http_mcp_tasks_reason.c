@@ -20,7 +20,9 @@ static ngx_str_t  ngx_http_mcp_tasks_reasons[] = {
     ngx_string("store_unavailable"),
     ngx_string("store_failed"),
     ngx_string("invalid_name"),
-    ngx_string("invalid_cursor")
+    ngx_string("invalid_cursor"),
+    ngx_string("tool_not_found"),
+    ngx_string("worker_not_found")
 };
 
 static ngx_str_t  ngx_http_mcp_tasks_unknown_reason = ngx_string("unknown");

@@ -123,7 +123,7 @@ ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
         s = ngx_http_mcp_tasks_slot(t, n);
 
         if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
-            && s->body.task.flags & NGX_HTTP_MCP_TASKS_GONE)
+            && s->body.task.flags & NGX_HTTP_MCP_TASKS_REMOVED)
         {
             /* its row is still to be removed */
 
@@ -144,7 +144,7 @@ ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
         }
 
         /* somebody meant to remove it */
-        s->body.task.flags &= ~NGX_HTTP_MCP_TASKS_GONE;
+        s->body.task.flags &= ~NGX_HTTP_MCP_TASKS_REMOVED;
 
         ngx_http_mcp_tasks_link_locked(t, s);
 

@@ -145,6 +145,22 @@ ngx_http_mcp_tasks_render_rest(ngx_http_mcp_tasks_out_t *out,
     ngx_http_mcp_tasks_view_t *v, ngx_uint_t detail)
 {
     ngx_http_mcp_tasks_out_lit(out, "{");
+    ngx_http_mcp_tasks_render_short(out, v);
+
+    if (detail) {
+        ngx_http_mcp_tasks_render_detail(out, v);
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}
+
+
+/* again without the braces */
+
+void
+ngx_http_mcp_tasks_render_short(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v)
+{
     ngx_http_mcp_tasks_render_task(out, NGX_HTTP_MCP_TASKS_MODERN, v);
     ngx_http_mcp_tasks_out_lit(out, ",\"tool\":");
     ngx_http_mcp_tasks_out_string(out, &v->tool);
@@ -160,12 +176,6 @@ ngx_http_mcp_tasks_render_rest(ngx_http_mcp_tasks_out_t *out,
         ngx_http_mcp_tasks_out_lit(out, ",\"total\":");
         ngx_http_mcp_tasks_out_real(out, v->task.total);
     }
-
-    if (detail) {
-        ngx_http_mcp_tasks_render_detail(out, v);
-    }
-
-    ngx_http_mcp_tasks_out_lit(out, "}");
 }
 
 
@@ -424,17 +434,18 @@ ngx_http_mcp_tasks_render_tool(ngx_http_mcp_tasks_out_t *out,
 
 void
 ngx_http_mcp_tasks_render_cursor(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op)
+    ngx_http_mcp_tasks_zone_t *zone, ngx_str_t *owner,
+    ngx_http_mcp_tasks_cursor_t *next)
 {
-    u_char  cursor[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
+    u_char  text[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
 
-    if (op->next.seq == 0) {
+    if (next->seq == 0) {
         return;
     }
 
-    (void) ngx_http_mcp_tasks_cursor_text(zone, cursor, &op->owner, &op->next);
+    (void) ngx_http_mcp_tasks_cursor_text(zone, text, owner, next);
 
     ngx_http_mcp_tasks_out_lit(out, ",\"nextCursor\":\"");
-    ngx_http_mcp_tasks_out_add(out, cursor, sizeof(cursor));
+    ngx_http_mcp_tasks_out_add(out, text, sizeof(text));
     ngx_http_mcp_tasks_out_lit(out, "\"");
 }

@@ -9,6 +9,12 @@ static ngx_str_t  ngx_http_mcp_tasks_json_type =
     ngx_string("application/json");
 
 
+static ngx_buf_t *ngx_http_mcp_tasks_joined(ngx_http_request_t *r,
+    ngx_str_t *parts, ngx_uint_t n);
+
+
+/* one part alone has to be there as long as the request */
+
 ngx_int_t
 ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *parts, ngx_uint_t n)
@@ -17,25 +23,15 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
     ngx_buf_t                 *b;
     ngx_int_t                  rc;
     ngx_str_t                  text;
-    ngx_uint_t                 i;
     ngx_chain_t                out;
     ngx_http_mcp_tasks_ctx_t  *ctx;
 
-    for (len = 0, i = 0; i < n; i++) {
-        len += parts[i].len;
-    }
-
-    b = ngx_create_temp_buf(r->pool, len);
+    b = ngx_http_mcp_tasks_joined(r, parts, n);
     if (b == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    for (i = 0; i < n; i++) {
-        if (parts[i].len) {
-            b->last = ngx_cpymem(b->last, parts[i].data, parts[i].len);
-        }
-    }
-
+    len = b->last - b->pos;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
     if (ctx && ctx->wait && ctx->wait->stream) {
@@ -71,6 +67,42 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
 }
 
 
+static ngx_buf_t *
+ngx_http_mcp_tasks_joined(ngx_http_request_t *r, ngx_str_t *parts,
+    ngx_uint_t n)
+{
+    size_t      len;
+    ngx_buf_t  *b;
+    ngx_uint_t  i;
+
+    if (n == 1) {
+        b = ngx_calloc_buf(r->pool);
+
+        if (b) {
+            b->pos = parts[0].data;
+            b->last = parts[0].data + parts[0].len;
+            b->memory = 1;
+        }
+
+        return b;
+    }
+
+    for (len = 0, i = 0; i < n; i++) {
+        len += parts[i].len;
+    }
+
+    b = ngx_create_temp_buf(r->pool, len);
+
+    for (i = 0; b && i < n; i++) {
+        if (parts[i].len) {
+            b->last = ngx_cpymem(b->last, parts[i].data, parts[i].len);
+        }
+    }
+
+    return b;
+}
+
+
 ngx_int_t
 ngx_http_mcp_tasks_add_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value)
@@ -92,17 +124,35 @@ ngx_http_mcp_tasks_add_header(ngx_http_request_t *r, const char *key,
 }
 
 
+/* an answer, up to the result, which is written next */
+
+void
+ngx_http_mcp_tasks_out_answer(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, size_t size)
+{
+    ngx_http_mcp_tasks_out_init(out, r->pool,
+                                size + ctx->rpc.id.text.len + 64);
+    ngx_http_mcp_tasks_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_http_mcp_tasks_out_str(out, &ctx->rpc.id.text);
+    ngx_http_mcp_tasks_out_lit(out, ",\"result\":");
+}
+
+
+/* and when that is done */
+
 ngx_int_t
 ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_out_t *out)
+    ngx_http_mcp_tasks_out_t *out)
 {
-    ngx_str_t  result;
+    ngx_str_t  text;
 
-    if (ngx_http_mcp_tasks_out_end(out, &result) != NGX_OK) {
+    ngx_http_mcp_tasks_out_lit(out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_result(r, ctx, &result);
+    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
 }
 
 
@@ -110,15 +160,12 @@ ngx_int_t
 ngx_http_mcp_tasks_result(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
     ngx_str_t *result)
 {
-    ngx_str_t  parts[5];
+    ngx_http_mcp_tasks_out_t  out;
 
-    ngx_str_set(&parts[0], "{\"jsonrpc\":\"2.0\",\"id\":");
-    parts[1] = ctx->rpc.id.text;
-    ngx_str_set(&parts[2], ",\"result\":");
-    parts[3] = *result;
-    ngx_str_set(&parts[4], "}");
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, result->len);
+    ngx_http_mcp_tasks_out_str(&out, result);
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, parts, 5);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 

@@ -8,26 +8,11 @@
 #include "ngx_http_mcp_tasks_module.h"
 
 
-#define NGX_HTTP_MCP_TASKS_READS  (NGX_HTTP_GET|NGX_HTTP_HEAD)
-
-
-/* what there is, and what may be done with it */
-
-typedef struct {
-    ngx_str_t                      name;
-    ngx_uint_t                     methods;
-    const char                    *allow;
-    ngx_http_mcp_tasks_method_pt   read;
-    ngx_http_mcp_tasks_method_pt   post;
-} ngx_http_mcp_tasks_resource_t;
+#define NGX_HTTP_MCP_TASKS_REST_PAGE  50
 
 
 static ngx_http_mcp_tasks_resource_t *ngx_http_mcp_tasks_rest_find(
     ngx_http_mcp_tasks_resource_t *list, ngx_str_t *name);
-static ngx_http_mcp_tasks_resource_t *ngx_http_mcp_tasks_rest_route(
-    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *path);
-static ngx_int_t ngx_http_mcp_tasks_rest_post(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_pt then);
 static void ngx_http_mcp_tasks_rest_body(ngx_http_request_t *r);
 static const char *ngx_http_mcp_tasks_rest_title(ngx_uint_t status);
 
@@ -61,17 +46,21 @@ static ngx_http_mcp_tasks_resource_t  ngx_http_mcp_tasks_rest_one[] = {
 };
 
 
+static ngx_http_mcp_tasks_resources_t  ngx_http_mcp_tasks_rest_resources = {
+    ngx_http_mcp_tasks_rest_all,
+    ngx_string("tasks/"),
+    ngx_http_mcp_tasks_rest_one
+};
+
+
 /* path is what follows the location, without a leading slash */
 
 ngx_int_t
 ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
 {
-    ngx_int_t                       rc;
-    ngx_str_t                       allow;
     ngx_http_mcp_tasks_ctx_t       *ctx;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
     ngx_http_mcp_tasks_resource_t  *resource;
-    static ngx_str_t                method = ngx_string("method_not_allowed");
     static ngx_str_t                nothing = ngx_string("not_found");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
@@ -89,7 +78,8 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    resource = ngx_http_mcp_tasks_rest_route(r, ctx, path);
+    resource = ngx_http_mcp_tasks_rest_route(ctx,
+                                   &ngx_http_mcp_tasks_rest_resources, path);
 
     if (resource == NULL) {
         return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing,
@@ -101,28 +91,16 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
     }
 
     if (!(resource->methods & r->method)) {
-        allow.data = (u_char *) resource->allow;
-        allow.len = ngx_strlen(resource->allow);
-
-        if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED, &method,
-                                          NULL);
+        return ngx_http_mcp_tasks_rest_allow(r, resource->allow);
     }
 
-    /* what was never an id is answered like one that is unknown */
+    /* nothing at all is nothing of any type */
 
-    if (resource >= ngx_http_mcp_tasks_rest_one
-        && resource < ngx_http_mcp_tasks_rest_one
-                      + sizeof(ngx_http_mcp_tasks_rest_one)
-                        / sizeof(ngx_http_mcp_tasks_resource_t)
-        && ngx_http_mcp_tasks_id_parse(&ctx->id, &ctx->task_id) != NGX_OK)
+    if (r->method == NGX_HTTP_POST
+        && (r->headers_in.content_length_n > 0 || r->headers_in.chunked)
+        && !ngx_http_mcp_tasks_is_json(r))
     {
-        ngx_str_null(&ctx->task_id);
-        return ngx_http_mcp_tasks_rest_refused(r,
-                                               NGX_HTTP_MCP_TASKS_NOT_FOUND);
+        return ngx_http_mcp_tasks_rest_type(r);
     }
 
     if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)) {
@@ -130,36 +108,37 @@ ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
                                         NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
     }
 
-    if (r->method == NGX_HTTP_POST) {
-        return ngx_http_mcp_tasks_rest_post(r, ctx, resource->post);
-    }
-
-    rc = ngx_http_discard_request_body(r);
-
-    return (rc == NGX_OK) ? resource->read(r, ctx) : rc;
+    return ngx_http_mcp_tasks_rest_serve(r, ctx, resource);
 }
 
 
-static ngx_http_mcp_tasks_resource_t *
-ngx_http_mcp_tasks_rest_route(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *path)
+/* what it is, and of which task, if of one */
+
+ngx_http_mcp_tasks_resource_t *
+ngx_http_mcp_tasks_rest_route(ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_resources_t *resources, ngx_str_t *path)
 {
     u_char                         *p, *end;
+    size_t                          len;
     ngx_str_t                       rest;
     ngx_http_mcp_tasks_resource_t  *resource;
 
-    resource = ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_rest_all, path);
+    resource = ngx_http_mcp_tasks_rest_find(resources->all, path);
 
     if (resource) {
         return resource;
     }
 
-    if (path->len <= 6 || ngx_strncmp(path->data, "tasks/", 6) != 0) {
+    len = resources->tasks.len;
+
+    if (path->len <= len
+        || ngx_strncmp(path->data, resources->tasks.data, len) != 0)
+    {
         return NULL;
     }
 
     end = path->data + path->len;
-    ctx->task_id.data = path->data + 6;
+    ctx->task_id.data = path->data + len;
 
     p = ngx_strlchr(ctx->task_id.data, end, '/');
 
@@ -171,8 +150,7 @@ ngx_http_mcp_tasks_rest_route(ngx_http_request_t *r,
     rest.data = p;
     rest.len = end - p;
 
-    resource = ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_rest_one,
-                                            &rest);
+    resource = ngx_http_mcp_tasks_rest_find(resources->one, &rest);
 
     if (resource == NULL) {
         ngx_str_null(&ctx->task_id);
@@ -182,44 +160,82 @@ ngx_http_mcp_tasks_rest_route(ngx_http_request_t *r,
 }
 
 
+/* the method is one of those that may be */
+
+ngx_int_t
+ngx_http_mcp_tasks_rest_serve(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_resource_t *resource)
+{
+    ngx_int_t  rc;
+
+    /* what was never an id is answered like one that is unknown */
+
+    if (ctx->task_id.data
+        && ngx_http_mcp_tasks_id_parse(&ctx->id, &ctx->task_id) != NGX_OK)
+    {
+        ngx_str_null(&ctx->task_id);
+        return ngx_http_mcp_tasks_rest_refused(r,
+                                               NGX_HTTP_MCP_TASKS_NOT_FOUND);
+    }
+
+    if (r->method == NGX_HTTP_POST) {
+        ctx->then = resource->post;
+        rc = ngx_http_read_client_request_body(r,
+                                               ngx_http_mcp_tasks_rest_body);
+
+        return (rc >= NGX_HTTP_SPECIAL_RESPONSE) ? rc : NGX_DONE;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    return (rc == NGX_OK) ? resource->read(r, ctx) : rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_rest_allow(ngx_http_request_t *r, const char *allow)
+{
+    ngx_str_t         value;
+    static ngx_str_t  reason = ngx_string("method_not_allowed");
+
+    value.data = (u_char *) allow;
+    value.len = ngx_strlen(allow);
+
+    if (ngx_http_mcp_tasks_add_header(r, "Allow", &value) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED, &reason, NULL);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_rest_type(ngx_http_request_t *r)
+{
+    static ngx_str_t  reason = ngx_string("unsupported_media_type");
+
+    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                      &reason,
+                                      "Content-Type must be application/json");
+}
+
+
 static ngx_http_mcp_tasks_resource_t *
 ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_resource_t *list,
     ngx_str_t *name)
 {
+    /* a name of no length may be nowhere */
+
     for ( /* void */ ; list->methods; list++) {
         if (list->name.len == name->len
-            && ngx_strncmp(list->name.data, name->data, name->len) == 0)
+            && (name->len == 0
+                || ngx_strncmp(list->name.data, name->data, name->len) == 0))
         {
             return list;
         }
     }
 
     return NULL;
-}
-
-
-static ngx_int_t
-ngx_http_mcp_tasks_rest_post(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_pt then)
-{
-    ngx_int_t         rc;
-    static ngx_str_t  type = ngx_string("unsupported_media_type");
-
-    /* nothing at all is nothing of any type */
-
-    if ((r->headers_in.content_length_n > 0 || r->headers_in.chunked)
-        && !ngx_http_mcp_tasks_is_json(r))
-    {
-        return ngx_http_mcp_tasks_problem(r,
-                       NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, &type,
-                       "Content-Type must be application/json");
-    }
-
-    ctx->then = then;
-
-    rc = ngx_http_read_client_request_body(r, ngx_http_mcp_tasks_rest_body);
-
-    return (rc >= NGX_HTTP_SPECIAL_RESPONSE) ? rc : NGX_DONE;
 }
 
 
@@ -276,6 +292,27 @@ ngx_http_mcp_tasks_rest_arg(ngx_http_request_t *r, const char *name,
 }
 
 
+/* how many tasks a page has */
+
+ngx_int_t
+ngx_http_mcp_tasks_rest_limit(ngx_http_request_t *r, ngx_uint_t *limit)
+{
+    ngx_int_t  n;
+
+    n = NGX_HTTP_MCP_TASKS_REST_PAGE;
+
+    if (ngx_http_mcp_tasks_rest_arg(r, "limit", &n) != NGX_OK
+        || n < 1 || n > NGX_HTTP_MCP_TASKS_LIST_MAX)
+    {
+        return NGX_ERROR;
+    }
+
+    *limit = n;
+
+    return NGX_OK;
+}
+
+
 /* an operation was refused, or there is no room to wait */
 
 ngx_int_t
@@ -286,6 +323,8 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
     switch (reason) {
 
     case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND:
         status = NGX_HTTP_NOT_FOUND;
         break;
 
@@ -404,6 +443,8 @@ ngx_http_mcp_tasks_rest_title(ngx_uint_t status)
         return "Method Not Allowed";
     case NGX_HTTP_CONFLICT:
         return "Conflict";
+    case NGX_HTTP_MCP_TASKS_GONE:
+        return "Gone";
     case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
         return "Content Too Large";
     case NGX_HTTP_UNSUPPORTED_MEDIA_TYPE:
@@ -418,7 +459,7 @@ ngx_http_mcp_tasks_rest_title(ngx_uint_t status)
 }
 
 
-/* nothing new, or nothing more to come */
+/* nothing new, nothing more to come, or nothing left */
 
 ngx_int_t
 ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r)
@@ -428,6 +469,18 @@ ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r)
     }
 
     r->headers_out.status = NGX_HTTP_NO_CONTENT;
+    r->header_only = 1;
+
+    return ngx_http_send_header(r);
+}
+
+
+/* the client has it already */
+
+ngx_int_t
+ngx_http_mcp_tasks_rest_unmodified(ngx_http_request_t *r)
+{
+    r->headers_out.status = NGX_HTTP_NOT_MODIFIED;
     r->header_only = 1;
 
     return ngx_http_send_header(r);

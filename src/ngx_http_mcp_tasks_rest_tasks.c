@@ -2,17 +2,17 @@
 /* What may be done with tasks over plain HTTP. */
 
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_console.h"
 #include "ngx_http_mcp_tasks_input.h"
 
 
-#define NGX_HTTP_MCP_TASKS_REST_PAGE  50
+#define ngx_http_mcp_tasks_rest_want(ctx)                                     \
+    ((ctx)->console ? NGX_HTTP_MCP_TASKS_WANT_CONSOLE                         \
+                    : NGX_HTTP_MCP_TASKS_WANT_REST)
 
 
 static const char *ngx_http_mcp_tasks_rest_filters(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_list_t *op);
-static ngx_int_t ngx_http_mcp_tasks_rest_text(ngx_http_request_t *r,
-    const char *name, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_rest_listed(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_rest_params(ngx_http_request_t *r,
@@ -21,8 +21,6 @@ static ngx_int_t ngx_http_mcp_tasks_rest_created(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_rest_location(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_rest_get(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_done_pt done);
 static ngx_int_t ngx_http_mcp_tasks_rest_got(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_rest_ended(ngx_http_request_t *r,
@@ -33,8 +31,6 @@ static ngx_int_t ngx_http_mcp_tasks_rest_changed(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static ngx_int_t ngx_http_mcp_tasks_rest_answered(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
-static ngx_uint_t ngx_http_mcp_tasks_rest_known(ngx_http_request_t *r,
-    ngx_str_t *etag);
 
 
 /* GET tasks: the caller's, newest first */
@@ -75,21 +71,14 @@ static const char *
 ngx_http_mcp_tasks_rest_filters(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_list_t *op)
 {
-    ngx_int_t                       limit;
     ngx_str_t                       cursor, status;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    limit = NGX_HTTP_MCP_TASKS_REST_PAGE;
-
-    if (ngx_http_mcp_tasks_rest_arg(r, "limit", &limit) != NGX_OK
-        || limit < 1 || limit > NGX_HTTP_MCP_TASKS_LIST_MAX)
-    {
+    if (ngx_http_mcp_tasks_rest_limit(r, &op->limit) != NGX_OK) {
         return "limit must be from 1 to 100";
     }
-
-    op->limit = limit;
 
     if (ngx_http_mcp_tasks_rest_text(r, "tool", &op->tool) != NGX_OK
         || ngx_http_mcp_tasks_rest_text(r, "status", &status) != NGX_OK
@@ -120,7 +109,7 @@ ngx_http_mcp_tasks_rest_filters(ngx_http_request_t *r,
 
 /* a text of the query, without escapes; empty if there is none */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_rest_text(ngx_http_request_t *r, const char *name,
     ngx_str_t *value)
 {
@@ -192,7 +181,8 @@ ngx_http_mcp_tasks_rest_listed(ngx_http_request_t *r,
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
 
-    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, op);
+    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, &op->owner,
+                                     &op->next);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
@@ -381,7 +371,7 @@ ngx_http_mcp_tasks_rest_result(ngx_http_request_t *r,
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_rest_get(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_done_pt done)
 {
@@ -394,8 +384,8 @@ ngx_http_mcp_tasks_rest_get(ngx_http_request_t *r,
     }
 
     op->id = ctx->id;
-    op->owner = &ctx->owner;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_REST;
+    op->owner = ngx_http_mcp_tasks_whose(ctx);
+    op->want = ngx_http_mcp_tasks_rest_want(ctx);
 
     return ngx_http_mcp_tasks_run(r, &op->op, done);
 }
@@ -518,9 +508,9 @@ ngx_http_mcp_tasks_rest_cancel(ngx_http_request_t *r,
     }
 
     op->id = ctx->id;
-    op->owner = &ctx->owner;
+    op->owner = ngx_http_mcp_tasks_whose(ctx);
     op->event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_REST;
+    op->want = ngx_http_mcp_tasks_rest_want(ctx);
 
     return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_rest_changed);
 }
@@ -592,9 +582,11 @@ ngx_http_mcp_tasks_rest_send(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v,
     ngx_uint_t status)
 {
-    ngx_str_t                 text, etag;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t                       text, etag;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     ngx_http_mcp_tasks_known(r, ctx, v);
 
     etag.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 2);
@@ -613,15 +605,18 @@ ngx_http_mcp_tasks_rest_send(ngx_http_request_t *r,
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)
         && ngx_http_mcp_tasks_rest_known(r, &etag))
     {
-        r->headers_out.status = NGX_HTTP_NOT_MODIFIED;
-        r->header_only = 1;
-
-        return ngx_http_send_header(r);
+        return ngx_http_mcp_tasks_rest_unmodified(r);
     }
 
     ngx_http_mcp_tasks_out_init(&out, r->pool,
                             512 + v->payload[NGX_HTTP_MCP_TASKS_RESULT].len);
-    ngx_http_mcp_tasks_render_rest(&out, v, 1);
+
+    if (ctx->console) {
+        ngx_http_mcp_tasks_render_console(&out, v, lcf->zone);
+
+    } else {
+        ngx_http_mcp_tasks_render_rest(&out, v, 1);
+    }
 
     if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -633,7 +628,7 @@ ngx_http_mcp_tasks_rest_send(ngx_http_request_t *r,
 
 /* If-None-Match: any of a list, weak or not; or "*", which any task is */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_http_mcp_tasks_rest_known(ngx_http_request_t *r, ngx_str_t *etag)
 {
     u_char            *p, *end;

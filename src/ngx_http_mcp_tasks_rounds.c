@@ -175,7 +175,7 @@ ngx_http_mcp_tasks_round_ask(ngx_http_request_t *r,
 
     (void) ngx_hex_dump(text, (u_char *) &state, sizeof(state));
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, requests->len + 256);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, requests->len + 256);
     ngx_http_mcp_tasks_out_lit(&out, "{\"resultType\":\"input_required\","
                                      "\"inputRequests\":");
     ngx_http_mcp_tasks_out_str(&out, requests);
@@ -183,7 +183,7 @@ ngx_http_mcp_tasks_round_ask(ngx_http_request_t *r,
     ngx_http_mcp_tasks_out_add(&out, text, sizeof(text));
     ngx_http_mcp_tasks_out_lit(&out, "\"}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 

@@ -181,7 +181,7 @@ ngx_http_mcp_tasks_answer(ngx_http_request_t *r, ngx_http_mcp_tasks_id_t *id,
     }
 
     a->op.id = *id;
-    a->op.owner = &ctx->owner;
+    a->op.owner = ngx_http_mcp_tasks_whose(ctx);
     a->answers = *answers;
     a->version = version;
     a->done = done;

@@ -108,6 +108,7 @@ ngx_http_mcp_tasks_sender_copy(ngx_http_mcp_tasks_sender_t *sender,
         || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->tool,
                                          &ctx->tool)
            != NGX_OK
+        || ngx_http_mcp_tasks_client(r, ctx) != NGX_OK
         || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->client,
                                          &ctx->client)
            != NGX_OK)

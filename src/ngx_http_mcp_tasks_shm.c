@@ -58,19 +58,10 @@ ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
     ngx_http_mcp_tasks_shm_run,
     ngx_http_mcp_tasks_shm_orphans,
     ngx_http_mcp_tasks_shm_recent,
+    ngx_http_mcp_tasks_shm_pause,
+    ngx_http_mcp_tasks_shm_drain,
     ngx_http_mcp_tasks_shm_sync
 };
-
-
-static ngx_inline uint64_t
-ngx_http_mcp_tasks_wall(void)
-{
-    ngx_time_t  *tp;
-
-    tp = ngx_timeofday();
-
-    return (uint64_t) tp->sec * 1000 + tp->msec;
-}
 
 
 static ngx_int_t
@@ -282,18 +273,20 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 {
     ngx_http_mcp_tasks_op_claim_t *op = (ngx_http_mcp_tasks_op_claim_t *) o;
 
-    size_t                       size;
-    uint32_t                     worker;
-    uint32_t                     hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_room_t    room;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_table_t  *t;
+    size_t                             size;
+    uint32_t                           worker;
+    uint32_t                           hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_room_t          room;
+    ngx_http_mcp_tasks_slot_t         *s;
+    ngx_http_mcp_tasks_event_t         ev;
+    ngx_http_mcp_tasks_table_t        *t;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
 
     t = &zone->table;
     op->found = 0;
     op->more = 0;
+    op->drain = 0;
     op->ntools = ngx_min(op->ntools, NGX_HTTP_MCP_TASKS_CLAIM_TOOLS);
 
     for (i = 0; i < op->ntools; i++) {
@@ -327,11 +320,23 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 
         ev.worker = ngx_http_mcp_tasks_stats_worker_locked(t, &op->worker,
                                                            worker, &ev);
+        stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, ev.worker);
+
+        if (stat && stat->draining) {
+            op->drain = 1;
+            break;
+        }
+
         s = ngx_http_mcp_tasks_shm_next_locked(t, op, hashes);
 
         if (s == NULL) {
             for (i = 0; op->watch && i < op->ntools; i++) {
                 ngx_http_mcp_tasks_await_name_locked(t, hashes[i]);
+            }
+
+            if (op->watch) {
+                /* it may have to drain meanwhile */
+                ngx_http_mcp_tasks_await_name_locked(t, worker);
             }
 
             /* it may have skipped as many as it may */

@@ -84,6 +84,13 @@ ngx_int_t ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
 ngx_int_t ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o);
 
+/* ngx_http_mcp_tasks_shm_control.c */
+
+ngx_int_t ngx_http_mcp_tasks_shm_pause(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+ngx_int_t ngx_http_mcp_tasks_shm_drain(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o);
+
 /* ngx_http_mcp_tasks_shm_wait.c */
 
 ngx_int_t ngx_http_mcp_tasks_shm_wait(ngx_http_mcp_tasks_zone_t *zone,

@@ -126,9 +126,15 @@ ngx_http_mcp_tasks_recent_place_locked(ngx_http_mcp_tasks_table_t *t,
 
     n = t->sh->recent;
 
-    if (op->after.seq == 0) {
-        op->next.seq = op->news ? t->sh->seq : 0;
+    if (op->after.seq == 0 && op->after.hint == 0) {
         *place = op->news ? 0 : n;
+
+        if (op->news) {
+            /* there may not have been a change yet */
+            op->next.seq = t->sh->seq;
+            op->next.hint = (uint64_t) -1;
+        }
+
         return 0;
     }
 

@@ -7,6 +7,7 @@
 
 #include "ngx_http_mcp_tasks_shm.h"
 #include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_http_mcp_tasks_stats.h"
 
 
 /* calls that are looked at to find one that comes first */
@@ -112,7 +113,8 @@ ngx_http_mcp_tasks_run_check_locked(ngx_http_mcp_tasks_table_t *t,
         return NGX_HTTP_MCP_TASKS_STATE_INVALID;
     }
 
-    if ((op->max_zone && t->sh->running >= op->max_zone)
+    if (ngx_http_mcp_tasks_tool_stat(t, s)->paused
+        || (op->max_zone && t->sh->running >= op->max_zone)
         || ngx_http_mcp_tasks_tool_full_locked(t, s, op)
         || ngx_http_mcp_tasks_run_before_locked(t, s, op))
     {
@@ -135,8 +137,8 @@ ngx_http_mcp_tasks_tool_full_locked(ngx_http_mcp_tasks_table_t *t,
 /*
  * Whether those who wait for longer, in any process, would take all the room
  * that there is.  There are not many to look at: those that run, which are
- * limited, and those before it whose tool is full.  If those are many, it is
- * not worth the time.
+ * limited, and those before it whose tool is full or paused.  If those are
+ * many, it is not worth the time.
  */
 
 static ngx_uint_t
@@ -166,6 +168,7 @@ ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
 
         if (!ngx_http_mcp_tasks_task_claimable(&b->body.task)
             || !ngx_http_mcp_tasks_stream_alive(t, b->body.task.holder)
+            || ngx_http_mcp_tasks_tool_stat(t, b)->paused
             || ngx_http_mcp_tasks_tool_full_locked(t, b, op))
         {
             continue;

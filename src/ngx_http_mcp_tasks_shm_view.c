@@ -136,8 +136,9 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
     ngx_http_mcp_tasks_view_t *view, u_char *p)
 {
-    ngx_str_t   *str;
-    ngx_uint_t   i;
+    ngx_str_t                         *str;
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
 
     ngx_memzero(&view->owner, sizeof(ngx_http_mcp_tasks_view_t)
                               - offsetof(ngx_http_mcp_tasks_view_t, owner));
@@ -149,6 +150,9 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
     view->moved = s->body.moved;
     view->task = s->body.task;
     view->asks = 0;
+
+    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, s->body.task.worker);
+    view->drain = (stat && stat->draining);
 
     if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
         view->owner.data = p;

@@ -85,7 +85,7 @@ ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
     t->wake |= *processes;
     *processes = 0;
 
-    sh->count.signals++;
+    sh->count.signals += ngx_http_mcp_tasks_signal_is_news(key);
 }
 
 

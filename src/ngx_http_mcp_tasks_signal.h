@@ -53,6 +53,10 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
 
 #define ngx_http_mcp_tasks_signal_is_name(key)  (((key) >> 63) == 0)
 
+/* somebody waits for a change, and not for its being saved */
+#define ngx_http_mcp_tasks_signal_is_news(key)                                \
+    ((key) != NGX_HTTP_MCP_TASKS_UNSAVED && (key) != NGX_HTTP_MCP_TASKS_SAVED)
+
 
 /*
  * A stream is known by the place of its process, by which of the processes

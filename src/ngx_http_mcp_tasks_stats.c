@@ -95,6 +95,43 @@ ngx_http_mcp_tasks_stats_reset_locked(ngx_http_mcp_tasks_table_t *t)
 }
 
 
+/* the end of those in use, if there is none of that name */
+
+ngx_uint_t
+ngx_http_mcp_tasks_stats_find_tool_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash)
+{
+    uint32_t                         i;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    for (i = 1; i < t->sh->tool_stats; i++) {
+
+        if (t->sh->tool_hash[i] != hash) {
+            continue;
+        }
+
+        stat = &t->tool_stats[i];
+
+        if (stat->len == name->len
+            && ngx_memcmp(stat->name, name->data, name->len) == 0)
+        {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_stats_is_other(ngx_str_t *name)
+{
+    return name->len == sizeof(NGX_HTTP_MCP_TASKS_OTHER_NAME) - 1
+           && ngx_memcmp(name->data, NGX_HTTP_MCP_TASKS_OTHER_NAME, name->len)
+              == 0;
+}
+
+
 /*
  * The entry of a tool, which may be a new one.  A tool that is itself called
  * "other" is one of the others.
@@ -109,27 +146,15 @@ ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_tool_stat_t  *stat;
 
     sh = t->sh;
+    i = ngx_http_mcp_tasks_stats_find_tool_locked(t, name, hash);
 
-    for (i = 1; i < sh->tool_stats; i++) {
-
-        if (sh->tool_hash[i] != hash) {
-            continue;
-        }
-
-        stat = &t->tool_stats[i];
-
-        if (stat->len == name->len
-            && ngx_memcmp(stat->name, name->data, name->len) == 0)
-        {
-            return i;
-        }
+    if (i < sh->tool_stats) {
+        return i;
     }
 
     if (i == sh->tool_stats_end
         || name->len > NGX_HTTP_MCP_TASKS_STAT_NAME
-        || (name->len == sizeof(NGX_HTTP_MCP_TASKS_OTHER_NAME) - 1
-            && ngx_memcmp(name->data, NGX_HTTP_MCP_TASKS_OTHER_NAME, name->len)
-               == 0)
+        || ngx_http_mcp_tasks_stats_is_other(name)
         || !ngx_http_mcp_tasks_stats_shown(name))
     {
         return NGX_HTTP_MCP_TASKS_OTHER;
@@ -173,6 +198,30 @@ ngx_http_mcp_tasks_stats_shown(ngx_str_t *name)
 }
 
 
+/* the same of workers */
+
+ngx_uint_t
+ngx_http_mcp_tasks_stats_find_worker_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash)
+{
+    uint32_t                           i;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
+
+    for (i = 0; i < t->sh->worker_stats; i++) {
+        stat = &t->worker_stats[i];
+
+        if (t->sh->worker_hash[i] == hash
+            && stat->len == name->len
+            && ngx_memcmp(stat->name, name->data, name->len) == 0)
+        {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
 /* a worker is there: what stands for it in the tasks that it claims */
 
 uint32_t
@@ -189,15 +238,11 @@ ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
         return 0;
     }
 
-    for (i = 0; i < sh->worker_stats; i++) {
-        stat = &t->worker_stats[i];
+    i = ngx_http_mcp_tasks_stats_find_worker_locked(t, name, hash);
+    stat = &t->worker_stats[i];
 
-        if (sh->worker_hash[i] == hash
-            && stat->len == name->len
-            && ngx_memcmp(stat->name, name->data, name->len) == 0)
-        {
-            goto found;
-        }
+    if (i < sh->worker_stats) {
+        goto found;
     }
 
     if (!ngx_http_mcp_tasks_stats_shown(name)) {
@@ -213,6 +258,7 @@ ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
     /* what the one before claimed does not count for this one */
 
     stat->life++;
+    stat->draining = 0;
     stat->claimed = 0;
     stat->completed = 0;
     stat->failed = 0;

@@ -45,6 +45,12 @@ void ngx_http_mcp_tasks_stats_create(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_layout_t *l);
 void ngx_http_mcp_tasks_stats_reset_locked(ngx_http_mcp_tasks_table_t *t);
 
+ngx_uint_t ngx_http_mcp_tasks_stats_find_tool_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_str_t *name, uint32_t hash);
+ngx_uint_t ngx_http_mcp_tasks_stats_find_worker_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_str_t *name, uint32_t hash);
+ngx_uint_t ngx_http_mcp_tasks_stats_is_other(ngx_str_t *name);
+
 ngx_uint_t ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_str_t *name, uint32_t hash);
 uint32_t ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,

@@ -42,6 +42,9 @@
 #define tool_state(state)                                                     \
     tool32(stat.states[NGX_HTTP_MCP_TASKS_ ## state])
 
+#define worker32(field)                                                       \
+    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
+    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
 #define worker64(field)                                                       \
     NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
     offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
@@ -62,8 +65,6 @@ static ngx_uint_t ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r,
     ngx_uint_t *format);
 static ngx_uint_t ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r,
     const char *type);
-static ngx_int_t ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all);
 
 
 static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
@@ -218,6 +219,8 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_tool_figures[] = {
     { NULL, "runningCalls", "tool_running_calls", NULL,
       "Calls to upstreams that run in the background.",
       tool32(stat.running) },
+    { NULL, "paused", "tool_paused", NULL,
+      "Whether no more tasks of the tool are begun.", tool32(stat.paused) },
 
     { NULL, "created", "tool_created_total", NULL,
       "Tasks that were created.", tool64(stat.count.created) },
@@ -264,6 +267,8 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_worker_figures[] = {
     { NULL, "lastSeen", "worker_last_seen_timestamp_seconds", NULL,
       "When it last said something, as a time of the clock.",
       worker_ms(seen_wall) },
+    { NULL, "draining", "worker_draining", NULL,
+      "Whether it gets no more tasks.", worker32(draining) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
@@ -311,13 +316,10 @@ ngx_int_t
 ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
 {
     ngx_int_t                       rc;
-    ngx_str_t                       allow;
     ngx_uint_t                      format;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_op_stats_t  *op;
     static ngx_str_t                local = ngx_string("not_local");
     static ngx_str_t                origin = ngx_string("origin_not_allowed");
-    static ngx_str_t                method = ngx_string("method_not_allowed");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     r->disable_not_modified = 1;
@@ -332,15 +334,8 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
                                           NULL);
     }
 
-    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        ngx_str_set(&allow, "GET, HEAD");
-
-        if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED, &method,
-                                          NULL);
+    if (!(r->method & NGX_HTTP_MCP_TASKS_READS)) {
+        return ngx_http_mcp_tasks_rest_allow(r, "GET, HEAD");
     }
 
     if (!ngx_http_mcp_tasks_status_wanted(r, &format)) {
@@ -354,6 +349,18 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
         return rc;
     }
 
+    return ngx_http_mcp_tasks_status_read(r, ngx_http_mcp_tasks_status_done);
+}
+
+
+/* all figures of the zone */
+
+ngx_int_t
+ngx_http_mcp_tasks_status_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_done_pt done)
+{
+    ngx_http_mcp_tasks_op_stats_t  *op;
+
     op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_STATS,
                                sizeof(ngx_http_mcp_tasks_op_stats_t));
     if (op == NULL) {
@@ -362,7 +369,7 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
 
     op->detail = 1;
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_status_done);
+    return ngx_http_mcp_tasks_run(r, &op->op, done);
 }
 
 
@@ -451,7 +458,7 @@ ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r, const char *type)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all)
 {

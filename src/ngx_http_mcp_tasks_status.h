@@ -51,6 +51,11 @@ typedef struct {
 #define NGX_HTTP_MCP_TASKS_FIGURES  4
 
 
+ngx_int_t ngx_http_mcp_tasks_status_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_done_pt done);
+ngx_int_t ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all);
+
 uint64_t ngx_http_mcp_tasks_figure(ngx_http_mcp_tasks_figures_t *of,
     ngx_uint_t i, ngx_http_mcp_tasks_figure_t *f);
 

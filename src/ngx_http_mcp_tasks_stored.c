@@ -17,6 +17,17 @@
 #define NGX_HTTP_MCP_TASKS_STORED_LATE  1000
 
 
+/* what an operation does to that which is saved */
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_STORED_NOTHING = 0,
+    NGX_HTTP_MCP_TASKS_STORED_CHANGES,
+
+    /* work begins: not if it could be forgotten, though nobody waits */
+    NGX_HTTP_MCP_TASKS_STORED_BEGINS
+} ngx_http_mcp_tasks_stored_e;
+
+
 typedef struct {
     ngx_queue_t                      queue;
     ngx_http_mcp_tasks_op_t         *op;
@@ -109,7 +120,7 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
     changes = ngx_http_mcp_tasks_stored_changes(op);
 
     if (changes && !sh->disk.up
-        && (op->handler || changes == NGX_HTTP_MCP_TASKS_OP_CLAIM))
+        && (op->handler || changes == NGX_HTTP_MCP_TASKS_STORED_BEGINS))
     {
         ngx_http_mcp_tasks_stored_refuse(sh, op,
                                         NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
@@ -168,10 +179,7 @@ ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
 }
 
 
-/*
- * Whether an operation changes what is saved; 0: it does not.  A heartbeat
- * prolongs a lease, which begins anew anyway when tasks are loaded.
- */
+/* a heartbeat prolongs a lease, which begins anew when tasks are loaded */
 
 static ngx_uint_t
 ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
@@ -179,21 +187,22 @@ ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
     switch (op->type) {
 
     case NGX_HTTP_MCP_TASKS_OP_UPDATE:
-        return ((ngx_http_mcp_tasks_op_update_t *) op)->event.type
-               != NGX_HTTP_MCP_TASKS_EV_HEARTBEAT;
+        return (((ngx_http_mcp_tasks_op_update_t *) op)->event.type
+                == NGX_HTTP_MCP_TASKS_EV_HEARTBEAT)
+               ? NGX_HTTP_MCP_TASKS_STORED_NOTHING
+               : NGX_HTTP_MCP_TASKS_STORED_CHANGES;
 
     case NGX_HTTP_MCP_TASKS_OP_CLAIM:
     case NGX_HTTP_MCP_TASKS_OP_RUN:
-        /* also if nobody waits for the answer */
-        return NGX_HTTP_MCP_TASKS_OP_CLAIM;
+        return NGX_HTTP_MCP_TASKS_STORED_BEGINS;
 
     case NGX_HTTP_MCP_TASKS_OP_CREATE:
     case NGX_HTTP_MCP_TASKS_OP_DELETE:
     case NGX_HTTP_MCP_TASKS_OP_SYNC:
-        return 1;
+        return NGX_HTTP_MCP_TASKS_STORED_CHANGES;
 
     default:
-        return 0;
+        return NGX_HTTP_MCP_TASKS_STORED_NOTHING;
     }
 }
 

@@ -939,7 +939,7 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_failpoint("remove");
 
     if (t->sh->durable) {
-        s->body.task.flags |= NGX_HTTP_MCP_TASKS_GONE;
+        s->body.task.flags |= NGX_HTTP_MCP_TASKS_REMOVED;
     }
 
     /* now the task is gone */

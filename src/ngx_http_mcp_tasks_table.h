@@ -340,6 +340,7 @@ typedef struct {
     uint32_t                     running;           /* calls */
     uint32_t                     tool;              /* name, 0: none now */
 
+    uint32_t                     paused;            /* no task is begun */
     uint16_t                     len;
     u_char                       name[NGX_HTTP_MCP_TASKS_STAT_NAME];
 } ngx_http_mcp_tasks_tool_stat_t;
@@ -354,6 +355,7 @@ typedef struct {
     uint64_t                     completed;
     uint64_t                     failed;
     uint32_t                     life;              /* how many had it */
+    uint32_t                     draining;          /* gets no more tasks */
     uint16_t                     len;
     u_char                       name[NGX_HTTP_MCP_TASKS_WORKER_NAME];
 } ngx_http_mcp_tasks_worker_stat_t;
@@ -423,6 +425,7 @@ typedef struct {
     uint32_t                     worker_stats_end;
     uint32_t                     tool_hash[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
     uint32_t                     worker_hash[NGX_HTTP_MCP_TASKS_STAT_WORKERS];
+    volatile uint32_t            drains;            /* of workers, so far */
 
     /* signals, in a ring of which logged is the end */
     volatile uint64_t            logged;

@@ -103,7 +103,7 @@ typedef enum {
 /* of any task: the answer to the call that created it has been sent */
 #define NGX_HTTP_MCP_TASKS_ANNOUNCED   0x04
 /* of a slot that is free, but for the row that a store on disk has of it */
-#define NGX_HTTP_MCP_TASKS_GONE        0x08
+#define NGX_HTTP_MCP_TASKS_REMOVED     0x08
 
 
 /* of a call that a process of ours runs */

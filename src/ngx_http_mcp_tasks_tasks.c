@@ -140,7 +140,7 @@ ngx_http_mcp_tasks_got(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool,
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx,
                        384 + op->view.payload[NGX_HTTP_MCP_TASKS_RESULT].len);
     ngx_http_mcp_tasks_out_lit(&out, "{");
 
@@ -156,7 +156,7 @@ ngx_http_mcp_tasks_got(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 
@@ -323,7 +323,7 @@ ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     op = (ngx_http_mcp_tasks_op_list_t *) o;
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128 + op->n * 288);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 128 + op->n * 288);
     ngx_http_mcp_tasks_out_lit(&out, "{");
 
     if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
@@ -346,10 +346,11 @@ ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
 
-    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, op);
+    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, &op->owner,
+                                     &op->next);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 
@@ -431,12 +432,12 @@ ngx_http_mcp_tasks_cancelled(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 512);
     ngx_http_mcp_tasks_out_lit(&out, "{");
     ngx_http_mcp_tasks_render_task(&out, ctx->era, &op->view);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 
@@ -647,7 +648,7 @@ ngx_http_mcp_tasks_updated(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 256);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 256);
     ngx_http_mcp_tasks_out_lit(&out, "{");
 
     if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
@@ -667,7 +668,7 @@ ngx_http_mcp_tasks_updated(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 

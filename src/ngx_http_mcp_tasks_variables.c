@@ -7,6 +7,8 @@
 
 static ngx_int_t ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_mcp_tasks_variable_client(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_mcp_tasks_variable_status(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_mcp_tasks_variable_era(ngx_http_request_t *r,
@@ -28,7 +30,7 @@ static ngx_http_variable_t  ngx_http_mcp_tasks_vars[] = {
       offsetof(ngx_http_mcp_tasks_ctx_t, task_id),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_client"), NULL, ngx_http_mcp_tasks_variable_str,
+    { ngx_string("mcp_client"), NULL, ngx_http_mcp_tasks_variable_client,
       offsetof(ngx_http_mcp_tasks_ctx_t, client),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
@@ -130,6 +132,22 @@ ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
 
 
 static ngx_int_t
+ngx_http_mcp_tasks_variable_client(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    ctx = ngx_http_mcp_tasks_ctx(r);
+
+    if (ctx && ngx_http_mcp_tasks_client(r, ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_variable_str(r, v, data);
+}
+
+
+static ngx_int_t
 ngx_http_mcp_tasks_variable_status(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
@@ -187,11 +205,10 @@ ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
 }
 
 
-/* clientInfo as "name/version" */
+/* clientInfo as "name/version", for those who want to know */
 
 ngx_int_t
-ngx_http_mcp_tasks_client(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_json_t *info)
+ngx_http_mcp_tasks_client(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
 {
     ngx_str_t                    s;
     ngx_http_mcp_tasks_out_t     out;
@@ -201,7 +218,9 @@ ngx_http_mcp_tasks_client(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
         { ngx_string("version"), &version }
     };
 
-    if (ngx_http_mcp_tasks_json_members(info, members, 2) != NGX_OK
+    if (ctx->client.len
+        || ngx_http_mcp_tasks_json_members(&ctx->said.client, members, 2)
+           != NGX_OK
         || name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
         || ngx_http_mcp_tasks_json_string(r->pool, &name, &ctx->client)
            != NGX_OK

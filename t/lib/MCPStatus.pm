@@ -65,6 +65,7 @@ our @tool = (
     (map { ["tasks.$_", 'tool_tasks', 'state'] } @states),
     ['oldestQueued', 'tool_queue_oldest_seconds'],
     ['runningCalls', 'tool_running_calls'],
+    ['paused', 'tool_paused'],
     ['created', 'tool_created_total'],
     (map { ["finished.$_", 'tool_finished_total', 'outcome'] } @outcomes),
     ['claims', 'tool_claims_total'],
@@ -79,6 +80,7 @@ our @worker = (
     ['completed', 'worker_completed_total'],
     ['failed', 'worker_failed_total'],
     ['lastSeen', 'worker_last_seen_timestamp_seconds'],
+    ['draining', 'worker_draining'],
 );
 
 # of zones that have one

@@ -9,8 +9,55 @@ from ledger import ENDED, Row
 PHASES = ("queued", "running", "input_required") + ENDED
 
 
+# what an event in a task's history may lead to, by their numbers in task.h
+EVENTS = {2: "input_required", 3: "completed", 4: "failed", 5: "queued",
+          6: "queued", 7: "running", 9: "running", 10: "cancelled",
+          14: "queued failed", 15: "failed", 16: "failed",
+          19: "queued failed"}
+
+
 class Malformed(Exception):
     pass
+
+
+def history(data):
+    """[(event, phase)] of the bytes that history.c describes, and how many
+    have been dropped before these"""
+
+    entries, at = [], 7
+    end = at + data[0]
+
+    while at < end:
+        event, state = data[at] & 0x1f, data[at] >> 5
+        at += 1
+
+        # the worker of a claim, and when
+        for _ in range(2 if event == 7 else 1):
+            while data[at] >= 0x80:
+                at += 1
+            at += 1
+
+        entries.append((event, PHASES[state - 1]))
+
+    if at != end:
+        raise Malformed("a history that does not end")
+
+    return entries, data[1]
+
+
+def check_history(data, phase, version):
+    """whoever is killed while writing one leaves none"""
+
+    entries, dropped = history(data)
+
+    for event, after in entries:
+        if after not in EVENTS.get(event, "").split():
+            raise Malformed("event %d led to %s" % (event, after))
+
+    if entries and (entries[-1][1] != phase
+                    or len(entries) + dropped >= version):
+        raise Malformed("%s, version %d, but its history is %s after %d more"
+                        % (phase, version, entries, dropped))
 
 
 def connect(path):
@@ -24,10 +71,11 @@ def rows(db):
     found = []
 
     for (taskid, owner, tool, phase, version, attempt, attempts, params,
-         result, error, created, updated, expires) in db.execute(
-            "SELECT id, owner, tool, phase, version, attempt, attempts,"
-            " params, result, error, created_at, updated_at, expires_at"
-            " FROM tasks"):
+         result, error, created, updated, expires, past) in db.execute(
+            "SELECT tasks.id, tasks.owner, tasks.tool, phase, tasks.version,"
+            " tasks.attempt, tasks.attempts, params, result, error,"
+            " tasks.created_at, tasks.updated_at, tasks.expires_at, history"
+            " FROM tasks JOIN task USING (seq)"):
         bytes_ = None
 
         if phase in ("completed", "failed"):
@@ -40,7 +88,8 @@ def rows(db):
                 json.loads(result)
             if error is not None:
                 json.loads(error)
-        except (ValueError, TypeError, KeyError) as e:
+            check_history(past, phase, version)
+        except (ValueError, TypeError, KeyError, IndexError, Malformed) as e:
             raise Malformed("%s: %s: %s" % (taskid, type(e).__name__, e)) \
                 from e
 

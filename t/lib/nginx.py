@@ -45,8 +45,7 @@ http {
 
         location /mcp { mcp_tasks zone=z; }
         location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        %(server)s
+        location /probe { mcp_tasks_probe zone=z; }
     }
 }
 """
@@ -90,7 +89,7 @@ class Server:
     """zone "z" with tools as given, in a directory of its own"""
 
     def __init__(self, nginx, module, directory, tools, store="", size="32m",
-                 workers=2, server="", env=None):
+                 workers=2, env=None):
         self.nginx = nginx
         self.dir = os.path.abspath(directory)
         self.port = free_port()
@@ -106,7 +105,7 @@ class Server:
                  "mcpTasks": policy} for name, policy in tools.items()]}, f)
 
         self.conf = dict(module=module, store=store, size=size,
-                         workers=workers, server=server, port=self.port,
+                         workers=workers, port=self.port,
                          user="user  root;" if os.getuid() == 0 else "")
 
     def start(self):

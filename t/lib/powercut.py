@@ -245,7 +245,6 @@ class Run:
         path = os.path.join(directory, "tasks.db")
         return Server(self.nginx, self.module, directory, TOOLS,
                       store="store=sqlite:%s sync=%s" % (path, self.sync),
-                      server="location /probe { mcp_tasks_probe zone=z; }",
                       env=env)
 
     def large(self, server, n):

@@ -30,9 +30,8 @@ class Refused(Exception):
 class Workload:
     """n threads, until stop() or until the server is gone"""
 
-    def __init__(self, server, ledger, seed, n=8, prefix="k", deletes=False):
+    def __init__(self, server, ledger, seed, n=8, prefix="k"):
         self.server = server
-        self.deletes = deletes
         self.ledger = ledger
         self.prefix = prefix
         self.random = random.Random(seed)
@@ -263,24 +262,20 @@ class Client:
         if task:
             self.cancel(task)
 
-    def remove(self, task):
-        """over the surface for this that the server has"""
-
-        status, _, answer = self.connection.request(
-            "DELETE", "/console/api/tasks/%s" % task.id)
-        if status != 204:
-            raise Refused("delete: %d %s" % (status, answer.decode()))
-
     def delete(self):
-        if not self.load.deletes:
-            return
-
         task = self.load.take(self.load.over, self.random)
         if task is None:
             return
 
         entry = self.ledger.ask(task, phase=GONE)
-        self.remove(task)
+        _, _, answer = self.connection.request(
+            "GET", "/probe?op=delete&id=%s" % task.id)
+
+        if b'"reason":"ok"' not in answer:
+            raise Refused("delete: %s" % answer.decode())
+
+        # that does not wait, but nothing is saved before what came before it
+        self.create("solo")
         self.ledger.done(entry)
 
     # what several do at once

@@ -706,6 +706,19 @@ run_recover(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 
+static void
+run_pause(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_control(zone, NGX_HTTP_MCP_TASKS_OP_PAUSE, "dig", 1);
+}
+
+static void
+run_resume(ngx_http_mcp_tasks_zone_t *zone)
+{
+    (void) test_control(zone, NGX_HTTP_MCP_TASKS_OP_PAUSE, "dig", 0);
+}
+
+
 crash_case_t  crash_cases[] = {
     { "create", NULL, run_create },
     { "create with new names", NULL, run_create_names },
@@ -747,6 +760,8 @@ crash_case_t  crash_cases[] = {
     { "delete a call", NULL, run_call_delete },
     { "take over calls", prepare_orphans, run_orphans },
     { "lose calls", prepare_orphans, run_orphans_fail },
+    { "pause a tool", NULL, run_pause },
+    { "a tool goes on", run_pause, run_resume },
     { "sweep", prepare_due, run_sweep },
     { "expiry", prepare_expired, run_sweep },
     { "a commit", NULL, run_saved },
@@ -1045,8 +1060,6 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
         s = ngx_http_mcp_tasks_slot(t, n);
 
         if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE) {
-            live += (s->body.task.flags & NGX_HTTP_MCP_TASKS_GONE
-                     && row_of(s->seq));
             continue;
         }
 
@@ -1078,6 +1091,11 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
                 return "bytes count as saved, and are not";
             }
         }
+    }
+
+    for (n = t->sh->gone.head; n; n = s->hash_next) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+        live += (row_of(s->seq) != NULL);
     }
 
     return (crash_stored && live != nrows) ? "a row is forgotten" : NULL;

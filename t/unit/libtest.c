@@ -382,6 +382,23 @@ test_run(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
 }
 
 
+/* a tool is paused, a worker drained; or they go on */
+
+ngx_uint_t
+test_control(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t type,
+    const char *name, ngx_uint_t on)
+{
+    ngx_http_mcp_tasks_op_control_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = type;
+    op.name = str(name);
+    op.on = on;
+
+    return test_submit(zone, &op.op);
+}
+
+
 /* how many calls of dead processes have a new holder */
 
 ngx_uint_t

@@ -55,6 +55,9 @@ ngx_uint_t test_run(ngx_http_mcp_tasks_zone_t *zone,
     uint32_t max_tool, ngx_http_mcp_tasks_view_t *view);
 ngx_uint_t test_orphans(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder);
 
+ngx_uint_t test_control(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t type,
+    const char *name, ngx_uint_t on);
+
 ngx_uint_t test_read_news(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_news_t *op, const char *owner);
 ngx_uint_t test_read_session(ngx_http_mcp_tasks_zone_t *zone,

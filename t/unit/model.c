@@ -136,6 +136,8 @@ static model_worker_t              workers[WORKERS];
 static model_session_t             sessions[SESSIONS];
 static model_reader_t              readers[READERS];
 static model_waiter_t              waiters[WAITERS];
+static int                         paused[TOOLS];
+static int                         draining[WORKERS];
 static uint64_t                    streams[STREAMS];
 static uint32_t                    lives[PLACES];
 static uint32_t                    stream_number;
@@ -144,6 +146,7 @@ static ngx_uint_t                  waiting;
 static uint64_t                    dropped_news;
 static ngx_uint_t                  told_news, asked, touched, limited;
 static ngx_uint_t                  began, refused, overtaken, adopted, orphans;
+static ngx_uint_t                  controls;
 static uint64_t                    room_cursor;
 static uint64_t                    rnd_state;
 static uint64_t                    batch;
@@ -793,7 +796,7 @@ do_claim(void)
     for (best = NULL, i = 0; i < MAX; i++) {
         m = &tasks[i];
 
-        if (m->live && m->tool == tool && !m->held
+        if (m->live && m->tool == tool && !m->held && !paused[tool]
             && m->state == NGX_HTTP_MCP_TASKS_QUEUED
             && m->step == NEVER
             && (best == NULL || m->priority > best->priority
@@ -818,8 +821,14 @@ do_claim(void)
         workers[worker].seen = ngx_current_msec;
     }
 
+    if (worker != -1 && draining[worker]) {
+        best = NULL;
+    }
+
     (void) ngx_http_mcp_tasks_submit(zone, &op.op);
     expect(op.found, best != NULL, "claim");
+    expect(op.drain, worker != -1 && draining[worker], "drain");
+    expect(op.more, 0, "more to claim");
 
     if (!op.found || best == NULL) {
         return;
@@ -907,6 +916,7 @@ may_run(model_t *m, uint32_t max_zone, uint32_t max_tool)
         b = &tasks[i];
 
         if (waits(b) && b->seq < m->seq && alive(b->holder)
+            && !paused[b->tool]
             && (max_tool == 0 || running(b->tool) < max_tool))
         {
             zone_calls++;
@@ -914,7 +924,8 @@ may_run(model_t *m, uint32_t max_zone, uint32_t max_tool)
         }
     }
 
-    return (max_zone == 0 || zone_calls < max_zone)
+    return !paused[m->tool]
+           && (max_zone == 0 || zone_calls < max_zone)
            && (max_tool == 0 || tool_calls < max_tool);
 }
 
@@ -1439,7 +1450,8 @@ model_run(model_t *m, ngx_http_mcp_tasks_op_run_t *op)
     }
 
     if (!may_run(m, op->max_zone, op->max_tool)) {
-        overtaken += (op->max_zone == 0 || running(-1) < op->max_zone)
+        overtaken += !paused[m->tool]
+                     && (op->max_zone == 0 || running(-1) < op->max_zone)
                      && (op->max_tool == 0 || running(m->tool) < op->max_tool);
         m->refused = 1;
         m->max_zone = op->max_zone;
@@ -1515,6 +1527,47 @@ do_run(void)
         check_room();
         sweep();
     }
+}
+
+
+/* a tool is paused or goes on, a worker is drained or goes on */
+
+static void
+do_control(void)
+{
+    int                              i;
+    ngx_uint_t                       reason;
+    ngx_http_mcp_tasks_op_control_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.on = rnd(3) == 0;
+
+    if (rnd(2)) {
+        i = rnd(TOOLS);
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_PAUSE;
+        op.name = str(tools[i]);
+        reason = NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND;
+
+        if (fates[i].created) {
+            paused[i] = (int) op.on;
+            reason = NGX_HTTP_MCP_TASKS_OK;
+        }
+
+    } else {
+        i = rnd(WORKERS);
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_DRAIN;
+        op.name = str(worker_names[i]);
+        reason = NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND;
+
+        if (workers[i].seen) {
+            draining[i] = (int) op.on;
+            reason = NGX_HTTP_MCP_TASKS_OK;
+        }
+    }
+
+    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    expect(op.op.reason, reason, "control");
+    controls += (reason == NGX_HTTP_MCP_TASKS_OK && op.on);
 }
 
 
@@ -2110,6 +2163,8 @@ do_stats(void)
                    == 0)
             {
                 compare_fates(i, &op.tool_views[k]);
+                expect(op.tool_views[k].stat.paused, paused[i],
+                       "whether a tool is paused");
                 found++;
             }
         }
@@ -2133,6 +2188,8 @@ do_stats(void)
                        "failed by a worker");
                 expect(op.worker_views[k].seen, workers[i].seen,
                        "when a worker was seen");
+                expect(op.worker_views[k].draining, draining[i],
+                       "whether it drains");
                 found++;
             }
         }
@@ -2272,6 +2329,9 @@ main(void)
         } else if (i < 98) {
             do_wait();
 
+        } else if (rnd(50) == 0) {
+            do_control();
+
         } else if (i < 99 || rnd(10) > 2) {
             do_leave();
 
@@ -2331,6 +2391,9 @@ main(void)
        "their process, and %lu found another", (unsigned long) began,
        (unsigned long) refused, (unsigned long) overtaken,
        (unsigned long) orphans, (unsigned long) adopted);
+
+    ok(controls > n / 50000, "%lu times a tool was paused, or a worker "
+       "drained", (unsigned long) controls);
 
     return done_testing();
 }

@@ -219,6 +219,36 @@ test_news(void)
 }
 
 
+/* before anything has changed */
+
+static void
+test_first(void)
+{
+    ngx_http_mcp_tasks_op_recent_t  op;
+
+    zone = test_zone(1 << 20, 0);
+    ngx_memzero(&op, sizeof(op));
+    op.news = 1;
+    op.limit = 10;
+    recent(&op);
+    is(op.n + op.more + op.lost, 0, "news of an empty zone");
+
+    op.after = op.next;
+    recent(&op);
+    is(op.n + op.more + op.lost, 0, "nothing yet");
+
+    (void) test_create(zone, "o", "t", "{}", NULL);
+    (void) test_create(zone, "o", "t", "{}", NULL);
+    op.after = op.next;
+    recent(&op);
+    is(op.n, 2, "then the first tasks");
+
+    op.after = op.next;
+    recent(&op);
+    is(op.n, 0, "once");
+}
+
+
 static void
 test_recovery(void)
 {
@@ -265,6 +295,8 @@ main(void)
     test_places();
     test_news();
     test_recovery();
+
+    test_first();
 
     return done_testing();
 }

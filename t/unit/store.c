@@ -267,7 +267,8 @@ normal(ngx_http_mcp_tasks_view_t *v)
 static int
 same_str(ngx_str_t *a, ngx_str_t *b)
 {
-    return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
+    return a->len == b->len
+           && (a->len == 0 || ngx_memcmp(a->data, b->data, a->len) == 0);
 }
 
 
@@ -476,9 +477,9 @@ test_many(void)
     (void) ngx_http_mcp_tasks_db_open(&db);
     memset(big, 'b', sizeof(big) - 1);
 
-    zone = stored_zone(16 * 1024 * 1024);
+    zone = stored_zone(24 * 1024 * 1024);
 
-    for (i = 0; i < 3000; i++) {
+    for (i = 0; i < 5000; i++) {
         (void) test_create(zone, i % 2 ? "ann" : "bob", "dig", "{}", NULL);
 
         if (i == 700) {
@@ -487,15 +488,15 @@ test_many(void)
     }
 
     commits = save(zone);
-    ok(commits >= 3001 / NGX_HTTP_MCP_TASKS_SAVE_TASKS && commits < 20,
+    ok(commits >= 5001 / NGX_HTTP_MCP_TASKS_SAVE_TASKS && commits < 20,
        "many are saved in %d commits", (int) commits);
-    is(number("SELECT count(*) FROM task"), 3001, "all of them");
+    is(number("SELECT count(*) FROM task"), 5001, "all of them");
     is(number("SELECT max(length(data)) FROM payload"), sizeof(big) - 1,
        "also one that is larger than a batch");
 
     ngx_memzero(&l, sizeof(l));
     l.load.wall = WALL;
-    ok(load_zone(&l, 16 * 1024 * 1024) == NGX_OK && !l.load.full,
+    ok(load_zone(&l, 24 * 1024 * 1024) == NGX_OK && !l.load.full,
        "they come back: %s", db.error);
     ok(test_check(l.zone) == NULL, "the table fits together");
     is(l.zone->table.sh->bytes, zone->table.sh->bytes, "with all bytes");
@@ -504,7 +505,7 @@ test_many(void)
     l.load.wall = WALL;
     ok(load_zone(&l, 1024 * 1024) == NGX_OK && l.load.full,
        "they do not fit into a small zone");
-    is(l.load.tasks, 3001, "which is known to the last one");
+    is(l.load.tasks, 5001, "which is known to the last one");
     ok(l.load.blocks >= zone->table.sh->block.used,
        "and how much it would take");
     ok(test_check(l.zone) == NULL, "the table fits together");
@@ -515,7 +516,11 @@ test_many(void)
 
     while (test_sweep(zone, 256)) { /* void */ }
 
-    is(zone->table.sh->ngone, 3001, "they expire, all at once");
+    is(zone->table.sh->ngone, 5001, "they expire, all at once");
+    collect(zone);
+    ok(batch.ngone == NGX_HTTP_MCP_TASKS_SAVE_GONE && batch.more
+       && batch.upto < zone->table.sh->seq,
+       "more than go into one commit, which is known");
     (void) save(zone);
     is(number("SELECT count(*) FROM task"), 0, "no row is left");
     is(number("SELECT count(*) FROM payload"), 0, "nor bytes");

@@ -563,7 +563,7 @@ test_names(void)
                   "zone_full"), 0, "reasons have names");
     is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
                                       NGX_HTTP_MCP_TASKS_REASONS - 1)->data,
-                  "invalid_cursor"), 0, "up to the last of them");
+                  "worker_not_found"), 0, "up to the last of them");
     is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
                                       NGX_HTTP_MCP_TASKS_REASONS)->data,
                   "unknown"), 0, "and none beyond");
