@@ -90,6 +90,9 @@
 /* a token fits into the block of a name, after the number of its owner */
 #define NGX_HTTP_MCP_TASKS_MAX_TOKEN     60
 
+/* numbers that may have been given away, though nothing saved has them */
+#define NGX_HTTP_MCP_TASKS_LOAD_AHEAD    1000000
+
 
 /*
  * A process that is killed leaves behind all it stored up to some
@@ -459,6 +462,7 @@ typedef struct {
      * which failed to be.
      */
     uint64_t                     instance;
+    uint64_t                     loaded;            /* changes up to this */
     volatile uint64_t            saved;
     volatile uint64_t            failed;
     uint32_t                     durable;           /* there is a store */

@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 #include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_stats.h"
 
@@ -302,7 +302,9 @@ ngx_http_mcp_tasks_writer_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
         ngx_http_mcp_tasks_writer_drop(zcf);
     }
 
-    if (ngx_http_mcp_tasks_attach_wanted(zcf)) {
+    if (ngx_http_mcp_tasks_attach_wanted(zcf)
+        && ngx_http_mcp_tasks_jobs_leave(zcf))
+    {
         ngx_http_mcp_tasks_attach_leave(zcf);
     }
 }
