@@ -139,7 +139,8 @@ class Nginx:
             [self.binary, "-e", "stderr", "-p", self.dir + "/",
              "-c", os.path.join(self.dir, "nginx.conf")])
 
-        for _ in range(200):
+        # a minute, as it may have tasks to load
+        for _ in range(1200):
             time.sleep(0.05)
             if self.nginx.poll() is not None:
                 die("nginx did not start: see %s" % self.dir)

@@ -8,7 +8,7 @@ of a request and answers with fixed bytes, the same as ours: the floor; and it
 knows how long the lock is held.  FANOUT is the JSON that bench/fanout.py wrote,
 SERVER the TypeScript SDK's server with tasks, run by NODE.
 
-Sides that are compared take turns, ROUNDS (3) times for SECONDS (3) each, and
+Sides that are compared take turns, ROUNDS (5) times for SECONDS (2) each, and
 of each figure the best one counts: others who use the machine can only make it
 worse.  QUICK=1 is a short look: one round, 100,000 tasks for a million.  ONLY
 is a list of what to measure, as in ONLY=get,lock.
@@ -32,8 +32,8 @@ from mcp import (Client, Connection, TASK_ID, claim, complete, ids_of, parts,
                  session_of)
 from report import Lines
 
-ROUNDS = int(os.environ.get("ROUNDS") or (1 if QUICK else 3))
-SECONDS = int(os.environ.get("SECONDS") or (1 if QUICK else 3))
+ROUNDS = int(os.environ.get("ROUNDS") or (1 if QUICK else 5))
+SECONDS = int(os.environ.get("SECONDS") or (1 if QUICK else 2))
 CONNECTIONS = 64
 FEW = 1000
 MANY = 100000 if QUICK else 1000000
@@ -145,8 +145,8 @@ class Load:
                 f.write(b"%d\n%s\n" % (len(request), request))
 
         self.wrk = subprocess.Popen(
-            ["wrk", "-t1", "-c%d" % connections,
-             "-d%ds" % SECONDS, "-s",
+            ["wrk", "-t1", "-c%d" % connections, "-d%ds" % SECONDS,
+             "--timeout", "30s", "-s",
              os.path.join(HERE, "load.lua"), "http://127.0.0.1:%d/" % port,
              "--", path] + ([pattern] if pattern else []),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -80,11 +80,11 @@ const tools = {
   },
 };
 
-const working = new Set();                          // what to give back
+const taken = new Set();                            // what to give back
 
 async function work(tools, task) {
   const held = { taskId: task.taskId, lease: task.lease };
-  working.add(held);
+  taken.add(held);
   try {
     const result = await tools[task.tool](held, task.arguments, task);
     if (result) await rpc("worker/complete", { ...held, result });
@@ -94,18 +94,16 @@ async function work(tools, task) {
     if (!(e instanceof Gone))                       // our own fault: once more?
       await rpc("worker/fail", { ...held, error, retryable: true });
   }
-  working.delete(held);
+  taken.delete(held);
 }
 
 // One task after the other; with "atOnce" as many at a time as there are.
 async function serve(tools, atOnce = false, worker = "worker.mjs") {
   for (const signal of ["SIGINT", "SIGTERM"])
     process.on(signal, async () => {
-      const release = (held) => rpc("worker/release", held);
-      await Promise.allSettled([...working].map(release));
+      await Promise.allSettled([...taken].map((h) => rpc("worker/release", h)));
       process.exit(0);
     });
-
   for (;;) {
     const claim = { tools: Object.keys(tools), waitMs: 30000, worker };
     const { tasks, drain } = await rpc("worker/claim", claim);

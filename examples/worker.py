@@ -101,9 +101,8 @@ signal.signal(signal.SIGINT, stop)
 signal.signal(signal.SIGTERM, stop)
 
 while True:
-    claim = rpc("worker/claim", tools=list(TOOLS), waitMs=30000,
-                worker="worker.py")
-    for task in claim["tasks"]:
+    got = rpc("worker/claim", tools=[*TOOLS], waitMs=30000, worker="worker.py")
+    for task in got["tasks"]:
         held = {"taskId": task["taskId"], "lease": task["lease"]}
         try:
             result = TOOLS[task["tool"]](held, task["arguments"])
@@ -118,5 +117,4 @@ while True:
         except Exception as e:                      # our own fault: once more?
             rpc("worker/fail", **held, retryable=True,
                 error={"code": -32603, "message": str(e)})
-    if claim["drain"]:                              # no more work from here
-        time.sleep(1)
+    time.sleep(1 if got["drain"] else 0)            # no more work from here?

@@ -15,6 +15,12 @@
 #include <grp.h>
 
 
+/*
+ * Rows of tasks that expired are kept for a day, in ms: the clock may be wrong
+ * when the machine has just started.
+ */
+#define NGX_HTTP_MCP_TASKS_ATTACH_KEEP    86400000
+
 /* tasks that are loaded in one hold of the lock */
 #define NGX_HTTP_MCP_TASKS_ATTACH_ROWS    1000
 
@@ -29,6 +35,9 @@ typedef struct {
 } ngx_http_mcp_tasks_filling_t;
 
 
+static ngx_int_t ngx_http_mcp_tasks_attach_path(ngx_conf_t *cf,
+    ngx_str_t *path);
+static u_char *ngx_http_mcp_tasks_attach_dir(u_char *dir, ngx_str_t *path);
 static ngx_int_t ngx_http_mcp_tasks_attach_check(
     ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_cycle_t *cycle);
 static ngx_uint_t ngx_http_mcp_tasks_attach_writable(const char *path,
@@ -36,6 +45,12 @@ static ngx_uint_t ngx_http_mcp_tasks_attach_writable(const char *path,
 static ngx_fd_t ngx_http_mcp_tasks_attach_open(
     ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_log_t *log);
 static uint64_t ngx_http_mcp_tasks_attach_instance(ngx_fd_t fd);
+static ngx_int_t ngx_http_mcp_tasks_attach_name(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_fd_t fd, uint64_t instance);
+static ngx_int_t ngx_http_mcp_tasks_attach_again(
+    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_log_t *log);
+static ngx_int_t ngx_http_mcp_tasks_attach_ours(
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
 static ngx_int_t ngx_http_mcp_tasks_attach_own(
     ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log);
 static ngx_int_t ngx_http_mcp_tasks_attach_fill(
@@ -63,6 +78,12 @@ ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
     st = &zcf->stored;
 
     if (ngx_conf_full_name(cf->cycle, &st->path, 0) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (st->path.len < NGX_MAX_PATH
+        && ngx_http_mcp_tasks_attach_path(cf, &st->path) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
@@ -155,7 +176,9 @@ ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
     zcf->zone.table.sh->durable = 1;
 
-    if (ngx_http_mcp_tasks_attach_check(zcf, cycle) != NGX_OK) {
+    if (ngx_http_mcp_tasks_attach_kept(zcf) != NGX_OK
+        || ngx_http_mcp_tasks_attach_check(zcf, cycle) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -197,28 +220,41 @@ static ngx_int_t
 ngx_http_mcp_tasks_attach_check(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_cycle_t *cycle)
 {
-    u_char                       *p, dir[NGX_MAX_PATH];
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+
+    if (ngx_http_mcp_tasks_db_check(&st->db) == NGX_ERROR) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "the store of zone \"%V\" cannot be used: \"%V\" %s",
+                      &zcf->zone.name, &st->path, st->db.error);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* and this also of a zone that there was before: the user may be another */
+
+ngx_int_t
+ngx_http_mcp_tasks_attach_kept(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    u_char                        dir[NGX_MAX_PATH];
     struct stat                   sb;
+    ngx_log_t                    *log;
     ngx_core_conf_t              *ccf;
     ngx_http_mcp_tasks_stored_t  *st;
 
     st = &zcf->stored;
-    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+    log = st->cycle->log;
+    ccf = (ngx_core_conf_t *) ngx_get_conf(st->cycle->conf_ctx,
+                                           ngx_core_module);
 
-    p = ngx_cpymem(dir, st->path.data, st->path.len);
-
-    while (p > dir + 1 && p[-1] != '/') {
-        p--;
-    }
-
-    if (p > dir + 1) {
-        p--;
-    }
-
-    *p = '\0';
+    (void) ngx_http_mcp_tasks_attach_dir(dir, &st->path);
 
     if (stat((char *) dir, &sb) == -1 || !S_ISDIR(sb.st_mode)) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
                       "the directory \"%s\" of the store of zone \"%V\" is "
                       "not there", dir, &zcf->zone.name);
         return NGX_ERROR;
@@ -228,19 +264,63 @@ ngx_http_mcp_tasks_attach_check(ngx_http_mcp_tasks_zone_conf_t *zcf,
         || !ngx_http_mcp_tasks_attach_writable(st->db.path, ccf)
         || !ngx_http_mcp_tasks_attach_writable((char *) st->lock.data, ccf))
     {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
                       "the store \"%V\" of zone \"%V\", or its directory, "
                       "cannot be written by worker processes", &st->path,
                       &zcf->zone.name);
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_db_check(&st->db) == NGX_ERROR) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                      "the store of zone \"%V\" cannot be used: \"%V\" %s",
-                      &zcf->zone.name, &st->path, st->db.error);
+    return NGX_OK;
+}
+
+
+/* the directory of a file; what is returned is the file's own name */
+
+static u_char *
+ngx_http_mcp_tasks_attach_dir(u_char *dir, ngx_str_t *path)
+{
+    size_t  len;
+
+    len = path->len;
+
+    while (len > 1 && path->data[len - 1] != '/') {
+        len--;
+    }
+
+    (void) ngx_cpystrn(dir, path->data, ngx_max(len, 2));
+
+    return path->data + len;
+}
+
+
+/* one file has one name, however its directory was spelled */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_path(ngx_conf_t *cf, ngx_str_t *path)
+{
+    char    *real;
+    u_char  *p, *name, dir[NGX_MAX_PATH];
+
+    name = ngx_http_mcp_tasks_attach_dir(dir, path);
+    real = realpath((char *) dir, NULL);
+
+    if (real == NULL) {
+        /* that it is not there will be said */
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(cf->pool, ngx_strlen(real) + path->len + 2);
+    if (p == NULL) {
+        free(real);
         return NGX_ERROR;
     }
+
+    path->len = ngx_sprintf(p, "%s/%s%Z", ngx_strcmp(real, "/") ? real : "",
+                            name)
+                - p - 1;
+    path->data = p;
+    free(real);
 
     return NGX_OK;
 }
@@ -287,32 +367,58 @@ ngx_http_mcp_tasks_attach_writable(const char *path, ngx_core_conf_t *ccf)
 }
 
 
+/*
+ * The directory is the workers', who may be anybody's by now, and this may be
+ * the master: no links, and nothing is given away that was there.
+ */
+
 static ngx_fd_t
 ngx_http_mcp_tasks_attach_open(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_log_t *log)
 {
+    char                         *name;
     ngx_fd_t                      fd;
+    ngx_err_t                     err;
+    ngx_uint_t                    made;
+    struct stat                   sb;
     ngx_http_mcp_tasks_stored_t  *st;
 
     st = &zcf->stored;
 
-    fd = open((char *) st->lock.data, O_RDWR|O_CREAT|O_CLOEXEC, 0600);
+    name = (char *) st->lock.data;
+    made = 0;
 
-    if (fd == -1
-        || (geteuid() == 0 && st->db.user != (ngx_uid_t) -1
-            && fchown(fd, st->db.user, st->db.group) == -1))
-    {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "the lock \"%V\" cannot be opened", &st->lock);
+    fd = open(name, O_RDWR|O_CLOEXEC|O_NOFOLLOW|O_NONBLOCK);
 
-        if (fd != -1) {
-            (void) close(fd);
-        }
-
-        return -1;
+    if (fd == -1 && ngx_errno == NGX_ENOENT) {
+        fd = open(name, O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC|O_NOFOLLOW, 0600);
+        made = 1;
     }
 
-    return fd;
+    if (fd == -1 || fstat(fd, &sb) == -1
+        || (made && geteuid() == 0 && st->db.user != (ngx_uid_t) -1
+            && fchown(fd, st->db.user, st->db.group) == -1))
+    {
+        err = ngx_errno;
+
+    } else if (!S_ISREG(sb.st_mode) || sb.st_nlink != 1) {
+        err = NGX_EPERM;
+
+    } else {
+        return fd;
+    }
+
+    if (!st->told) {
+        st->told = 1;
+        ngx_log_error(NGX_LOG_EMERG, log, err,
+                      "the lock \"%V\" cannot be opened", &st->lock);
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    return -1;
 }
 
 
@@ -351,13 +457,43 @@ ngx_http_mcp_tasks_attach_wanted(ngx_http_mcp_tasks_zone_conf_t *zcf)
 }
 
 
+/* somebody may have removed the lock, and others have another one */
+
+ngx_uint_t
+ngx_http_mcp_tasks_attach_lost(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    struct stat                   sb, there;
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+
+    return st->fd != -1
+           && (fstat(st->fd, &sb) == -1
+               || stat((char *) st->lock.data, &there) == -1
+               || sb.st_dev != there.st_dev
+               || sb.st_ino != there.st_ino);
+}
+
+
+/* whether the lock still says that the database is our zone's */
+
+ngx_uint_t
+ngx_http_mcp_tasks_attach_holds(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    return zcf->stored.attached
+           && !ngx_http_mcp_tasks_attach_lost(zcf)
+           && ngx_http_mcp_tasks_attach_instance(zcf->stored.fd)
+              == zcf->zone.table.sh->instance;
+}
+
+
 /* NGX_OK: from now on the zone is what the database has, and ours */
 
 ngx_int_t
 ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_log_t *log)
 {
-    struct stat                   sb, there;
+    ngx_int_t                     rc;
     ngx_http_mcp_tasks_header_t  *sh;
     ngx_http_mcp_tasks_stored_t  *st;
 
@@ -368,13 +504,7 @@ ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
         return NGX_DECLINED;
     }
 
-    /* somebody may have removed the file, and others have another one */
-
-    if (st->fd != -1
-        && (fstat(st->fd, &sb) == -1
-            || stat((char *) st->lock.data, &there) == -1
-            || sb.st_ino != there.st_ino))
-    {
+    if (ngx_http_mcp_tasks_attach_lost(zcf)) {
         ngx_http_mcp_tasks_attach_leave(zcf);
     }
 
@@ -420,17 +550,25 @@ ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
         return NGX_DECLINED;
     }
 
-    /* another process of ours may have been faster */
+    rc = NGX_OK;
 
-    if ((sh->instance == 0
-         || sh->instance != ngx_http_mcp_tasks_attach_instance(st->fd))
-        && ngx_http_mcp_tasks_attach_own(zcf, st->fd, log) != NGX_OK)
-    {
+    if (sh->instance == 0) {
+        rc = ngx_http_mcp_tasks_attach_own(zcf, st->fd, log);
+
+    } else if (sh->instance != ngx_http_mcp_tasks_attach_instance(st->fd)) {
+        rc = ngx_http_mcp_tasks_attach_again(zcf, log);
+
+    } /* else: another process of ours was faster */
+
+    if (rc != NGX_OK) {
         (void) ngx_http_mcp_tasks_attach_lock(st->fd,
                                      NGX_HTTP_MCP_TASKS_LOCK_ZONE, F_UNLCK);
-        ngx_http_mcp_tasks_writer_failed(zcf, st->db.error);
 
-        return NGX_ERROR;
+        if (rc == NGX_ERROR) {
+            ngx_http_mcp_tasks_writer_failed(zcf, st->db.error);
+        }
+
+        return rc;
     }
 
     (void) ngx_http_mcp_tasks_attach_lock(st->fd, NGX_HTTP_MCP_TASKS_LOCK_ZONE,
@@ -488,6 +626,134 @@ ngx_http_mcp_tasks_attach_instance(ngx_fd_t fd)
 }
 
 
+/* the lock says whose the database is, and the zone which lock that is */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_name(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_fd_t fd, uint64_t instance)
+{
+    u_char                        buf[NGX_HTTP_MCP_TASKS_INSTANCE_LEN + 1];
+    struct stat                   sb;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = zcf->zone.table.sh;
+
+    (void) ngx_sprintf(buf, "%016xL\n", instance);
+
+    if (fstat(fd, &sb) == -1
+        || pwrite(fd, buf, NGX_HTTP_MCP_TASKS_INSTANCE_LEN, 0)
+           != NGX_HTTP_MCP_TASKS_INSTANCE_LEN)
+    {
+        ngx_memcpy(zcf->stored.db.error, "its lock cannot be written",
+                   sizeof("its lock cannot be written"));
+        return NGX_ERROR;
+    }
+
+    sh->disk.lock_device = sb.st_dev;
+    sh->disk.lock_inode = sb.st_ino;
+
+    return NGX_OK;
+}
+
+
+/*
+ * The zone has tasks, and the lock is not its own.  That alone says little:
+ * somebody may have removed the old one, which others of our processes still
+ * have.  If the database is ours, so is the new lock.  If it is another
+ * zone's, ours is filled anew, but only if it is the same lock: then nobody
+ * works with what would be thrown away.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
+    ngx_log_t *log)
+{
+    ngx_int_t                     rc;
+    ngx_pid_t                     writer;
+    struct stat                   sb;
+    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+    sh = zcf->zone.table.sh;
+
+    rc = ngx_http_mcp_tasks_attach_ours(zcf);
+
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+        writer = (ngx_pid_t) sh->writer;
+
+        if (writer && writer != ngx_pid
+            && (kill(writer, 0) == 0 || ngx_errno != NGX_ESRCH))
+        {
+            /* it sees soon that its lock is gone */
+            return NGX_DECLINED;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "the lock \"%V\" of zone \"%V\" was not there, a new "
+                      "one is used", &st->lock, &zcf->zone.name);
+
+        return ngx_http_mcp_tasks_attach_name(zcf, st->fd, sh->instance);
+    }
+
+    if (fstat(st->fd, &sb) == -1
+        || sh->disk.lock_device != (uint64_t) sb.st_dev
+        || sh->disk.lock_inode != (uint64_t) sb.st_ino)
+    {
+        (void) ngx_cpystrn((u_char *) st->db.error,
+                           (u_char *) "and its lock are not those of this "
+                           "zone any more; restart nginx to read it",
+                           sizeof(st->db.error));
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_attach_own(zcf, st->fd, log);
+}
+
+
+/* NGX_DECLINED: the database is not, or not any more, that of our zone */
+
+static ngx_int_t
+ngx_http_mcp_tasks_attach_ours(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    uint64_t                      instance;
+    ngx_int_t                     rc;
+    struct stat                   sb;
+    ngx_http_mcp_tasks_db_t      *db;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    db = &zcf->stored.db;
+    sh = zcf->zone.table.sh;
+
+    if (stat(db->path, &sb) == -1 && ngx_errno == NGX_ENOENT) {
+        /* the writer makes another */
+        return NGX_OK;
+    }
+
+    db->instance = sh->instance;
+    db->secret[0] = sh->secret[0];
+    db->secret[1] = sh->secret[1];
+
+    if (ngx_http_mcp_tasks_db_open(db) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_mcp_tasks_db_get(db, "instance", &instance, 1);
+
+    if (rc == NGX_OK && instance != sh->instance) {
+        rc = NGX_DECLINED;
+    }
+
+    ngx_http_mcp_tasks_db_close(db);
+
+    return rc;
+}
+
+
 /*
  * Nobody else has the database now.  Its contents become the zone's, and the
  * zone's instance that of both files.
@@ -497,7 +763,6 @@ static ngx_int_t
 ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_fd_t fd, ngx_log_t *log)
 {
-    u_char                        buf[NGX_HTTP_MCP_TASKS_INSTANCE_LEN + 1];
     uint64_t                      instance;
     ngx_int_t                     rc;
     ngx_http_mcp_tasks_db_t      *db;
@@ -508,13 +773,26 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
     t = &zcf->zone.table;
     sh = t->sh;
 
-    if (ngx_http_mcp_tasks_lease_new(&instance) != NGX_OK
-        || ngx_http_mcp_tasks_db_open(db) != NGX_OK)
-    {
+    if (ngx_http_mcp_tasks_lease_new(&instance) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_attach_fill(zcf, db, instance, log);
+    db->instance = instance;
+    db->secret[0] = sh->secret[0];
+    db->secret[1] = sh->secret[1];
+
+    if (ngx_http_mcp_tasks_db_open(db) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* one transaction, so that nobody's commit comes between */
+
+    rc = ngx_http_mcp_tasks_db_begin(db);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_attach_fill(zcf, db, instance, log);
+        rc = ngx_http_mcp_tasks_db_commit(db, rc);
+    }
 
     if (rc == NGX_OK) {
         sh->disk.device = db->device;
@@ -523,15 +801,7 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
         sh->disk.error[0] = '\0';
         sh->writer = 0;
 
-        (void) ngx_sprintf(buf, "%016xL\n", instance);
-
-        if (pwrite(fd, buf, NGX_HTTP_MCP_TASKS_INSTANCE_LEN, 0)
-            != NGX_HTTP_MCP_TASKS_INSTANCE_LEN)
-        {
-            ngx_memcpy(db->error, "its lock cannot be written",
-                       sizeof("its lock cannot be written"));
-            rc = NGX_ERROR;
-        }
+        rc = ngx_http_mcp_tasks_attach_name(zcf, fd, instance);
     }
 
     if (rc == NGX_OK) {
@@ -569,7 +839,9 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
     load->now = ngx_current_msec;
     load->wall = (uint64_t) tp->sec * 1000 + tp->msec;
 
-    if (ngx_http_mcp_tasks_db_expire(db, load->wall, &load->expired)
+    if (ngx_http_mcp_tasks_db_expire(db,
+                               load->wall - NGX_HTTP_MCP_TASKS_ATTACH_KEEP,
+                               &load->expired)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -583,12 +855,6 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
     }
 
     load->seq = (rc == NGX_OK) ? seq : 0;
-
-    /* first of all: who thinks that it is his must not write any more */
-
-    if (ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1) != NGX_OK) {
-        return NGX_ERROR;
-    }
 
     ngx_http_mcp_tasks_lock(t);
 
@@ -611,7 +877,10 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
     if (rc != NGX_OK
         || (known != NGX_OK
             && ngx_http_mcp_tasks_db_set(db, "secret", t->sh->secret, 2)
-               != NGX_OK))
+               != NGX_OK)
+        || ngx_http_mcp_tasks_db_set(db, "seq", (uint64_t *) &t->sh->saved, 1)
+           != NGX_OK
+        || ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -631,6 +900,16 @@ static ngx_int_t
 ngx_http_mcp_tasks_attach_row(void *data, ngx_http_mcp_tasks_record_t *rec)
 {
     ngx_http_mcp_tasks_filling_t *filling = data;
+
+    /* a time of the wall clock yet */
+
+    if (rec->body.task.expires != NGX_HTTP_MCP_TASKS_NEVER
+        && rec->body.task.expires <= filling->load.wall)
+    {
+        filling->load.seq = ngx_max(filling->load.seq, rec->seq);
+        filling->load.expired++;
+        return NGX_OK;
+    }
 
     ngx_http_mcp_tasks_load_locked(filling->table, &filling->load, rec);
 

@@ -13,15 +13,19 @@
 #define NGX_HTTP_MCP_TASKS_DB_VERSION_AT   60
 #define NGX_HTTP_MCP_TASKS_DB_APP_AT       68
 
+/* older versions have it not, but links were looked for already */
+#ifndef SQLITE_OPEN_NOFOLLOW
+#define SQLITE_OPEN_NOFOLLOW               0
+#endif
 
-static ngx_uint_t ngx_http_mcp_tasks_db_undone(ngx_http_mcp_tasks_db_t *db);
+
+static ngx_uint_t ngx_http_mcp_tasks_db_beside(ngx_http_mcp_tasks_db_t *db,
+    const char *suffix);
 static ngx_int_t ngx_http_mcp_tasks_db_make(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db);
 static ngx_int_t ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
-    sqlite3_int64 version);
-static ngx_int_t ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db,
-    const char *sql, sqlite3_int64 *value);
+    int64_t version);
 static ngx_int_t ngx_http_mcp_tasks_db_files(ngx_http_mcp_tasks_db_t *db);
 
 
@@ -144,15 +148,15 @@ ngx_http_mcp_tasks_db_exec(ngx_http_mcp_tasks_db_t *db, const char *sql,
 }
 
 
-/* whether it was left in the middle of a transaction that has to be undone */
+/* whether there is something in a file beside it */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_db_undone(ngx_http_mcp_tasks_db_t *db)
+ngx_http_mcp_tasks_db_beside(ngx_http_mcp_tasks_db_t *db, const char *suffix)
 {
-    char         path[NGX_MAX_PATH];
+    char         path[NGX_MAX_PATH + 16];
     struct stat  sb;
 
-    (void) sqlite3_snprintf(sizeof(path), path, "%s-journal", db->path);
+    (void) sqlite3_snprintf(sizeof(path), path, "%s%s", db->path, suffix);
 
     return stat(path, &sb) == 0 && sb.st_size;
 }
@@ -171,11 +175,19 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
     ngx_fd_t  fd;
     uint32_t  app, version;
 
-    fd = open(db->path, O_RDONLY|O_CLOEXEC|O_NONBLOCK);
+    fd = open(db->path, O_RDONLY|O_CLOEXEC|O_NONBLOCK|O_NOFOLLOW);
 
     if (fd == -1) {
         if (ngx_errno == NGX_ENOENT) {
             return NGX_DECLINED;
+        }
+
+        if (ngx_errno == NGX_ELOOP) {
+            /* its log would be elsewhere, and the lock not the only one */
+            (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                    "is a symbolic link; only directories "
+                                    "may be links");
+            return NGX_ERROR;
         }
 
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
@@ -186,7 +198,7 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
     n = read(fd, buf, sizeof(buf));
     (void) close(fd);
 
-    if (n == 0 || ngx_http_mcp_tasks_db_undone(db)) {
+    if (n == 0 || ngx_http_mcp_tasks_db_beside(db, "-journal")) {
         /* nothing was ever written, or it will be seen when it is opened */
         return NGX_OK;
     }
@@ -205,6 +217,13 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
     ngx_memcpy(&version, buf + NGX_HTTP_MCP_TASKS_DB_VERSION_AT, 4);
     app = ntohl(app);
     version = ntohl(version);
+
+    if (app == 0 && version == 0
+        && ngx_http_mcp_tasks_db_beside(db, "-wal"))
+    {
+        /* the log may say more */
+        return NGX_OK;
+    }
 
     if (app != NGX_HTTP_MCP_TASKS_DB_APPLICATION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
@@ -246,7 +265,8 @@ ngx_http_mcp_tasks_db_open(ngx_http_mcp_tasks_db_t *db)
 
     sqlite = NULL;
     rc = sqlite3_open_v2(db->path, &sqlite,
-                         SQLITE_OPEN_READWRITE|SQLITE_OPEN_NOMUTEX, NULL);
+                         SQLITE_OPEN_READWRITE|SQLITE_OPEN_NOMUTEX
+                         |SQLITE_OPEN_NOFOLLOW, NULL);
     db->sqlite = sqlite;
 
     if (rc != SQLITE_OK) {
@@ -308,11 +328,7 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
     (void) sqlite3_extended_result_codes(db->sqlite, 1);
     (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 
-    if (ngx_http_mcp_tasks_db_exec(db,
-                           db->sync == NGX_HTTP_MCP_TASKS_SYNC_OFF
-                           ? "PRAGMA synchronous = OFF"
-                           : "PRAGMA synchronous = FULL", "cannot be set up")
-        != NGX_OK
+    if (ngx_http_mcp_tasks_db_sync(db) != NGX_OK
         || ngx_http_mcp_tasks_db_exec(db,
                            "PRAGMA temp_store = MEMORY;"
                            "PRAGMA trusted_schema = OFF;"
@@ -363,10 +379,24 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
 }
 
 
+/* not within a transaction */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_sync(ngx_http_mcp_tasks_db_t *db)
+{
+    db->synced = db->sync;
+
+    return ngx_http_mcp_tasks_db_exec(db,
+                           db->sync == NGX_HTTP_MCP_TASKS_SYNC_OFF
+                           ? "PRAGMA synchronous = OFF"
+                           : "PRAGMA synchronous = FULL", "cannot be set up");
+}
+
+
 static ngx_int_t
 ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
 {
-    sqlite3_int64  app, version, tables;
+    int64_t  app, version, tables;
 
     if (ngx_http_mcp_tasks_db_number(db, "PRAGMA application_id", &app)
         != NGX_OK
@@ -391,7 +421,8 @@ ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                 "has version %lld of the schema, and this "
                                 "module knows no later one than %d",
-                                version, NGX_HTTP_MCP_TASKS_DB_VERSION);
+                                (long long) version,
+                                NGX_HTTP_MCP_TASKS_DB_VERSION);
         return NGX_ERROR;
     }
 
@@ -399,28 +430,47 @@ ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
 }
 
 
-/* all steps that are missing, or none */
+/*
+ * All steps that are missing, or none.  A new database says from the very
+ * beginning whose it is: whoever made it may not live to write more.
+ */
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
-    sqlite3_int64 version)
+ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db, int64_t version)
 {
-    char  sql[128];
+    char     sql[256];
+    int64_t  was;
 
     if (version == NGX_HTTP_MCP_TASKS_DB_VERSION) {
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE", "cannot be written")
-        != NGX_OK)
-    {
+    if (ngx_http_mcp_tasks_db_begin(db) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    was = version;
 
     for ( /* void */ ; version < NGX_HTTP_MCP_TASKS_DB_VERSION; version++) {
         if (ngx_http_mcp_tasks_db_exec(db,
                                        ngx_http_mcp_tasks_db_steps[version],
                                        "its schema cannot be made")
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    if (was == 0 && db->instance) {
+        (void) sqlite3_snprintf(sizeof(sql), sql,
+                                "INSERT INTO meta VALUES"
+                                " ('instance', '%016llx'),"
+                                " ('secret', '%016llx%016llx')",
+                                (unsigned long long) db->instance,
+                                (unsigned long long) db->secret[0],
+                                (unsigned long long) db->secret[1]);
+
+        if (ngx_http_mcp_tasks_db_exec(db, sql, "its schema cannot be made")
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -437,9 +487,9 @@ ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db, const char *sql,
-    sqlite3_int64 *value)
+    int64_t *value)
 {
     int            rc;
     sqlite3_stmt  *stmt;

@@ -35,6 +35,10 @@ typedef struct {
     ngx_uid_t                    user;              /* of a new file; -1 */
     ngx_gid_t                    group;
 
+    /* whose a new file is, 0: nobody's; and the secret of its tasks */
+    uint64_t                     instance;
+    uint64_t                     secret[2];
+
     void                        *sqlite;            /* NULL: not open */
     void                        *task;              /* statements */
     void                        *payload;
@@ -49,6 +53,7 @@ typedef struct {
     uint64_t                     inode;
     uint64_t                     wal;
 
+    ngx_uint_t                   synced;            /* what it was told */
     ngx_uint_t                   created;           /* it was not there */
     char                         error[NGX_HTTP_MCP_TASKS_STORE_ERROR];
 } ngx_http_mcp_tasks_db_t;
@@ -64,6 +69,11 @@ void ngx_http_mcp_tasks_db_close(ngx_http_mcp_tasks_db_t *db);
 
 ngx_int_t ngx_http_mcp_tasks_db_write(ngx_http_mcp_tasks_db_t *db,
     ngx_http_mcp_tasks_batch_t *batch);
+ngx_int_t ngx_http_mcp_tasks_db_empty(ngx_http_mcp_tasks_db_t *db,
+    uint64_t instance);
+ngx_int_t ngx_http_mcp_tasks_db_begin(ngx_http_mcp_tasks_db_t *db);
+ngx_int_t ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db,
+    ngx_int_t rc);
 ngx_int_t ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db,
     uint64_t wall, uint64_t *n);
 ngx_int_t ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
@@ -75,7 +85,10 @@ ngx_int_t ngx_http_mcp_tasks_db_fail(ngx_http_mcp_tasks_db_t *db,
     const char *what);
 ngx_int_t ngx_http_mcp_tasks_db_exec(ngx_http_mcp_tasks_db_t *db,
     const char *sql, const char *what);
+ngx_int_t ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db,
+    const char *sql, int64_t *value);
 ngx_int_t ngx_http_mcp_tasks_db_prepare(ngx_http_mcp_tasks_db_t *db);
+ngx_int_t ngx_http_mcp_tasks_db_sync(ngx_http_mcp_tasks_db_t *db);
 ngx_int_t ngx_http_mcp_tasks_db_same(ngx_http_mcp_tasks_db_t *db);
 ngx_int_t ngx_http_mcp_tasks_db_stat(ngx_http_mcp_tasks_db_t *db,
     struct stat *st, struct stat *wal);

@@ -20,6 +20,7 @@ typedef enum {
     /* numbers */
     NGX_HTTP_MCP_TASKS_COL_U64,          /* NEVER: NULL */
     NGX_HTTP_MCP_TASKS_COL_U32,          /* UNLIMITED: NULL */
+    NGX_HTTP_MCP_TASKS_COL_HASH,         /* 32 bits, any of them */
     NGX_HTTP_MCP_TASKS_COL_U8,
     NGX_HTTP_MCP_TASKS_COL_BITS,         /* 64 of them */
     NGX_HTTP_MCP_TASKS_COL_DOUBLE,       /* negative: NULL */
@@ -49,6 +50,8 @@ typedef struct {
 static ngx_int_t ngx_http_mcp_tasks_db_batch(ngx_http_mcp_tasks_db_t *db,
     ngx_http_mcp_tasks_batch_t *batch);
 static ngx_int_t ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db,
+    uint64_t instance);
+static ngx_int_t ngx_http_mcp_tasks_db_mine(ngx_http_mcp_tasks_db_t *db,
     uint64_t instance);
 static ngx_int_t ngx_http_mcp_tasks_db_gone(ngx_http_mcp_tasks_db_t *db,
     uint64_t seq);
@@ -138,7 +141,7 @@ static ngx_http_mcp_tasks_col_t  ngx_http_mcp_tasks_cols[] = {
       ngx_http_mcp_tasks_rec(body.task.policy.keep_failed), 0 },
     { "keep_cancelled", NGX_HTTP_MCP_TASKS_COL_U32,
       ngx_http_mcp_tasks_rec(body.task.policy.keep_cancelled), 0 },
-    { "route", NGX_HTTP_MCP_TASKS_COL_U32,
+    { "route", NGX_HTTP_MCP_TASKS_COL_HASH,
       ngx_http_mcp_tasks_rec(body.task.policy.route), 0 },
     { "attempts", NGX_HTTP_MCP_TASKS_COL_U8,
       ngx_http_mcp_tasks_rec(body.task.policy.attempts), 0 },
@@ -243,28 +246,74 @@ ngx_http_mcp_tasks_db_write(ngx_http_mcp_tasks_db_t *db,
     ngx_int_t  rc;
 
     if (ngx_http_mcp_tasks_db_same(db) != NGX_OK
-        || ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE",
-                                      "cannot be written")
-           != NGX_OK)
+        || (db->sync != db->synced && ngx_http_mcp_tasks_db_sync(db) != NGX_OK)
+        || ngx_http_mcp_tasks_db_begin(db) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_db_batch(db, batch);
+    rc = ngx_http_mcp_tasks_db_commit(db,
+                                     ngx_http_mcp_tasks_db_batch(db, batch));
 
+    return (rc == NGX_OK) ? ngx_http_mcp_tasks_db_same(db) : rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_db_begin(ngx_http_mcp_tasks_db_t *db)
+{
+    return ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE",
+                                      "cannot be written");
+}
+
+
+/* the end of a transaction that has come so far */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db, ngx_int_t rc)
+{
     if (rc == NGX_OK) {
         rc = ngx_http_mcp_tasks_db_exec(db, "COMMIT", "cannot be written");
     }
 
-    if (rc != NGX_OK) {
-        if (!sqlite3_get_autocommit(db->sqlite)) {
-            (void) sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
-        }
-
-        return rc;
+    if (rc != NGX_OK && !sqlite3_get_autocommit(db->sqlite)) {
+        (void) sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
     }
 
-    return ngx_http_mcp_tasks_db_same(db);
+    return rc;
+}
+
+
+/* what it has is of the past, and all tasks will be written again */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_empty(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+{
+    uint64_t   seq;
+    ngx_int_t  rc;
+
+    if (ngx_http_mcp_tasks_db_begin(db) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    seq = 0;
+    rc = ngx_http_mcp_tasks_db_fence(db, instance);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_db_exec(db, "DELETE FROM task;"
+                                        "DELETE FROM payload",
+                                        "cannot be written");
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_db_mine(db, instance);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_db_set(db, "seq", &seq, 1);
+    }
+
+    return ngx_http_mcp_tasks_db_commit(db, rc);
 }
 
 
@@ -299,31 +348,54 @@ ngx_http_mcp_tasks_db_batch(ngx_http_mcp_tasks_db_t *db,
 }
 
 
-/* two zones must never write to one database, whatever became of locks */
+/*
+ * Two zones must never write to one database, whatever became of locks.  One
+ * that is nobody's and has nothing is as good as a new one.
+ */
 
 static ngx_int_t
 ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
 {
+    int64_t    tasks;
     uint64_t   value;
     ngx_int_t  rc;
 
     rc = ngx_http_mcp_tasks_db_get(db, "instance", &value, 1);
 
-    if (rc == NGX_DECLINED && db->created) {
-        return ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1);
+    if (rc == NGX_ERROR || (rc == NGX_OK && value == instance)) {
+        return rc;
     }
 
-    if (rc == NGX_ERROR) {
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_mcp_tasks_db_number(db, "SELECT count(*) FROM"
+                                          " (SELECT 1 FROM task LIMIT 1)",
+                                          &tasks);
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (tasks == 0) {
+            return ngx_http_mcp_tasks_db_mine(db, instance);
+        }
+    }
+
+    (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                            "belongs to another instance of nginx");
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_mine(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+{
+    if (db->instance
+        && ngx_http_mcp_tasks_db_set(db, "secret", db->secret, 2) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    if (rc != NGX_OK || value != instance) {
-        (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "belongs to another instance of nginx");
-        return NGX_DECLINED;
-    }
-
-    return NGX_OK;
+    return ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1);
 }
 
 
@@ -460,6 +532,10 @@ ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
         value = ngx_http_mcp_tasks_col(uint8_t, rec, col);
         break;
 
+    case NGX_HTTP_MCP_TASKS_COL_HASH:
+        value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
+        break;
+
     case NGX_HTTP_MCP_TASKS_COL_U32:
         value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
 
@@ -532,12 +608,6 @@ ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
 
     *n = 0;
 
-    if (ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE", "cannot be written")
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
     if (sqlite3_prepare_v2(db->sqlite,
                            "SELECT seq FROM task WHERE expires_at <= ?", -1,
                            &stmt, NULL)
@@ -570,11 +640,7 @@ ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
 
     (void) sqlite3_finalize(stmt);
 
-    if (done == NGX_OK) {
-        return ngx_http_mcp_tasks_db_exec(db, "COMMIT", "cannot be written");
-    }
-
-    return NGX_ERROR;
+    return done;
 }
 
 
@@ -728,6 +794,7 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
         ngx_http_mcp_tasks_col(uint8_t, rec, col) = (uint8_t) value;
         return NGX_OK;
 
+    case NGX_HTTP_MCP_TASKS_COL_HASH:
     case NGX_HTTP_MCP_TASKS_COL_U32:
         ngx_http_mcp_tasks_col(uint32_t, rec, col) = (uint32_t) value;
         return NGX_OK;

@@ -131,7 +131,7 @@ ngx_http_mcp_tasks_detached_connection(void)
 
     if (s == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,
-                      ngx_socket_n " failed");
+                      "no socket for a call in the background");
         return NULL;
     }
 

@@ -193,6 +193,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_str_t                      state;       /* requestState, as JSON */
 
     ngx_uint_t                     why;         /* the call failed */
+    ngx_http_mcp_tasks_op_update_t *late;       /* how it ended, not told */
     ngx_uint_t                     status;
 
     unsigned                       begun:1;     /* is in the queue */
@@ -278,6 +279,7 @@ void ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job,
 void ngx_http_mcp_tasks_jobs_init(ngx_http_mcp_tasks_zone_conf_t *zcf);
 void ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf);
 void ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_uint_t ngx_http_mcp_tasks_jobs_leave(ngx_http_mcp_tasks_zone_conf_t *zcf);
 
 /* ngx_http_mcp_tasks_job_task.c: the job's task */
 
@@ -286,6 +288,8 @@ ngx_int_t ngx_http_mcp_tasks_job_get(ngx_http_mcp_tasks_job_t *job,
 void ngx_http_mcp_tasks_job_change(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_op_update_t *op, ngx_uint_t event);
 ngx_uint_t ngx_http_mcp_tasks_job_update(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_op_update_t *op);
+void ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_op_update_t *op);
 void ngx_http_mcp_tasks_job_complete(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *result, ngx_uint_t flags);

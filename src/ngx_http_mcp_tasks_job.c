@@ -16,6 +16,9 @@
 /* a process that exits waits so long for a job, or comes back */
 #define NGX_HTTP_MCP_TASKS_JOB_STAY     3600000
 
+/* so long it keeps the store from another instance that waits for it */
+#define NGX_HTTP_MCP_TASKS_JOB_KEEP     10000
+
 #define NGX_HTTP_MCP_TASKS_JOB_ORPHANS  32
 
 /* tools of which no more may run now, in one look for whose turn it is */
@@ -527,6 +530,12 @@ ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
 
     task = &op.view.task;
 
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE && !ngx_exiting) {
+        /* that is not for ever, and says nothing of the task */
+        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+        return;
+    }
+
     if (op.op.reason != NGX_HTTP_MCP_TASKS_OK
         || ngx_http_mcp_tasks_terminal(task->state)
         || task->holder != job->holder
@@ -542,6 +551,11 @@ ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
             (void) ngx_http_mcp_tasks_job_run(job);
         }
 
+        return;
+    }
+
+    if (job->late) {
+        ngx_http_mcp_tasks_job_finish(job, job->late);
         return;
     }
 
@@ -659,6 +673,48 @@ ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
         job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, queue);
         ngx_http_mcp_tasks_job_stay(job);
     }
+}
+
+
+/*
+ * We exit, and another instance waits for the database.  Calls may end before
+ * it gets that, but not for as long as they like: what is left then is to it
+ * as if this process had died.  Whether we may let go.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_jobs_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_uint_t                 late;
+    ngx_queue_t               *q, *next;
+    ngx_http_mcp_tasks_job_t  *job;
+
+    late = (ngx_current_msec - zcf->local.exiting
+            >= NGX_HTTP_MCP_TASKS_JOB_KEEP);
+
+    for (q = ngx_queue_head(&zcf->local.jobs);
+         q != ngx_queue_sentinel(&zcf->local.jobs);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, queue);
+
+        if (job->over) {
+            continue;
+        }
+
+        if (!late) {
+            return 0;
+        }
+
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "call in the background is given up for another "
+                      "instance of nginx, task %V", &job->sender.task_id);
+
+        ngx_http_mcp_tasks_job_cancel(job);
+    }
+
+    return 1;
 }
 
 

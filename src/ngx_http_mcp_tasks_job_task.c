@@ -7,7 +7,7 @@
 #include "ngx_http_mcp_tasks_gateway.h"
 
 
-static void ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
+static void ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_op_update_t *op);
 static ngx_uint_t ngx_http_mcp_tasks_job_settled(ngx_uint_t reason);
 static void ngx_http_mcp_tasks_job_anew(ngx_http_mcp_tasks_job_t *job);
@@ -108,14 +108,21 @@ ngx_http_mcp_tasks_job_error(ngx_http_mcp_tasks_job_t *job, ngx_str_t *error)
 }
 
 
-static void
+void
 ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_op_update_t *op)
 {
-    if (ngx_http_mcp_tasks_job_settled(
-                                   ngx_http_mcp_tasks_job_update(job, op)))
-    {
+    ngx_uint_t  reason;
+
+    reason = ngx_http_mcp_tasks_job_update(job, op);
+
+    if (ngx_http_mcp_tasks_job_settled(reason)) {
         ngx_http_mcp_tasks_job_over(job);
+        return;
+    }
+
+    if (reason == NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE) {
+        ngx_http_mcp_tasks_job_keep(job, op);
         return;
     }
 
@@ -125,6 +132,48 @@ ngx_http_mcp_tasks_job_finish(ngx_http_mcp_tasks_job_t *job,
     job->idempotent = 0;
     job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
     ngx_http_mcp_tasks_job_failed(job);
+}
+
+
+/* what came of it has to wait for the store; who exits gets that no more */
+
+static void
+ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_op_update_t *op)
+{
+    ngx_str_t                       *result;
+    ngx_http_mcp_tasks_op_update_t  *late;
+
+    if (ngx_exiting) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "the end of a call in the background came too late, "
+                      "another instance of nginx has the store, task %V",
+                      &job->sender.task_id);
+        ngx_http_mcp_tasks_job_over(job);
+        return;
+    }
+
+    if (op != job->late) {
+        late = ngx_palloc(job->pool, sizeof(ngx_http_mcp_tasks_op_update_t));
+        if (late == NULL) {
+            ngx_http_mcp_tasks_job_over(job);
+            return;
+        }
+
+        *late = *op;
+        result = &late->change.payload[NGX_HTTP_MCP_TASKS_RESULT];
+        result->data = ngx_pstrdup(job->pool, result);
+
+        if (result->data == NULL) {
+            ngx_http_mcp_tasks_job_over(job);
+            return;
+        }
+
+        job->late = late;
+        job->concluded = 1;
+    }
+
+    ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
 }
 
 

@@ -7,10 +7,6 @@
 #include "ngx_http_mcp_tasks_signal.h"
 
 
-/* numbers that may have been given away, though nothing saved has them */
-#define NGX_HTTP_MCP_TASKS_LOAD_AHEAD  1000000
-
-
 static size_t ngx_http_mcp_tasks_load_blocks_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_record_t *rec);
 static uint32_t ngx_http_mcp_tasks_load_name_locked(
@@ -35,6 +31,7 @@ ngx_http_mcp_tasks_load_begin_locked(ngx_http_mcp_tasks_table_t *t,
 
     sh->instance = 0;
     sh->journal = 0;
+    sh->loaded = 0;
     sh->durable = 1;
     sh->rewrite = 0;
     sh->saved = NGX_HTTP_MCP_TASKS_NEVER;
@@ -212,6 +209,14 @@ ngx_http_mcp_tasks_load_times(ngx_http_mcp_tasks_load_t *load,
 {
     uint64_t  lease;
 
+    /* as long as whoever has it was given, which may be more than usual */
+
+    lease = task->policy.lease;
+
+    if (task->step_end > task->updated) {
+        lease = ngx_max(lease, task->step_end - task->updated);
+    }
+
     task->expires = ngx_http_mcp_tasks_from_wall(task->expires, load->now,
                                                  load->wall);
     task->step_end = ngx_http_mcp_tasks_from_wall(task->step_end, load->now,
@@ -228,8 +233,7 @@ ngx_http_mcp_tasks_load_times(ngx_http_mcp_tasks_load_t *load,
         && task->step_end != NGX_HTTP_MCP_TASKS_NEVER)
     {
         lease = (task->policy.lease == NGX_HTTP_MCP_TASKS_UNLIMITED)
-                ? NGX_HTTP_MCP_TASKS_NEVER
-                : load->now + task->policy.lease;
+                ? NGX_HTTP_MCP_TASKS_NEVER : load->now + lease;
 
         task->step_end = ngx_max(task->step_end, lease);
     }
@@ -257,6 +261,7 @@ ngx_http_mcp_tasks_load_end_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_rebuild_locked(t);
 
     sh->saved = sh->seq;
+    sh->loaded = sh->seq;
     sh->failed = 0;
 
     /* calls of processes that were here before have to be looked after */

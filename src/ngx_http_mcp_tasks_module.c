@@ -606,6 +606,14 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 
         ngx_http_mcp_tasks_table_attach(&zcf->zone.table, shpool);
 
+#if (NGX_HTTP_MCP_TASKS_STORED)
+
+        if (ngx_http_mcp_tasks_stored_on(zcf)) {
+            return ngx_http_mcp_tasks_attach_kept(zcf);
+        }
+
+#endif
+
         return NGX_OK;
     }
 

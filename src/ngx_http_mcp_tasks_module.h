@@ -667,8 +667,12 @@ char *ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
     ngx_http_mcp_tasks_zone_conf_t *zcf);
 void ngx_http_mcp_tasks_attach_user(ngx_http_mcp_tasks_zone_conf_t *zcf);
 ngx_int_t ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_int_t ngx_http_mcp_tasks_attach_kept(ngx_http_mcp_tasks_zone_conf_t *zcf);
 ngx_int_t ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_log_t *log);
+ngx_uint_t ngx_http_mcp_tasks_attach_lost(ngx_http_mcp_tasks_zone_conf_t *zcf);
+ngx_uint_t ngx_http_mcp_tasks_attach_holds(
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
 ngx_uint_t ngx_http_mcp_tasks_attach_wanted(
     ngx_http_mcp_tasks_zone_conf_t *zcf);
 void ngx_http_mcp_tasks_attach_leave(ngx_http_mcp_tasks_zone_conf_t *zcf);

@@ -223,6 +223,7 @@ typedef struct {
     ngx_http_mcp_tasks_op_t       op;
     ngx_http_mcp_tasks_id_t       id;
     ngx_str_t                    *owner;
+    uint64_t                      unsaved;    /* only if this is; 0: anyway */
 
     uint64_t                      changed;
 } ngx_http_mcp_tasks_op_delete_t;

@@ -88,11 +88,16 @@ ngx_http_mcp_tasks_run(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *op,
 
     if (rc == NGX_AGAIN) {
 
-        /* a client that goes meanwhile is not noticed: somebody has r */
+        /*
+         * A client that goes meanwhile is not noticed.  Whatever else ends
+         * the request (its main one, or a shutdown that has lasted too long)
+         * has to wait, as it does for a thread that reads a file.
+         */
 
         r->read_event_handler = ngx_http_block_reading;
         r->write_event_handler = ngx_http_request_empty_handler;
         r->main->count++;
+        r->main->blocked++;
 
         return NGX_DONE;
     }
@@ -130,6 +135,7 @@ ngx_http_mcp_tasks_now(ngx_http_mcp_tasks_zone_conf_t *zcf,
 static void
 ngx_http_mcp_tasks_run_handler(ngx_http_mcp_tasks_op_t *op)
 {
+    ngx_int_t                  rc;
     ngx_connection_t          *c;
     ngx_http_request_t        *r;
     ngx_http_mcp_tasks_run_t  *run;
@@ -138,7 +144,16 @@ ngx_http_mcp_tasks_run_handler(ngx_http_mcp_tasks_op_t *op)
     r = run->r;
     c = r->connection;
 
-    ngx_http_finalize_request(r, run->done(r, op));
+    r->main->blocked--;
+
+    rc = run->done(r, op);
+
+    if (rc == NGX_DONE && c->error && r->main->blocked == 0) {
+        /* it waits for something else, and nobody for it */
+        rc = NGX_ERROR;
+    }
+
+    ngx_http_finalize_request(r, rc);
     ngx_http_run_posted_requests(c);
 }
 

@@ -520,7 +520,10 @@ ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
 
     s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
                                        ngx_current_msec);
-    if (s) {
+    if (op->unsaved && op->unsaved <= t->sh->saved) {
+        op->op.reason = NGX_HTTP_MCP_TASKS_STATE_INVALID;
+
+    } else if (s) {
         ngx_http_mcp_tasks_stats_removed_locked(t, s, 0);
         ngx_http_mcp_tasks_remove_locked(t, s);
         op->changed = s->body.changed;

@@ -13,6 +13,10 @@
 #if (NGX_HTTP_MCP_TASKS_STORED)
 
 
+/* for how long changes may be unsaved with sync=everysec, in milliseconds */
+#define NGX_HTTP_MCP_TASKS_STORED_LATE  1000
+
+
 /* what an operation does to that which is saved */
 
 typedef enum {
@@ -37,6 +41,8 @@ static void ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
     ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason);
 static ngx_uint_t ngx_http_mcp_tasks_stored_changes(
     ngx_http_mcp_tasks_op_t *op);
+static ngx_uint_t ngx_http_mcp_tasks_stored_late(
+    ngx_http_mcp_tasks_table_t *t);
 static uint64_t ngx_http_mcp_tasks_stored_changed(
     ngx_http_mcp_tasks_op_t *op);
 static ngx_int_t ngx_http_mcp_tasks_stored_nothing(
@@ -44,8 +50,8 @@ static ngx_int_t ngx_http_mcp_tasks_stored_nothing(
 static void ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev);
 static void ngx_http_mcp_tasks_stored_done(
     ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op);
+static ngx_int_t ngx_http_mcp_tasks_stored_undo(
+    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
 
 
 ngx_http_mcp_tasks_submit_pt
@@ -125,7 +131,11 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
 
     parked = NULL;
 
-    if (changes && op->handler && st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS) {
+    if (changes && op->handler
+        && (st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
+            || (st->sync == NGX_HTTP_MCP_TASKS_SYNC_EVERYSEC
+                && ngx_http_mcp_tasks_stored_late(&zone->table))))
+    {
         parked = ngx_palloc(op->pool, sizeof(ngx_http_mcp_tasks_parked_t));
         if (parked == NULL) {
             return NGX_ERROR;
@@ -194,6 +204,32 @@ ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
     default:
         return NGX_HTTP_MCP_TASKS_STORED_NOTHING;
     }
+}
+
+
+/*
+ * No more than a second may be lost: if the disk is slower than that, changes
+ * wait for it.  Words are read without the lock.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_stored_late(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t     n;
+    uint64_t     wall;
+    ngx_time_t  *tp;
+
+    n = t->sh->oldest;
+
+    if (n == 0) {
+        return 0;
+    }
+
+    tp = ngx_timeofday();
+    wall = (uint64_t) tp->sec * 1000 + tp->msec;
+
+    return ngx_http_mcp_tasks_slot(t, n)->body.task.updated
+           + NGX_HTTP_MCP_TASKS_STORED_LATE <= wall;
 }
 
 
@@ -340,9 +376,10 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
                 continue;
             }
 
-            ngx_http_mcp_tasks_stored_refuse(sh, op,
+            if (ngx_http_mcp_tasks_stored_undo(&zcf->zone, op) == NGX_OK) {
+                ngx_http_mcp_tasks_stored_refuse(sh, op,
                                              NGX_HTTP_MCP_TASKS_STORE_FAILED);
-            ngx_http_mcp_tasks_stored_undo(&zcf->zone, op);
+            }
         }
 
         ngx_queue_remove(q);
@@ -365,9 +402,10 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /*
  * Nobody will be told of it, so it is better not there: a task that nobody
  * knows, a call that has not begun.  Other changes stay, and will be saved.
+ * NGX_DECLINED: it has been saved just now, and others may have been told.
  */
 
-static void
+static ngx_int_t
 ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *op)
 {
@@ -379,9 +417,12 @@ ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
         remove.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
         remove.op.pool = op->pool;
         remove.id = ((ngx_http_mcp_tasks_op_create_t *) op)->view.id;
+        remove.unsaved = ((ngx_http_mcp_tasks_op_create_t *) op)->view.changed;
 
         (void) ngx_http_mcp_tasks_shm[remove.op.type](zone, &remove.op);
-        return;
+
+        return remove.op.reason == NGX_HTTP_MCP_TASKS_STATE_INVALID
+               ? NGX_DECLINED : NGX_OK;
     }
 
     if (op->type == NGX_HTTP_MCP_TASKS_OP_RUN) {
@@ -390,6 +431,8 @@ ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
         release.op.pool = op->pool;
         (void) ngx_http_mcp_tasks_shm[release.op.type](zone, &release.op);
     }
+
+    return NGX_OK;
 }
 
 

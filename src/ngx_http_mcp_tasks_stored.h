@@ -68,9 +68,11 @@ typedef struct {
     ngx_int_t                    rc;
     uint64_t                     device;     /* the file that it has to be */
     uint64_t                     inode;      /* 0: any */
+    uint64_t                     upto;       /* what it has to have */
     ngx_uint_t                   took;       /* ms, of a commit */
     ngx_msec_t                   begun;
     ngx_msec_t                   exiting;    /* since when */
+    ngx_msec_t                   left;       /* others are to write since */
 
     unsigned                     synced:1;   /* the configuration has it */
     unsigned                     attached:1; /* we have the zone's lock */

@@ -693,6 +693,13 @@ ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
 
     rc = ngx_http_mcp_tasks_task_apply(&next->task, ev);
 
+    if (s->body.changed <= t->sh->loaded
+        && next->task.version != s->body.task.version)
+    {
+        /* versions may have been seen that were never saved */
+        next->task.version += NGX_HTTP_MCP_TASKS_LOAD_AHEAD;
+    }
+
     if (rc == NGX_HTTP_MCP_TASKS_OK && change) {
         rc = ngx_http_mcp_tasks_change_check_locked(t, s, change, &growth);
 

@@ -90,6 +90,9 @@
 /* a token fits into the block of a name, after the number of its owner */
 #define NGX_HTTP_MCP_TASKS_MAX_TOKEN     60
 
+/* numbers that may have been given away, though nothing saved has them */
+#define NGX_HTTP_MCP_TASKS_LOAD_AHEAD    1000000
+
 
 /*
  * A process that is killed leaves behind all it stored up to some
@@ -369,6 +372,9 @@ typedef struct {
     ngx_http_mcp_tasks_histogram_t  time;           /* of commits */
     uint64_t                     device;            /* of the database */
     uint64_t                     inode;
+    uint64_t                     sync;              /* as configured last */
+    uint64_t                     lock_device;       /* of its lock */
+    uint64_t                     lock_inode;
     u_char                       error[NGX_HTTP_MCP_TASKS_STORE_ERROR];
 } ngx_http_mcp_tasks_store_stat_t;
 
@@ -456,6 +462,7 @@ typedef struct {
      * which failed to be.
      */
     uint64_t                     instance;
+    uint64_t                     loaded;            /* changes up to this */
     volatile uint64_t            saved;
     volatile uint64_t            failed;
     uint32_t                     durable;           /* there is a store */

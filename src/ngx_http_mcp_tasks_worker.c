@@ -382,6 +382,7 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
     ngx_http_mcp_tasks_out_t          out;
     ngx_http_mcp_tasks_claiming_t    *c;
     ngx_http_mcp_tasks_op_claim_t     op;
+    ngx_http_mcp_tasks_op_update_t    release;
     static ngx_http_mcp_tasks_idle_t  idle;
 
     more = 0;
@@ -429,6 +430,10 @@ ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
         }
 
         if (ngx_http_mcp_tasks_claim_found(c, &op.view) != NGX_OK) {
+            /* nobody would know that he has it */
+            ngx_http_mcp_tasks_release(&release, &op.view);
+            release.op.pool = pool;
+            (void) ngx_http_mcp_tasks_now(w->zcf, &release.op);
             break;
         }
 

@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_http_mcp_tasks_module.h"
+#include "ngx_http_mcp_tasks_gateway.h"
 #include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_stats.h"
 
@@ -23,7 +23,10 @@
 /* after a failure */
 #define NGX_HTTP_MCP_TASKS_WRITER_RETRY  1000
 
-/* how long a process that exits tries to save the rest */
+/* how long a process that exits leaves it to others to write */
+#define NGX_HTTP_MCP_TASKS_WRITER_LEFT   1000
+
+/* how long it tries to save the rest */
 #define NGX_HTTP_MCP_TASKS_WRITER_EXIT   2000
 
 
@@ -75,6 +78,9 @@ ngx_http_mcp_tasks_writer_process(ngx_cycle_t *cycle,
     st->write.data = &zcf->dummy;
     st->write.log = cycle->log;
 
+    /* for all writers: older processes may go on for a while */
+    zcf->zone.table.sh->disk.sync = st->sync;
+
     ngx_http_mcp_tasks_watch(&zcf->local, &st->unsaved,
                              NGX_HTTP_MCP_TASKS_UNSAVED, &st->write);
 
@@ -115,6 +121,11 @@ ngx_http_mcp_tasks_writer_look(ngx_event_t *ev)
     zcf = c->data;
     st = &zcf->stored;
     next = NGX_HTTP_MCP_TASKS_WRITER_LOOK;
+
+    if (st->attached && !st->busy && ngx_http_mcp_tasks_attach_lost(zcf)) {
+        ngx_http_mcp_tasks_writer_drop(zcf);
+        ngx_http_mcp_tasks_attach_leave(zcf);
+    }
 
     if (!st->attached) {
         next = NGX_HTTP_MCP_TASKS_WRITER_WANT;
@@ -174,8 +185,15 @@ ngx_http_mcp_tasks_writer_due(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
     passed = ngx_current_msec - st->begun;
 
-    if (!t->sh->disk.up && !t->sh->rewrite) {
+    if (!t->sh->disk.up
+        && (!t->sh->rewrite || (st->rc != NGX_OK && st->rc != NGX_DONE)))
+    {
         return passed >= NGX_HTTP_MCP_TASKS_WRITER_RETRY;
+    }
+
+    if (t->sh->rewrite) {
+        /* up to its end, even if there is nothing to write */
+        return 1;
     }
 
     if (!ngx_http_mcp_tasks_has_unsaved(t)) {
@@ -183,7 +201,7 @@ ngx_http_mcp_tasks_writer_due(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return st->writing && st->db.sqlite == NULL;
     }
 
-    return st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
+    return t->sh->disk.sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
            || st->batch.more
            || passed >= NGX_HTTP_MCP_TASKS_WRITER_PACE;
 }
@@ -202,9 +220,17 @@ ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return 1;
     }
 
-    if (ngx_http_mcp_tasks_attach_lock(st->fd, NGX_HTTP_MCP_TASKS_LOCK_WRITER,
-                                       F_WRLCK)
-        != NGX_OK)
+    if (st->left
+        && ngx_current_msec - st->left < NGX_HTTP_MCP_TASKS_WRITER_LEFT)
+    {
+        return 0;
+    }
+
+    if (ngx_http_mcp_tasks_attach_lost(zcf)
+        || ngx_http_mcp_tasks_attach_lock(st->fd,
+                                          NGX_HTTP_MCP_TASKS_LOCK_WRITER,
+                                          F_WRLCK)
+           != NGX_OK)
     {
         return 0;
     }
@@ -271,9 +297,14 @@ ngx_http_mcp_tasks_writer_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return;
     }
 
-    ngx_http_mcp_tasks_writer_drop(zcf);
+    if (st->writing) {
+        st->left = ngx_current_msec ? ngx_current_msec : 1;
+        ngx_http_mcp_tasks_writer_drop(zcf);
+    }
 
-    if (ngx_http_mcp_tasks_attach_wanted(zcf)) {
+    if (ngx_http_mcp_tasks_attach_wanted(zcf)
+        && ngx_http_mcp_tasks_jobs_leave(zcf))
+    {
         ngx_http_mcp_tasks_attach_leave(zcf);
     }
 }
@@ -302,6 +333,11 @@ ngx_http_mcp_tasks_writer_collect(ngx_http_mcp_tasks_zone_conf_t *zcf)
         rc = ngx_http_mcp_tasks_save_locked(t, batch);
         st->device = t->sh->disk.device;
         st->inode = t->sh->disk.inode;
+        st->upto = t->sh->saved;
+        st->db.sync = (ngx_uint_t) t->sh->disk.sync;
+        st->db.instance = t->sh->instance;
+        st->db.secret[0] = t->sh->secret[0];
+        st->db.secret[1] = t->sh->secret[1];
 
         ngx_http_mcp_tasks_unlock(t);
 
@@ -388,31 +424,62 @@ ngx_http_mcp_tasks_writer_thread(void *data, ngx_log_t *log)
 }
 
 
-/* NGX_DONE: the database is a new one, and has nothing yet */
+/*
+ * NGX_DONE: all tasks have to be written, since the database is not there, or
+ * is not what it was when they were saved: a backup of it, or without its log.
+ */
 
 static ngx_int_t
 ngx_http_mcp_tasks_writer_open(ngx_http_mcp_tasks_stored_t *st)
 {
+    uint64_t     seq;
+    ngx_int_t    rc;
     struct stat  sb;
 
     if (st->db.sqlite) {
         return NGX_OK;
     }
 
-    if (st->inode && stat(st->db.path, &sb) == 0
-        && (sb.st_dev != (dev_t) st->device
-            || sb.st_ino != (ino_t) st->inode))
-    {
-        ngx_memcpy(st->db.error, "was replaced by another file",
-                   sizeof("was replaced by another file"));
-        return NGX_ERROR;
+    if (st->inode) {
+
+        if (stat(st->db.path, &sb) == -1) {
+
+            if (ngx_errno == NGX_ENOENT) {
+                return NGX_DONE;
+            }
+
+        } else if (sb.st_dev != (dev_t) st->device
+                   || sb.st_ino != (ino_t) st->inode)
+        {
+            ngx_memcpy(st->db.error, "was replaced by another file",
+                       sizeof("was replaced by another file"));
+            return NGX_ERROR;
+        }
     }
 
     if (ngx_http_mcp_tasks_db_open(&st->db) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return st->db.created ? NGX_DONE : NGX_OK;
+    rc = ngx_http_mcp_tasks_db_get(&st->db, "seq", &seq, 1);
+
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        seq = 0;
+    }
+
+    /* a new one, whatever somebody else has begun to write */
+
+    if (seq >= st->upto && (st->inode || seq == 0)) {
+        return NGX_OK;
+    }
+
+    rc = ngx_http_mcp_tasks_db_empty(&st->db, st->db.instance);
+
+    return (rc == NGX_OK) ? NGX_DONE : rc;
 }
 
 
@@ -446,6 +513,12 @@ ngx_http_mcp_tasks_writer_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
     case NGX_DECLINED:
         /* somebody else has it now: our zone is of no more use */
         ngx_http_mcp_tasks_writer_failed(zcf, zcf->stored.db.error);
+
+        if (ngx_http_mcp_tasks_attach_holds(zcf)) {
+            /* not by way of the lock: the file is not the one it was */
+            return;
+        }
+
         ngx_http_mcp_tasks_writer_drop(zcf);
         ngx_http_mcp_tasks_attach_leave(zcf);
         return;
@@ -479,6 +552,8 @@ ngx_http_mcp_tasks_writer_saved(ngx_http_mcp_tasks_zone_conf_t *zcf)
     }
 
     disk->up = !t->sh->rewrite;
+    disk->device = zcf->stored.db.device;
+    disk->inode = zcf->stored.db.inode;
 
     if (batch->n + batch->ngone) {
         disk->commits++;
@@ -504,7 +579,10 @@ ngx_http_mcp_tasks_writer_saved(ngx_http_mcp_tasks_zone_conf_t *zcf)
 }
 
 
-/* the old one is not there any more, but what it had is in memory */
+/*
+ * What the database had is in memory.  Which file it will be is known when
+ * something was saved: a writer may die as soon as it has made one.
+ */
 
 static void
 ngx_http_mcp_tasks_writer_fresh(ngx_http_mcp_tasks_zone_conf_t *zcf)
@@ -516,16 +594,17 @@ ngx_http_mcp_tasks_writer_fresh(ngx_http_mcp_tasks_zone_conf_t *zcf)
     t = &zcf->zone.table;
 
     ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                  "the database \"%V\" of zone \"%V\" was not there, a new "
-                  "one is written", &st->path, &zcf->zone.name);
+                  "the database \"%V\" of zone \"%V\" %s, all tasks are "
+                  "written again", &st->path, &zcf->zone.name,
+                  st->db.sqlite ? "is not as it was" : "is not there");
 
     ngx_http_mcp_tasks_lock(t);
 
     ngx_http_mcp_tasks_save_all_locked(t);
     t->sh->rewrite = 1;
     t->sh->disk.up = 0;
-    t->sh->disk.device = st->db.device;
-    t->sh->disk.inode = st->db.inode;
+    t->sh->disk.device = 0;
+    t->sh->disk.inode = 0;
 
     ngx_http_mcp_tasks_unlock(t);
 }
@@ -578,6 +657,7 @@ ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
     st = &zcf->stored;
     t = &zcf->zone.table;
     tries = 0;
+    st->left = 0;
 
     while (st->attached && ngx_http_mcp_tasks_has_unsaved(t)) {
 
@@ -604,6 +684,11 @@ ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
         ngx_http_mcp_tasks_writer_done(zcf);
 
         if (st->rc != NGX_OK && st->rc != NGX_DONE) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                          "changes of %uD tasks of zone \"%V\" are not saved "
+                          "as the process exits: \"%V\" %s",
+                          t->sh->unsaved + t->sh->ngone, &zcf->zone.name,
+                          &st->path, st->db.error);
             break;
         }
     }

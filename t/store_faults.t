@@ -8,12 +8,12 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use File::Copy qw/ copy /;
-use IPC::Open2;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
 use MCPStatus;
+use MCPStore qw/ hold /;
 use MCPTasks qw/ slurp wait_for /;
 
 my $dir = "$ENV{MCP_TASKS_BUILD}/servroot-store_faults";
@@ -226,27 +226,6 @@ sub restarted {
 }
 
 
-# another program, that holds the database until it is told to let go
-sub holder {
-    my ($sql) = @_;
-    my $pid = open2(my $out, my $in, 'python3', '-c', <<'END', $db, $sql);
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=10)
-db.execute(sys.argv[2])
-print("held", flush=True)
-sys.stdin.readline()
-db.close()
-END
-    my $line = <$out>;
-    die "the database could not be held\n" unless ($line || '') eq "held\n";
-
-    return sub {
-        close($in);
-        waitpid($pid, 0);
-    };
-}
-
-
 # --- calls that fail
 
 my $fault = sub { my @lines = @_; sub { faulty(\@lines) } };
@@ -275,13 +254,13 @@ stops('dead disk', begin => $fault->('write EIO', 'sync EIO', 'read EIO',
 
 {
     my $release;
-    stops('locked', begin => sub { $release = holder('BEGIN EXCLUSIVE') },
+    stops('locked', begin => sub { $release = hold($db, 'BEGIN EXCLUSIVE') },
           end => sub { $release->() }, error => qr/locked/);
 }
 
 # a reader does not matter, however long it reads
 {
-    my $release = holder('BEGIN');
+    my $release = hold($db, 'BEGIN');
     ok(create(), 'reader: a task is created') for 1 .. 3;
     $release->();
     ok(up(), 'reader: it is up');

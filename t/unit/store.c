@@ -210,6 +210,54 @@ test_open(void)
 }
 
 
+/* as if whoever has made it had died before it could write a task */
+
+static void
+test_made(void)
+{
+    uint64_t                    value[2];
+    ngx_http_mcp_tasks_zone_t  *zone;
+
+    init_db();
+    zone = stored_zone(256 * 1024);
+    db.instance = zone->table.sh->instance;
+    db.secret[0] = 7;
+    db.secret[1] = 0x8000000000000009ULL;
+
+    ok(ngx_http_mcp_tasks_db_open(&db) == NGX_OK, "one is made");
+    ngx_http_mcp_tasks_db_close(&db);
+
+    ok(ngx_http_mcp_tasks_db_open(&db) == NGX_OK && !db.created,
+       "another process opens it");
+    ngx_memzero(value, sizeof(value));
+    ok(ngx_http_mcp_tasks_db_get(&db, "instance", value, 1) == NGX_OK
+       && value[0] == zone->table.sh->instance, "it says whose it is");
+    ok(ngx_http_mcp_tasks_db_get(&db, "secret", value, 2) == NGX_OK
+       && value[0] == 7 && value[1] == 0x8000000000000009ULL,
+       "and has the secret");
+
+    (void) test_create(zone, "ann", "dig", "{}", NULL);
+    is(save(zone), 1, "a task is saved");
+
+    ok(ngx_http_mcp_tasks_db_empty(&db, zone->table.sh->instance) == NGX_OK,
+       "it is emptied: %s", db.error);
+    is(number("SELECT count(*) FROM task"), 0, "it has no tasks");
+    is(number("SELECT count(*) FROM payload"), 0, "nor their bytes");
+    ok(ngx_http_mcp_tasks_db_get(&db, "seq", value, 1) == NGX_OK
+       && value[0] == 0, "nothing is saved");
+    ok(ngx_http_mcp_tasks_db_empty(&db, 1) == NGX_DECLINED,
+       "but not by another");
+
+    /* one that is nobody's */
+
+    execute("DELETE FROM meta");
+    (void) test_create(zone, "ann", "dig", "{}", NULL);
+    is(save(zone), 1, "an empty one may be anybody's");
+
+    remove_db();
+}
+
+
 /* tasks in every state, with all that they may have */
 
 static void
@@ -728,6 +776,7 @@ main(void)
     snprintf(path, sizeof(path), "%s/tasks.db", dir);
 
     test_open();
+    test_made();
     test_there_and_back();
     test_masks();
     test_many();
