@@ -16,6 +16,9 @@ import threading
 ENDED = ("completed", "failed", "cancelled")
 GONE = "gone"
 
+# versions that the first change after a start leaves out
+AHEAD = 1000000
+
 State = collections.namedtuple(
     "State", "version phase attempt result lease asked",
     defaults=(None, None, 0, None, None, 0))
@@ -40,12 +43,18 @@ class Task:
         self.id = None
         self.lease = None
         self.states = []            # [state, mark]
+        self.loaded = None          # the one that nginx started with
         self.changes = 0            # of a loose task, acknowledged
         self.ends = []              # of a loose task: states, likewise
 
     @property
     def state(self):
         return self.states[-1][0]
+
+    def after(self, state):
+        """the version of what follows it"""
+
+        return state.version + 1 + (AHEAD if state is self.loaded else 0)
 
     def required(self, limit):
         """the index of the last state that must have lasted, or -1"""
@@ -86,7 +95,7 @@ class Ledger:
         """the entry of what a request is to make of the task"""
 
         with self.lock:
-            state = task.state._replace(version=task.state.version + 1,
+            state = task.state._replace(version=task.after(task.state),
                                         **change)
             entry = [state, None]
             task.states.append(entry)
@@ -143,10 +152,16 @@ class Ledger:
                 task.changes += 1
             else:
                 task.states.append([task.state._replace(
-                    version=task.state.version + 1, phase="running",
+                    version=task.after(task.state), phase="running",
                     attempt=attempt, lease=lease), mark])
 
             return task
+
+    def restarted(self):
+        """when nothing was under way"""
+
+        for task in self.tasks.values():
+            task.loaded = task.state
 
     def forget_claims(self, limit):
         """what was claimed later than this may be claimed again"""
@@ -175,7 +190,7 @@ class Ledger:
         # somebody was about to be told that it is his
         for state in states:
             if (state.phase == "queued" and row.phase == "running"
-                    and row.version == state.version + 1
+                    and row.version == task.after(state)
                     and row.attempt == state.attempt + 1):
                 self.lost -= 1
                 return state._replace(version=row.version, phase="running",
@@ -271,6 +286,7 @@ class Ledger:
             task.id = row.id
             task.lease = state.lease
             task.states = [[state, 0]]
+            task.loaded = state
             task.ends = [[state, 0]] * (task.loose and row.phase in ENDED)
 
         if self.lost < 0:

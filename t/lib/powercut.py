@@ -280,6 +280,7 @@ class Run:
 
             if part < kills:
                 server.kill()
+                self.ledger.restarted()
 
         stopped = server.stop()
         self.calls = read_log(self.log)
