@@ -26,7 +26,13 @@ END
 my $tools = '{"tools":[{"name":"slow","inputSchema":{"type":"object"}},'
             . '{"name":"other","inputSchema":{"type":"object"}}]}';
 
-my ($t, $c, $db);
+my ($t, $c, $db, $second);
+
+# another nginx, that a test which died would leave behind
+END {
+    local $?;
+    kill('KILL', MCPTasks::pids_of($second), $second) if $second;
+}
 
 
 sub zone {
@@ -359,7 +365,7 @@ up('store=sqlite:tasks.db');
     print $fh $conf;
     close($fh);
 
-    my $pid = fork();
+    my $pid = $second = fork();
 
     if ($pid == 0) {
         exec($ENV{MCP_TASKS_NGINX}, '-p', $t->{dir}, '-e', $t->{log},
@@ -388,11 +394,15 @@ up('store=sqlite:tasks.db');
     ok($first->stop(), 'until it stops');
     ok((wait_for { $d->legacy('tasks/get', { taskId => $id })->{status}
                    == 200 }), 'then the other one has it');
+
+    # whichever process they come to
+    wait_for { !grep { $d->legacy('ping')->{status} != 200 } 1 .. 20 };
     is($d->claim('slow')->{taskId}, $id, 'and goes on');
 
     kill('QUIT', $pid);
     waitpid($pid, 0);
     delete $other->{pid};
+    undef $second;
 }
 
 
