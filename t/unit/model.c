@@ -2385,7 +2385,7 @@ main(void)
        (unsigned long) asked, (unsigned long) touched,
        (unsigned long) limited);
 
-    ok(began > n / 100 && refused > n / 1000 && overtaken > n / 5000
+    ok(began > n / 200 && refused > n / 1000 && overtaken > n / 5000
        && orphans > n / 2000 && adopted > n / 10000,
        "%lu calls began, %lu had to wait, %lu times for another, %lu lost "
        "their process, and %lu found another", (unsigned long) began,

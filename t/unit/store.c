@@ -774,6 +774,7 @@ main(void)
     }
 
     snprintf(path, sizeof(path), "%s/tasks.db", dir);
+    ngx_cached_time->sec = WALL / 1000;
 
     test_open();
     test_made();
