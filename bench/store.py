@@ -7,8 +7,8 @@ How many tasks a second are created, and claimed and completed, by 64 clients at
 once, with one worker process: in a plain zone, and with a store and each sync.
 BARE (bench/store.c) makes the same changes to the same database without nginx:
 with a commit for each, and with as many in a commit as there were with
-sync=always.  All take turns, ROUNDS (3) times for SECONDS (3) each, and of each
-the best counts.
+sync=always.  All take turns, for ROUNDS and SECONDS as in bench/performance.py,
+and of each the best counts.
 
 Then nginx starts with a database of 1,000,000 tasks.  DIRECTORY should be on the
 disk that is meant.  QUICK=1 is a short look: one round, and 100,000 tasks.
