@@ -72,6 +72,9 @@ sub taken {
     my $port = free_port();
     s/127\.0\.0\.1:(8080|9145)/127.0.0.1:$port/g for values %$in;
 
+    # a store's directory has to be there
+    s{sqlite:/var/lib/nginx/}{sqlite:$t->{dir}/}g for values %$in;
+
     $t->configure(main => $in->{main}, http => $in->{http},
                   server => "$in->{server}\nlocation /snippet {\n"
                             . "$in->{location}}\n");
