@@ -531,9 +531,10 @@ ngx_http_mcp_tasks_zone_same(ngx_http_mcp_tasks_zone_conf_t *zcf,
     ngx_http_mcp_tasks_zone_conf_t *old)
 {
     return zcf->stored.path.len == old->stored.path.len
-           && ngx_memcmp(zcf->stored.path.data, old->stored.path.data,
-                         zcf->stored.path.len)
-              == 0;
+           && (zcf->stored.path.len == 0
+               || ngx_memcmp(zcf->stored.path.data, old->stored.path.data,
+                             zcf->stored.path.len)
+                  == 0);
 }
 
 

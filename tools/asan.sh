@@ -82,6 +82,9 @@ UNIT_LIBS="$out/unit.o" "$TOOLS/build-tests.sh" -s "$tree" \
     -c "$asan $ubsan $palloc" -n "$asan $palloc" \
     -l '-fsanitize=address,undefined' "$out"
 
+# what kills everything again and again takes its time here
+export MCP_TASKS_RESTARTS=${MCP_TASKS_RESTARTS-30}
+
 status=0
 "$TOOLS/test.sh" "$out" "$out/nginx/nginx" || status=$?
 

@@ -5,7 +5,8 @@
 #
 # OUT has the test build in test/, the production build in prod/, and the unit
 # tests in unit/; it receives everything that the tests write.  TESTS, if set,
-# is what to run instead of everything; PROVE_FLAGS goes to prove.  NGINX is an
+# is what to run instead of everything; PROVE_FLAGS goes to prove, by default
+# two files at once, as most of them wait most of the time.  NGINX is an
 # executable other than the distribution's.
 
 set -eu
@@ -67,4 +68,4 @@ fi
 [ ${#tests[@]} -gt 0 ] || die "no tests"
 
 # shellcheck disable=SC2086 # several options
-exec prove ${PROVE_FLAGS-} "${tests[@]}"
+exec prove ${PROVE_FLAGS:--j2} "${tests[@]}"
