@@ -8,6 +8,9 @@
 #include "ngx_http_mcp_tasks_module.h"
 
 
+/* room for the text of a problem */
+#define NGX_HTTP_MCP_TASKS_PROBLEM    256
+
 #define NGX_HTTP_MCP_TASKS_REST_PAGE  50
 
 
@@ -382,9 +385,9 @@ ngx_int_t
 ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
     ngx_str_t *reason, const char *detail)
 {
-    u_char     buf[256], *p;
-    ngx_int_t  rc;
-    ngx_str_t  text, retry;
+    u_char     *p, *end;
+    ngx_int_t   rc;
+    ngx_str_t   text, retry;
 
     if (r->request_body == NULL) {
         rc = ngx_http_discard_request_body(r);
@@ -409,19 +412,23 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
         }
     }
 
-    p = ngx_snprintf(buf, sizeof(buf),
+    text.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_TASKS_PROBLEM);
+    if (text.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    end = text.data + NGX_HTTP_MCP_TASKS_PROBLEM;
+
+    p = ngx_slprintf(text.data, end,
                      "{\"title\":\"%s\",\"status\":%ui,\"reason\":\"%V\"",
                      ngx_http_mcp_tasks_rest_title(status), status, reason);
 
     if (detail) {
-        p = ngx_snprintf(p, buf + sizeof(buf) - 1 - p, ",\"detail\":\"%s\"",
-                         detail);
+        p = ngx_slprintf(p, end - 1, ",\"detail\":\"%s\"", detail);
     }
 
     *p++ = '}';
-
-    text.data = buf;
-    text.len = p - buf;
+    text.len = p - text.data;
 
     ngx_str_set(&r->headers_out.content_type, "application/problem+json");
 

@@ -4,6 +4,9 @@ use warnings;
 use strict;
 
 use FindBin;
+# what has a store here is said here
+BEGIN { delete $ENV{MCP_TASKS_STORE} }
+
 use lib "$FindBin::Bin/lib";
 
 use JSON::PP;
