@@ -84,6 +84,7 @@ UNIT_LIBS="$out/unit.o" "$TOOLS/build-tests.sh" -s "$tree" \
 
 # what kills everything again and again takes its time here
 export MCP_TASKS_RESTARTS=${MCP_TASKS_RESTARTS-30}
+export CUTS=${CUTS-800}
 
 status=0
 "$TOOLS/test.sh" "$out" "$out/nginx/nginx" || status=$?

@@ -16,7 +16,7 @@ Each time SQLite must find the database in order, every row must be whole, and
 all that had been acknowledged must be there, and nothing else but what was
 asked for.  nginx itself starts with some of them.
 
-CUTS=N is how many cuts there are at most, 0 for all.  Writes TAP.
+CUTS=N is how many cuts there are at most; all, if it is not said.  Writes TAP.
 """
 
 import collections
@@ -45,7 +45,7 @@ NAMES = (None, "", "-wal", "-shm", "-lock", "-journal", "/")
 Call = collections.namedtuple("Call", "end call name offset data")
 
 SECTORS = (512, 4096)
-CUTS = int(os.environ.get("CUTS", 800))
+CUTS = int(os.environ.get("CUTS", 0))
 STARTS = 12
 
 # in the memory, as nothing here has to last
