@@ -181,11 +181,14 @@ my $c = $ann->in_session();
     # a claim changes nothing that clients see, nor does a heartbeat
     $ann->held('heartbeat', $work);
     says($work, 'begun', progress => 0.5);
-    $ann->legacy('tasks/update', { taskId => $work->{taskId},
-                                   metadata => { a => 1 } });
-    says($work, 'more');
+
+    # each is read before the next is said: a slow reader gets the last only
     is(next_of($stream), status($work, 'working', 'begun'),
        'a message once more');
+    $ann->legacy('tasks/update', { taskId => $work->{taskId},
+                                   metadata => { a => 1 } });
+    $ann->held('heartbeat', $work);
+    says($work, 'more');
     is(next_of($stream), status($work, 'working', 'more'),
        'and nothing of what does not show');
 
