@@ -4,6 +4,7 @@
 #include "ngx_http_mcp_tasks_history.h"
 #include "ngx_http_mcp_tasks_names.h"
 #include "ngx_http_mcp_tasks_order.h"
+#include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_wheel.h"
 #include "ngx_http_mcp_tasks_news.h"
 #include "ngx_http_mcp_tasks_stats.h"
@@ -260,6 +261,14 @@ ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
 
     if (tally->unsaved != sh->unsaved || last != sh->oldest) {
         return "tasks that are not saved are miscounted";
+    }
+
+    if (sh->safe > sh->saved) {
+        return "more is safe than is saved";
+    }
+
+    if (ngx_http_mcp_tasks_has_unsaved(t) && sh->since == 0) {
+        return "what is not saved has no time";
     }
 
     last = 0;

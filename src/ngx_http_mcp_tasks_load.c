@@ -35,6 +35,9 @@ ngx_http_mcp_tasks_load_begin_locked(ngx_http_mcp_tasks_table_t *t,
     sh->durable = 1;
     sh->rewrite = 0;
     sh->saved = NGX_HTTP_MCP_TASKS_NEVER;
+    sh->safe = NGX_HTTP_MCP_TASKS_NEVER;
+    sh->since = 0;
+    sh->since_next = 0;
     sh->slot.fresh = 1;
     sh->block.fresh = 1;
 
@@ -261,6 +264,7 @@ ngx_http_mcp_tasks_load_end_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_rebuild_locked(t);
 
     sh->saved = sh->seq;
+    sh->safe = sh->seq;
     sh->loaded = sh->seq;
     sh->failed = 0;
 

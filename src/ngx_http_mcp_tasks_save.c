@@ -13,6 +13,8 @@ typedef char  ngx_http_mcp_tasks_unsaved_fits[
 ];
 
 
+static void ngx_http_mcp_tasks_save_since_locked(
+    ngx_http_mcp_tasks_table_t *t);
 static ngx_uint_t ngx_http_mcp_tasks_save_tombs_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_batch_t *batch,
     uint64_t *left);
@@ -30,6 +32,8 @@ void
 ngx_http_mcp_tasks_save_put_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s)
 {
+    ngx_http_mcp_tasks_save_since_locked(t);
+
     if (t->sh->oldest == 0) {
         t->sh->oldest = ngx_http_mcp_tasks_index(t, s);
     }
@@ -44,6 +48,8 @@ void
 ngx_http_mcp_tasks_save_take_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s)
 {
+    t->sh->mixed++;
+
     if (t->sh->oldest == ngx_http_mcp_tasks_index(t, s)) {
         t->sh->oldest = s->recent.prev;
     }
@@ -64,6 +70,8 @@ ngx_http_mcp_tasks_save_gone_locked(ngx_http_mcp_tasks_table_t *t,
     n = ngx_http_mcp_tasks_index(t, s);
     gone = &t->sh->gone;
 
+    ngx_http_mcp_tasks_save_since_locked(t);
+
     s->body.changed = ++t->sh->seq;
     s->hash_next = 0;
 
@@ -78,6 +86,21 @@ ngx_http_mcp_tasks_save_gone_locked(ngx_http_mcp_tasks_table_t *t,
 
     gone->tail = n;
     t->sh->ngone++;
+}
+
+
+/* zero is no time */
+
+static void
+ngx_http_mcp_tasks_save_since_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    if (t->sh->since == 0) {
+        t->sh->since = ngx_current_msec | 1;
+    }
+
+    if (t->sh->since_next == 0) {
+        t->sh->since_next = ngx_current_msec | 1;
+    }
 }
 
 
@@ -220,6 +243,8 @@ ngx_http_mcp_tasks_save_locked(ngx_http_mcp_tasks_table_t *t,
     /* a row that has to go yet was decided on after this */
 
     batch->upto = ngx_min(batch->upto, left);
+    batch->mixed = t->sh->mixed;
+    t->sh->since_next = 0;
 
     return NGX_OK;
 }
@@ -410,6 +435,15 @@ ngx_http_mcp_tasks_saved_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_failpoint("saved_upto");
 
     sh->saved = ngx_max(sh->saved, batch->upto);
+
+    if (!batch->more) {
+        sh->settled = batch->mixed;
+        sh->since = sh->since_next;
+    }
+
+    if (batch->mixed == sh->settled) {
+        sh->safe = sh->saved;
+    }
 }
 
 
@@ -421,6 +455,9 @@ ngx_http_mcp_tasks_save_all_locked(ngx_http_mcp_tasks_table_t *t)
     uint32_t                    n;
     ngx_http_mcp_tasks_slot_t  *s;
 
+    ngx_http_mcp_tasks_save_since_locked(t);
+
+    t->sh->safe = 0;
     t->sh->saved = 0;
     t->sh->unsaved = 0;
     t->sh->oldest = 0;

@@ -11,6 +11,13 @@
  * has not changed meanwhile: if the writer dies, the next one does it again.
  *
  * A task that is removed leaves its slot until its row has been removed.
+ *
+ * A change may be waited for while its task changes again, and so moves behind
+ * what one commit takes: sh->saved passes it, though it is not on disk.  Such
+ * changes are counted (sh->mixed), and while there may be some sh->safe stays
+ * behind, up to a commit that takes everything.  Whoever waits, waits for that.
+ *
+ * The time of the first change that may not be safe is in sh->since.
  */
 
 
@@ -60,6 +67,7 @@ typedef struct {
     uint64_t                     upto;              /* the last change in it */
     uint64_t                     instance;
     ngx_uint_t                   more;              /* there is, after it */
+    uint64_t                     mixed;
 
     /* when it was copied */
     uint64_t                     now;

@@ -520,7 +520,7 @@ ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
 
     s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
                                        ngx_current_msec);
-    if (op->unsaved && op->unsaved <= t->sh->saved) {
+    if (op->unsaved && op->unsaved <= t->sh->safe) {
         op->op.reason = NGX_HTTP_MCP_TASKS_STATE_INVALID;
 
     } else if (s) {

@@ -13,8 +13,11 @@
 #if (NGX_HTTP_MCP_TASKS_STORED)
 
 
-/* for how long changes may be unsaved with sync=everysec, in milliseconds */
-#define NGX_HTTP_MCP_TASKS_STORED_LATE  1000
+/*
+ * For how long changes may be unsaved while others are acknowledged, in
+ * milliseconds: a second less what the time of an event loop may lag behind.
+ */
+#define NGX_HTTP_MCP_TASKS_STORED_LATE  900
 
 
 /* what an operation does to that which is saved */
@@ -133,8 +136,7 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
 
     if (changes && op->handler
         && (st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
-            || (st->sync == NGX_HTTP_MCP_TASKS_SYNC_EVERYSEC
-                && ngx_http_mcp_tasks_stored_late(&zone->table))))
+            || ngx_http_mcp_tasks_stored_late(&zone->table)))
     {
         parked = ngx_palloc(op->pool, sizeof(ngx_http_mcp_tasks_parked_t));
         if (parked == NULL) {
@@ -152,7 +154,7 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
 
     changed = ngx_http_mcp_tasks_stored_changed(op);
 
-    if (changed <= sh->saved) {
+    if (changed <= sh->safe) {
         return NGX_OK;
     }
 
@@ -215,21 +217,11 @@ ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
 static ngx_uint_t
 ngx_http_mcp_tasks_stored_late(ngx_http_mcp_tasks_table_t *t)
 {
-    uint32_t     n;
-    uint64_t     wall;
-    ngx_time_t  *tp;
+    uint64_t  since;
 
-    n = t->sh->oldest;
+    since = t->sh->since;
 
-    if (n == 0) {
-        return 0;
-    }
-
-    tp = ngx_timeofday();
-    wall = (uint64_t) tp->sec * 1000 + tp->msec;
-
-    return ngx_http_mcp_tasks_slot(t, n)->body.task.updated
-           + NGX_HTTP_MCP_TASKS_STORED_LATE <= wall;
+    return since && ngx_current_msec >= since + NGX_HTTP_MCP_TASKS_STORED_LATE;
 }
 
 
@@ -320,7 +312,7 @@ ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev)
 void
 ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf)
 {
-    uint64_t                      saved, failed;
+    uint64_t                      safe, failed;
     ngx_http_mcp_tasks_table_t   *t;
     ngx_http_mcp_tasks_stored_t  *st;
 
@@ -334,14 +326,14 @@ ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf)
             return;
         }
 
-        saved = t->sh->saved;
+        safe = t->sh->safe;
         failed = t->sh->failed;
 
         ngx_http_mcp_tasks_lock_read(t);
         ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
         ngx_http_mcp_tasks_unlock(t);
 
-        if (saved == t->sh->saved && failed == t->sh->failed) {
+        if (safe == t->sh->safe && failed == t->sh->failed) {
             return;
         }
     }
@@ -370,7 +362,7 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
         parked = ngx_queue_data(q, ngx_http_mcp_tasks_parked_t, queue);
         op = parked->op;
 
-        if (parked->changed > sh->saved) {
+        if (parked->changed > sh->safe) {
 
             if (parked->changed > sh->failed && st->attached) {
                 continue;

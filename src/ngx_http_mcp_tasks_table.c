@@ -171,6 +171,7 @@ ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
 
     sh->sweep_at = NGX_HTTP_MCP_TASKS_NEVER;
     sh->saved = NGX_HTTP_MCP_TASKS_NEVER;
+    sh->safe = NGX_HTTP_MCP_TASKS_NEVER;
 
     t->shpool = shpool;
     ngx_http_mcp_tasks_table_pointers(t, &l);

@@ -40,7 +40,7 @@
 
 
 #define NGX_HTTP_MCP_TASKS_MAGIC         0x6d63707461736b73ULL
-#define NGX_HTTP_MCP_TASKS_LAYOUT        6
+#define NGX_HTTP_MCP_TASKS_LAYOUT        7
 
 #define NGX_HTTP_MCP_TASKS_BLOCK_SIZE    128
 #define NGX_HTTP_MCP_TASKS_BLOCK_DATA                                         \
@@ -473,6 +473,13 @@ typedef struct {
     /* tasks that are not saved, and the one of them that changed first */
     uint32_t                     unsaved;
     uint32_t                     oldest;
+
+    /* see _save.h */
+    volatile uint64_t            safe;
+    uint64_t                     mixed;
+    uint64_t                     settled;
+    volatile uint64_t            since;
+    uint64_t                     since_next;
 
     /* slots whose rows have to go, by when that was decided */
     ngx_http_mcp_tasks_queue_t   gone;

@@ -18,7 +18,7 @@
 #define NGX_HTTP_MCP_TASKS_WRITER_WANT   50
 
 /* between two commits, if nobody waits for them */
-#define NGX_HTTP_MCP_TASKS_WRITER_PACE   500
+#define NGX_HTTP_MCP_TASKS_WRITER_PACE   250
 
 /* after a failure */
 #define NGX_HTTP_MCP_TASKS_WRITER_RETRY  1000

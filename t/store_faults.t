@@ -13,12 +13,11 @@ use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
 use MCPStatus;
-use MCPStore qw/ hold /;
+use MCPStore qw/ fault faulty hold /;
 use MCPTasks qw/ slurp wait_for /;
 
 my $dir = "$ENV{MCP_TASKS_BUILD}/servroot-store_faults";
 my $db = "$dir/tasks.db";
-my $control = "$dir/faults";
 
 my $t = MCPTasks->new(
     workers => 2, listen => 'reuseport',
@@ -36,10 +35,7 @@ my $t = MCPTasks->new(
         location /status { mcp_tasks_status zone=z; }
         location /probe { mcp_tasks_probe zone=z; }
 END
-    env => { LD_PRELOAD => "$ENV{MCP_TASKS_BUILD}/unit/lib/faults.so",
-             ASAN_OPTIONS => 'verify_asan_link_order=0',
-             MCP_TASKS_FAULTS => $control,
-             MCP_TASKS_FAULTS_FILES => $db });
+    env => faulty($db));
 
 my $ann = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 my $s = MCPStatus->new($t);
@@ -82,20 +78,6 @@ sub complete {
     return $got->{error} if $got->{error};
     $acked{$claimed->{taskId}} = "completed $text";
     return;
-}
-
-
-sub faulty {
-    my ($lines) = @_;
-    open(my $fh, '>', "$control.new") or die "$control: $!\n";
-    print $fh join("\n", @$lines), "\n";
-    close($fh) or die "$control: $!\n";
-    rename("$control.new", $control) or die "$control: $!\n";
-}
-
-
-sub sound {
-    unlink($control);
 }
 
 
@@ -230,7 +212,9 @@ sub restarted {
 
 # --- calls that fail
 
-my $fault = sub { my @lines = @_; sub { faulty(\@lines) } };
+sub sound { fault($db) }
+
+my $fault = sub { my @lines = @_; sub { fault($db, @lines) } };
 
 stops('disk full', begin => $fault->('write ENOSPC'), end => \&sound,
       error => qr/full/);
@@ -315,7 +299,7 @@ for my $files ([''], ['', '-wal', '-shm']) {
     my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
     my $claimed = begin();
 
-    faulty(['slow 1000']);
+    fault($db, 'slow 1000');
 
     # several commit at once
     my $start = time();
@@ -364,7 +348,7 @@ for my $files ([''], ['', '-wal', '-shm']) {
     cmp_ok($took, '<', 6, "$name: and several with one sync");
     ok(up(), "$name: it is up");
 
-    sound();
+    fault($db);
     ok(!complete($claimed, 'after'), "$name: a task is completed");
     restarted($name);
 }

@@ -7,13 +7,13 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Test::More;
-use Time::HiRes qw/ sleep /;
+use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
-use MCPTasks;
+use MCPStore qw/ fault faulty rows /;
+use MCPTasks qw/ wait_for /;
 
-my $dir = "$ENV{MCP_TASKS_BUILD}/servroot-store_pace";
-my $db = "$dir/tasks.db";
+my $db = "$ENV{MCP_TASKS_BUILD}/servroot-store_pace/tasks.db";
 
 my $t = MCPTasks->new(
     files => { 'tools.json' => '{"tools":[{"name":"dig","inputSchema":'
@@ -24,40 +24,44 @@ my $t = MCPTasks->new(
         mcp_tasks_tools  tools.json;
 
         location /mcp { mcp_tasks zone=z; }
+        location /worker { mcp_tasks_worker zone=z; }
         location /status { mcp_tasks_status zone=z; }
 END
-    env => { LD_PRELOAD => "$ENV{MCP_TASKS_BUILD}/unit/lib/faults.so",
-             ASAN_OPTIONS => 'verify_asan_link_order=0',
-             MCP_TASKS_FAULTS => "$dir/faults",
-             MCP_TASKS_FAULTS_FILES => $db });
+    env => faulty($db));
 
 my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 
 
-sub rows {
-    open(my $fh, '-|', 'sqlite3', $db, 'SELECT count(*) FROM tasks')
-        or die "sqlite3: $!\n";
-    my $n = <$fh>;
-    close($fh);
-    return $n + 0;
-}
-
-
-open(my $fh, '>', "$dir/faults") or die "faults: $!\n";
-print $fh "slow 4000\n";
-close($fh) or die "faults: $!\n";
+fault($db, 'slow 4000');
 
 ok($c->create('dig'), 'a task is created');
-is(rows(), 0, 'and is not saved when that is said');
+is(rows($db), 0, 'and is not saved when that is said');
 
 # time has to pass, and does not hurry
 sleep(1.2);
 ok($c->create('dig'), 'another one');
-cmp_ok(rows(), '>=', 1, 'when that is said the first one is saved');
+cmp_ok(rows($db), '>=', 1, 'when that is said the first one is saved');
 
-unlink("$dir/faults");
+# the first of many changes counts, also if they are all of one task
+fault($db);
+my $work = $c->claim('dig', leaseMs => 60000);
+ok((wait_for { rows($db, "phase = 'running'") }), 'one is claimed');
+fault($db, 'slow 4000');
+
+my $begun = time;
+my $n = 0;
+
+while (time - $begun < 1.5) {
+    $c->held('progress', $work, message => 'n' . ++$n);
+    sleep(0.05);
+}
+
+cmp_ok($n, '>', 2, 'changes do not wait at first');
+is(rows($db, "message LIKE '_n%'"), 1, 'after a second they have');
+
+fault($db);
 ok($t->stop(), 'nginx stops');
-is(rows(), 2, 'both are saved');
+is(rows($db), 2, 'both are saved');
 is($t->faults(), '', 'nothing in the log');
 
 done_testing();

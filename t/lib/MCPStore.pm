@@ -5,11 +5,12 @@ package MCPStore;
 use warnings;
 use strict;
 
+use File::Basename qw/ dirname /;
 use IPC::Open2;
 
 use Exporter qw/ import /;
 
-our @EXPORT_OK = qw/ hold /;
+our @EXPORT_OK = qw/ faulty fault hold rows /;
 
 
 # another program, that holds the database until it is told to let go
@@ -30,6 +31,41 @@ END
         close($in);
         waitpid($pid, 0);
     };
+}
+
+
+# the environment of an nginx whose calls on the database can be made to fail
+sub faulty {
+    my ($db) = @_;
+    return { LD_PRELOAD => "$ENV{MCP_TASKS_BUILD}/unit/lib/faults.so",
+             ASAN_OPTIONS => 'verify_asan_link_order=0',
+             MCP_TASKS_FAULTS => dirname($db) . '/faults',
+             MCP_TASKS_FAULTS_FILES => $db };
+}
+
+
+# lines of t/lib/faults.c; without any, all is well
+sub fault {
+    my ($db, @lines) = @_;
+    my $control = dirname($db) . '/faults';
+    return unlink($control) unless @lines;
+
+    # at once: it may be read at any time
+    open(my $fh, '>', "$control.new") or die "$control: $!\n";
+    print $fh map { "$_\n" } @lines;
+    close($fh) && rename("$control.new", $control) or die "$control: $!\n";
+}
+
+
+# how many there are, as another program sees it
+sub rows {
+    my ($db, $where) = @_;
+    open(my $fh, '-|', 'sqlite3', $db, 'SELECT count(*) FROM tasks'
+                                       . ($where ? " WHERE $where" : ''))
+        or die "sqlite3: $!\n";
+    my $n = <$fh>;
+    close($fh);
+    return $n + 0;
 }
 
 

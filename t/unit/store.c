@@ -63,6 +63,7 @@ stored_zone(size_t size)
     zone = test_zone(size, 0);
     zone->table.sh->durable = 1;
     zone->table.sh->saved = 0;
+    zone->table.sh->safe = 0;
     zone->table.sh->instance = 7;
 
     return zone;
@@ -609,6 +610,70 @@ test_expired(void)
 }
 
 
+/* a change that was overtaken: its task has changed again before it was saved */
+
+static void
+test_overtaken(void)
+{
+    uint64_t                    first;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_id_t     id;
+    ngx_http_mcp_tasks_view_t   v;
+    ngx_http_mcp_tasks_zone_t  *zone;
+
+    init_db();
+    zone = stored_zone(4 * 1024 * 1024);
+
+    ngx_current_msec = 100001;
+    (void) test_create(zone, "ann", "dig", "{}", &id);
+    first = zone->table.sh->seq;
+    is(zone->table.sh->since, 100001, "the time of the first change");
+
+    for (i = 0; i < 2 * NGX_HTTP_MCP_TASKS_SAVE_TASKS; i++) {
+        (void) test_create(zone, "ann", "fill", "{}", NULL);
+    }
+
+    ngx_current_msec += 500;
+    (void) test_claim(zone, "dig", &v);
+
+    collect(zone);
+    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ok(batch.more && zone->table.sh->saved > first, "others are saved first");
+    ok(zone->table.sh->safe < first, "and it is not said to be");
+    is(zone->table.sh->since, 100001, "its time stays");
+
+    /* one that begins while everything else is under way */
+
+    collect(zone);
+    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    collect(zone);
+    ok(!batch.more, "the rest");
+    ngx_current_msec += 200;
+    (void) test_move(zone, &v.id, v.task.lease, 0.5, "half");
+    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ok(zone->table.sh->safe == batch.upto, "now it is saved");
+    is(zone->table.sh->since, 100701, "but not what came after");
+
+    collect(zone);
+    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ok(zone->table.sh->safe == zone->table.sh->seq, "in the end all is");
+    is(zone->table.sh->since, 0, "and there is no time");
+
+    /* what nothing has overtaken does not wait for others */
+
+    for (i = 0; i < 2 * NGX_HTTP_MCP_TASKS_SAVE_TASKS; i++) {
+        (void) test_create(zone, "ann", "fill", "{}", NULL);
+    }
+
+    collect(zone);
+    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ok(batch.more && zone->table.sh->safe == batch.upto,
+       "each is safe with its commit");
+
+    remove_db();
+}
+
+
 /* who is not, or not any more, the one whose database it is */
 
 static void
@@ -782,6 +847,7 @@ main(void)
     test_masks();
     test_many();
     test_expired();
+    test_overtaken();
     test_fence();
     test_files();
     test_refused();
