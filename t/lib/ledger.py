@@ -26,6 +26,12 @@ State = collections.namedtuple(
 Row = collections.namedtuple("Row", "key id version phase attempt result")
 
 
+class Entry(list):
+    """[state, mark]; begun is when it was asked for"""
+
+    begun = None
+
+
 def text_of(state):
     if state is None:
         return "nothing"
@@ -42,7 +48,7 @@ class Task:
         self.loose = loose
         self.id = None
         self.lease = None
-        self.states = []            # [state, mark]
+        self.states = []            # of Entry
         self.loaded = None          # the one that nginx started with
         self.changes = 0            # of a loose task, acknowledged
         self.ends = []              # of a loose task: states, likewise
@@ -79,6 +85,7 @@ class Ledger:
         self.claims = {}            # (id, attempt): (lease, mark)
         self.lost = 0               # claims that nobody was told of
         self.lost_since = None      # the first mark of what was not found
+        self.lost_begun = None      # when the last of that was asked for
         self.wrong = []
         self.acknowledged = 0
         self.serial = 0
@@ -88,8 +95,13 @@ class Ledger:
             self.serial += 1
             task = Task("%s%d" % (prefix, self.serial), tool, owner, loose)
             self.tasks[task.key] = task
-            task.states.append([State(1, "queued", 0), None])
+            task.states.append(self.entry(State(1, "queued", 0)))
             return task
+
+    def entry(self, state):
+        entry = Entry([state, None])
+        entry.begun = self.mark()
+        return entry
 
     def ask(self, task, **change):
         """the entry of what a request is to make of the task"""
@@ -97,7 +109,7 @@ class Ledger:
         with self.lock:
             state = task.state._replace(version=task.after(task.state),
                                         **change)
-            entry = [state, None]
+            entry = self.entry(state)
             task.states.append(entry)
             return entry
 
@@ -151,9 +163,9 @@ class Ledger:
             if task.loose:
                 task.changes += 1
             else:
-                task.states.append([task.state._replace(
+                task.states.append(Entry([task.state._replace(
                     version=task.after(task.state), phase="running",
-                    attempt=attempt, lease=lease), mark])
+                    attempt=attempt, lease=lease), mark]))
 
             return task
 
@@ -223,11 +235,15 @@ class Ledger:
     def note_lost(self, task, state):
         """what was acknowledged after the state that it was found in"""
 
-        marks = [mark for asked, mark in task.states
-                 if mark is not None and asked.version > (state.version or 0)]
+        lost = [entry for entry in task.states if entry[1] is not None
+                and entry[0].version > (state.version or 0)]
+        begun = [entry.begun for entry in lost if entry.begun is not None]
 
-        if marks:
-            self.lost_since = min(marks + [self.lost_since or marks[0]])
+        if lost:
+            self.lost_since = min([mark for _, mark in lost]
+                                  + [self.lost_since or lost[0][1]])
+        if begun:
+            self.lost_begun = max(begun + [self.lost_begun or begun[0]])
 
     def check(self, rows, limit, settle=True):
         """What is wrong with what was found, a list of Row, if all that has a
@@ -237,6 +253,7 @@ class Ledger:
         wrong = list(self.wrong)
         found = {}
         self.lost_since = None
+        self.lost_begun = None
         allowed, self.lost = self.lost, self.lost
 
         for row in rows:
@@ -279,13 +296,13 @@ class Ledger:
                 if task.required(limit) == -1:
                     del self.tasks[key]     # it never was
                 else:
-                    task.states = [[state, 0]]
+                    task.states = [Entry([state, 0])]
                     task.ends = [[state, 0]] * task.loose
                 continue
 
             task.id = row.id
             task.lease = state.lease
-            task.states = [[state, 0]]
+            task.states = [Entry([state, 0])]
             task.loaded = state
             task.ends = [[state, 0]] * (task.loose and row.phase in ENDED)
 
