@@ -130,6 +130,8 @@ ngx_http_mcp_tasks_history_load_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s, u_char *bytes, size_t len)
 {
     u_char                     *p, *e, *q, *end;
+    u_char                      all[NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES + 255
+                                    + NGX_HTTP_MCP_TASKS_HISTORY_ENTRY];
     size_t                      size, n;
     ngx_http_mcp_tasks_past_t   past;
 
@@ -139,20 +141,16 @@ ngx_http_mcp_tasks_history_load_locked(ngx_http_mcp_tasks_table_t *t,
         return;
     }
 
-    size = ngx_http_mcp_tasks_history_bytes_locked(t, s, &p);
-    ngx_memcpy(p + 1, bytes + 1, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES - 1);
+    ngx_memcpy(all, bytes, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES);
 
     q = bytes + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
     end = q + ngx_min(bytes[NGX_HTTP_MCP_TASKS_HISTORY_LEN],
                       len - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES);
-    e = p + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
-    n = 0;
+    e = all + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
 
-    /* an entry does not get longer by this */
+    /* no entry gets longer, unless it is the last one and was cut off */
 
-    while (q < end
-           && (size_t) (e - p) + NGX_HTTP_MCP_TASKS_HISTORY_ENTRY <= size)
-    {
+    while (q < end) {
         q = ngx_http_mcp_tasks_history_entry(q, end, &past);
 
         *e++ = (u_char) (past.event
@@ -163,10 +161,18 @@ ngx_http_mcp_tasks_history_load_locked(ngx_http_mcp_tasks_table_t *t,
         }
 
         e = ngx_http_mcp_tasks_history_put(e, past.at);
-        n = e - p - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
     }
 
-    p[NGX_HTTP_MCP_TASKS_HISTORY_LEN] = (u_char) n;
+    n = e - all - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+    size = ngx_http_mcp_tasks_history_bytes_locked(t, s, &p)
+           - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+
+    while (n > size) {
+        n = ngx_http_mcp_tasks_history_drop(all, n);
+    }
+
+    all[NGX_HTTP_MCP_TASKS_HISTORY_LEN] = (u_char) n;
+    ngx_memcpy(p, all, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES + n);
 }
 
 

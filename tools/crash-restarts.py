@@ -71,7 +71,7 @@ class Lane:
         self.server = Server(
             self.args.nginx, self.args.module, self.dir, TOOLS,
             store="store=sqlite:%s sync=%s" % (self.path, self.args.sync),
-            size="64m")
+            size="256m")
         self.ledger = Ledger(time.monotonic)
         self.server.start()
 

@@ -19,6 +19,9 @@ TOOLS = {
 
 OWNERS = ("ann", "bob")
 
+# what a zone has room for: there are no more tasks than that, about 4 KB each
+TASKS = 30000
+
 # of something that another one was faster with
 LATE = ("task_terminal", "lease_lost", "task_not_found", "task_state_invalid")
 
@@ -115,6 +118,9 @@ class Client:
         return "%x" % self.random.getrandbits(4 * size)
 
     def step(self):
+        if len(self.ledger.tasks) > TASKS:
+            return self.random.choice((self.claim, self.work, self.answer))()
+
         what = self.random.choices(
             (self.create, self.claim, self.work, self.answer, self.end_solo,
              self.delete, self.race, self.short),

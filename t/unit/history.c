@@ -119,6 +119,25 @@ test_life(void)
 }
 
 
+/* as a store does it: the bytes are written, and read into a slot */
+
+static void
+reload(ngx_http_mcp_tasks_id_t *id)
+{
+    u_char                     *p, bytes[NGX_HTTP_MCP_TASKS_BLOCK_DATA];
+    size_t                      len;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    s = ngx_http_mcp_tasks_find_locked(&zone->table, id, NULL,
+                                       ngx_current_msec);
+    len = ngx_http_mcp_tasks_history_bytes_locked(&zone->table, s, &p);
+    ngx_memcpy(bytes, p, len);
+    ngx_memset(p, 0xff, len);
+
+    ngx_http_mcp_tasks_history_load_locked(&zone->table, s, bytes, len);
+}
+
+
 /* whatever the params leave of their last block: some entries fit, in order */
 
 static void
@@ -154,6 +173,11 @@ test_sizes(void)
 
         (void) test_get(zone, &id, &view);
         kept = view.nhistory;
+
+        reload(&id);
+        (void) test_get(zone, &id, &view);
+        bad += (view.nhistory != kept);
+
         least = ngx_min(least, kept);
         most = ngx_max(most, kept);
 
@@ -204,18 +228,27 @@ test_clock(void)
 }
 
 
-/* bytes that nobody wrote: nothing is read beyond them */
+/* bytes that nobody wrote: nothing is read beyond them, nor written */
 
 static void
 test_garbage(void)
 {
-    u_char                     *p, bytes[NGX_HTTP_MCP_TASKS_BLOCK_DATA];
+    u_char                     *p, *q, bytes[NGX_HTTP_MCP_TASKS_BLOCK_DATA];
+    size_t                      room;
     uint64_t                    state;
     ngx_uint_t                  round, i, n, size, dropped, bad;
+    ngx_http_mcp_tasks_id_t     id;
     ngx_http_mcp_tasks_past_t   past[NGX_HTTP_MCP_TASKS_HISTORY_MAX];
+    ngx_http_mcp_tasks_slot_t  *s;
 
     state = 1;
     bad = 0;
+
+    (void) test_create(zone, "o", "t", "{\"a\":\"some bytes before it\"}", &id);
+    s = ngx_http_mcp_tasks_find_locked(&zone->table, &id, NULL,
+                                       ngx_current_msec);
+    room = ngx_http_mcp_tasks_history_bytes_locked(&zone->table, s, &q);
+    ngx_memcpy(bytes, q + room, sizeof(uint64_t));
 
     for (round = 0; round < 20000; round++) {
         size = NGX_HTTP_MCP_TASKS_HISTORY
@@ -230,10 +263,15 @@ test_garbage(void)
         n = ngx_http_mcp_tasks_history_read(p, size, 1, past, &dropped);
         bad += (n > NGX_HTTP_MCP_TASKS_HISTORY_MAX);
 
+        ngx_http_mcp_tasks_history_load_locked(&zone->table, s, p, size);
+        bad += (q[0] + 7u > room
+                || ngx_memcmp(bytes, q + room, sizeof(uint64_t)) != 0);
+
         ngx_free(p);
     }
 
     is(bad, 0, "garbage is read without harm");
+    ok(test_check(zone) == NULL, "the table is in order");
 }
 
 
