@@ -5,6 +5,7 @@
 #include "ngx_http_mcp_tasks_order.h"
 #include "ngx_http_mcp_tasks_queue.h"
 #include "ngx_http_mcp_tasks_news.h"
+#include "ngx_http_mcp_tasks_save.h"
 #include "ngx_http_mcp_tasks_signal.h"
 #include "ngx_http_mcp_tasks_stats.h"
 
@@ -398,6 +399,10 @@ ngx_http_mcp_tasks_restore_gone_locked(ngx_http_mcp_tasks_table_t *t,
     list = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_gone,
                                           list);
     t->sh->gone.head = list;
+
+    if (list) {
+        ngx_http_mcp_tasks_save_since_locked(t);
+    }
 
     for (n = list; n; n = ngx_http_mcp_tasks_slot(t, n)->hash_next) {
         t->sh->gone.tail = n;

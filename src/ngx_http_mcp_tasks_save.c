@@ -13,8 +13,6 @@ typedef char  ngx_http_mcp_tasks_unsaved_fits[
 ];
 
 
-static void ngx_http_mcp_tasks_save_since_locked(
-    ngx_http_mcp_tasks_table_t *t);
 static ngx_uint_t ngx_http_mcp_tasks_save_tombs_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_batch_t *batch,
     uint64_t *left);
@@ -89,9 +87,9 @@ ngx_http_mcp_tasks_save_gone_locked(ngx_http_mcp_tasks_table_t *t,
 }
 
 
-/* zero is no time */
+/* something is not saved; zero is no time */
 
-static void
+void
 ngx_http_mcp_tasks_save_since_locked(ngx_http_mcp_tasks_table_t *t)
 {
     if (t->sh->since == 0) {

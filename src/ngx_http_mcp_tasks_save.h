@@ -95,6 +95,7 @@ void ngx_http_mcp_tasks_save_take_locked(ngx_http_mcp_tasks_table_t *t,
 void ngx_http_mcp_tasks_save_gone_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_slot_t *s);
 
+void ngx_http_mcp_tasks_save_since_locked(ngx_http_mcp_tasks_table_t *t);
 void ngx_http_mcp_tasks_unsaved_locked(ngx_http_mcp_tasks_table_t *t);
 
 ngx_int_t ngx_http_mcp_tasks_batch_init(ngx_http_mcp_tasks_batch_t *batch,
