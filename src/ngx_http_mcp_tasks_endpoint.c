@@ -17,6 +17,8 @@ static ngx_int_t ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r,
     ngx_str_t *body);
+static void ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_loc_conf_t *lcf);
 static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 
@@ -410,6 +412,8 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
         return;
     }
 
+    ngx_http_mcp_tasks_hint(ctx, lcf);
+
     modern = ngx_http_mcp_tasks_is_modern(r, ctx);
 
     if (modern == NGX_ERROR) {
@@ -428,6 +432,28 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
     }
 
     ngx_http_finalize_request(r, rc);
+}
+
+
+/* the first of what an id is made of says where its task is to be found */
+
+static void
+ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_loc_conf_t *lcf)
+{
+    ngx_http_mcp_tasks_id_t     id;
+    ngx_http_mcp_tasks_json_t  *said;
+
+    said = &ctx->said.id;
+
+    if (said->type == NGX_HTTP_MCP_TASKS_JSON_STRING
+        && said->text.len == NGX_HTTP_MCP_TASKS_ID_TEXT + 2
+        && ngx_http_mcp_tasks_unhex(id.data, said->text.data + 1,
+                                    sizeof(uint32_t))
+           == NGX_OK)
+    {
+        ngx_http_mcp_tasks_hint_place(&lcf->zone->zone, &id);
+    }
 }
 
 

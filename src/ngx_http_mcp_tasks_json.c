@@ -1,6 +1,10 @@
 
 #include "ngx_http_mcp_tasks_json.h"
 
+#if (__SSE2__)
+#include <emmintrin.h>
+#endif
+
 
 /* a key longer than this is none that we look for */
 #define NGX_HTTP_MCP_TASKS_JSON_KEY  256
@@ -345,7 +349,7 @@ ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
 
 
 /*
- * Over bytes of a string that stand for themselves, eight at a time: most of
+ * Over bytes of a string that stand for themselves, many at a time: most of
  * what comes is such text.  Stops at or before the first one that does not,
  * since a byte that is looked for may only hide bytes that follow it.
  */
@@ -354,6 +358,29 @@ static ngx_inline u_char *
 ngx_http_mcp_tasks_json_plain(u_char *p, u_char *end)
 {
     uint64_t  word, found;
+
+#if (__SSE2__)
+    __m128i   text, special;
+
+    while (end - p >= 16) {
+        text = _mm_loadu_si128((__m128i *) p);
+
+        /* with a sign, bytes above 0x7f are less than a space as well */
+
+        special = _mm_or_si128(_mm_cmplt_epi8(text, _mm_set1_epi8(0x20)),
+                               _mm_or_si128(
+                                   _mm_cmpeq_epi8(text, _mm_set1_epi8('"')),
+                                   _mm_cmpeq_epi8(text,
+                                                  _mm_set1_epi8('\\'))));
+        found = _mm_movemask_epi8(special);
+
+        if (found) {
+            return p + __builtin_ctzll(found);
+        }
+
+        p += 16;
+    }
+#endif
 
     while (end - p >= 8) {
         ngx_memcpy(&word, p, 8);

@@ -422,6 +422,15 @@ u_char *ngx_http_mcp_tasks_cursor_text(ngx_http_mcp_tasks_zone_t *zone,
 ngx_int_t ngx_http_mcp_tasks_cursor_parse(ngx_http_mcp_tasks_zone_t *zone,
     ngx_str_t *text, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor);
 
+/*
+ * A task will be asked for: where it is to be found is fetched into the cache,
+ * and then the task, while the request is looked at.
+ */
+void ngx_http_mcp_tasks_hint_place(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id);
+void ngx_http_mcp_tasks_hint_task(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id);
+
 extern ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[];
 
 

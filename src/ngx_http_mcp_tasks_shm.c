@@ -117,6 +117,27 @@ ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
 }
 
 
+void
+ngx_http_mcp_tasks_hint_place(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id)
+{
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+
+    __builtin_prefetch(&t->hash[ngx_http_mcp_tasks_id_hash(id)
+                                & t->sh->hash_mask]);
+}
+
+
+void
+ngx_http_mcp_tasks_hint_task(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_id_t *id)
+{
+    ngx_http_mcp_tasks_expect(&zone->table, id);
+}
+
+
 static ngx_int_t
 ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
     ngx_http_mcp_tasks_op_t *o)
