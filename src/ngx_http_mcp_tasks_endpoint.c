@@ -17,8 +17,8 @@ static ngx_int_t ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r);
 static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r,
     ngx_str_t *body);
-static void ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_loc_conf_t *lcf);
+static ngx_uint_t ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_id_t *id);
 static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx);
 
@@ -400,6 +400,8 @@ static void
 ngx_http_mcp_tasks_message(ngx_http_request_t *r)
 {
     ngx_int_t                       rc, modern;
+    ngx_uint_t                      known;
+    ngx_http_mcp_tasks_id_t         id;
     ngx_http_mcp_tasks_ctx_t       *ctx;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
@@ -412,7 +414,11 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
         return;
     }
 
-    ngx_http_mcp_tasks_hint(ctx, lcf);
+    known = ngx_http_mcp_tasks_hint(ctx, &id);
+
+    if (known) {
+        ngx_http_mcp_tasks_hint_place(&lcf->zone->zone, &id);
+    }
 
     modern = ngx_http_mcp_tasks_is_modern(r, ctx);
 
@@ -422,6 +428,10 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
 
     } else if (lcf->pass.len) {
         rc = ngx_http_mcp_tasks_pass_message(r, ctx, modern == NGX_OK);
+    }
+
+    if (known) {
+        ngx_http_mcp_tasks_hint_task(&lcf->zone->zone, &id);
     }
 
     if (rc == NGX_DECLINED) {
@@ -437,23 +447,19 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
 
 /* the first of what an id is made of says where its task is to be found */
 
-static void
+static ngx_uint_t
 ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_loc_conf_t *lcf)
+    ngx_http_mcp_tasks_id_t *id)
 {
-    ngx_http_mcp_tasks_id_t     id;
     ngx_http_mcp_tasks_json_t  *said;
 
     said = &ctx->said.id;
 
-    if (said->type == NGX_HTTP_MCP_TASKS_JSON_STRING
-        && said->text.len == NGX_HTTP_MCP_TASKS_ID_TEXT + 2
-        && ngx_http_mcp_tasks_unhex(id.data, said->text.data + 1,
-                                    sizeof(uint32_t))
-           == NGX_OK)
-    {
-        ngx_http_mcp_tasks_hint_place(&lcf->zone->zone, &id);
-    }
+    return said->type == NGX_HTTP_MCP_TASKS_JSON_STRING
+           && said->text.len == NGX_HTTP_MCP_TASKS_ID_TEXT + 2
+           && ngx_http_mcp_tasks_unhex(id->data, said->text.data + 1,
+                                       sizeof(uint32_t))
+              == NGX_OK;
 }
 
 

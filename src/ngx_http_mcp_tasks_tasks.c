@@ -58,8 +58,7 @@ ngx_http_mcp_tasks_task_id(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *value,
     ngx_http_mcp_tasks_id_t *id)
 {
-    ngx_str_t                       text;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t  text;
 
     if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN && !ctx->tasks) {
         return ngx_http_mcp_tasks_no_capability(r, ctx);
@@ -79,9 +78,6 @@ ngx_http_mcp_tasks_task_id(ngx_http_request_t *r,
     }
 
     ctx->task_id = text;
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    ngx_http_mcp_tasks_hint_task(&lcf->zone->zone, id);
 
     return NGX_DECLINED;
 }
