@@ -610,7 +610,7 @@ test_expired(void)
 }
 
 
-/* a change that was overtaken: its task has changed again before it was saved */
+/* a change that was overtaken: by another one of the same task */
 
 static void
 test_overtaken(void)
