@@ -46,6 +46,9 @@ static u_char *ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf,
     size_t len);
 
 
+static ngx_socket_t  ngx_http_mcp_tasks_detached_socket = (ngx_socket_t) -1;
+
+
 /*
  * A POST with that body, which is copied, or a GET that goes on after an event.
  * Both refer to the sender's memory, which has to outlive them.  NULL: no
@@ -116,8 +119,29 @@ failed:
 
 /*
  * A socket for datagrams that has no address: there is nothing to read, and it
- * is never closed from elsewhere.  A pair would take three times as long.
+ * is never closed from elsewhere.  All requests of a process have this one, by
+ * numbers of their own: to make one and to close it takes ten times as long.
  */
+
+ngx_int_t
+ngx_http_mcp_tasks_detached_process(ngx_cycle_t *cycle)
+{
+    if (ngx_http_mcp_tasks_detached_socket != (ngx_socket_t) -1) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_detached_socket = ngx_socket(AF_UNIX,
+                                  SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
+
+    if (ngx_http_mcp_tasks_detached_socket == (ngx_socket_t) -1) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_socket_errno,
+                      "no socket for calls in the background");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
 
 static ngx_connection_t *
 ngx_http_mcp_tasks_detached_connection(void)
@@ -127,7 +151,7 @@ ngx_http_mcp_tasks_detached_connection(void)
     ngx_socket_t       s;
     ngx_connection_t  *c;
 
-    s = ngx_socket(AF_UNIX, SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
+    s = fcntl(ngx_http_mcp_tasks_detached_socket, F_DUPFD_CLOEXEC, 0);
 
     if (s == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,

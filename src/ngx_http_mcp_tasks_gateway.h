@@ -241,6 +241,7 @@ ngx_int_t ngx_http_mcp_tasks_merged_body(ngx_http_request_t *r,
 
 /* ngx_http_mcp_tasks_detached.c */
 
+ngx_int_t ngx_http_mcp_tasks_detached_process(ngx_cycle_t *cycle);
 ngx_http_mcp_tasks_detached_t *ngx_http_mcp_tasks_detached(
     ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id,
     ngx_http_mcp_tasks_reader_t *reader, void *data);

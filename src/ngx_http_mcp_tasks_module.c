@@ -891,6 +891,12 @@ ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle)
             return NGX_ERROR;
         }
 
+        if (zones[i]->gateways.nelts
+            && ngx_http_mcp_tasks_detached_process(cycle) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
 #if (NGX_HTTP_MCP_TASKS_STORED)
 
         if (ngx_http_mcp_tasks_stored_on(zones[i])) {
