@@ -299,6 +299,7 @@ typedef struct {
     uint64_t                      carrier;    /* the stream that leaves */
     ngx_str_t                     session;    /* that it spoke for */
     ngx_uint_t                    ended;      /* so does the session */
+    uint64_t                      seal;       /* which is known by this */
 
     uint32_t                      epoch;      /* to be kept until it leaves */
 } ngx_http_mcp_tasks_op_wait_t;

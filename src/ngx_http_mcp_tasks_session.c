@@ -27,7 +27,7 @@ static uint64_t ngx_http_mcp_tasks_session_seal(ngx_http_request_t *r,
     uint64_t *number, ngx_str_t *owner);
 static ngx_int_t ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
     ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_session_t *session);
-static volatile uint64_t *ngx_http_mcp_tasks_session_ended(
+static ngx_uint_t ngx_http_mcp_tasks_session_ended(
     ngx_http_request_t *r, uint64_t seal);
 
 
@@ -101,8 +101,8 @@ ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
         return rc;
     }
 
-    return (*ngx_http_mcp_tasks_session_ended(r, session.seal) == session.seal)
-           ? NGX_DECLINED : NGX_OK;
+    return ngx_http_mcp_tasks_session_ended(r, session.seal) ? NGX_DECLINED
+                                                             : NGX_OK;
 }
 
 
@@ -145,12 +145,12 @@ ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
     }
 
     (void) ngx_http_mcp_tasks_session_parse(r, ctx, &session);
-    *ngx_http_mcp_tasks_session_ended(r, session.seal) = session.seal;
 
     ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
     op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
     op.session = ctx->session;
     op.ended = 1;
+    op.seal = session.seal;
 
     if (ngx_http_mcp_tasks_now(lcf->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -237,15 +237,23 @@ ngx_http_mcp_tasks_session_seal(ngx_http_request_t *r, uint64_t *number,
 }
 
 
-/* a word is written and read at once: this needs no lock */
+/* words are written and read at once: this needs no lock */
 
-static volatile uint64_t *
+static ngx_uint_t
 ngx_http_mcp_tasks_session_ended(ngx_http_request_t *r, uint64_t seal)
 {
+    ngx_uint_t                      i;
+    volatile uint64_t              *set;
     ngx_http_mcp_tasks_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    set = ngx_http_mcp_tasks_ended(&lcf->zone->zone.table, seal);
 
-    return &lcf->zone->zone.table.sh->ended[seal
-                                            % NGX_HTTP_MCP_TASKS_SESSIONS];
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_SESSION_SET; i++) {
+        if (set[i] == seal) {
+            return 1;
+        }
+    }
+
+    return 0;
 }

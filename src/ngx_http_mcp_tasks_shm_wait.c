@@ -18,6 +18,8 @@ static void ngx_http_mcp_tasks_count_wait_locked(
     ngx_http_mcp_tasks_op_wait_t *op);
 static void ngx_http_mcp_tasks_leave_session_locked(
     ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_wait_t *op);
+static void ngx_http_mcp_tasks_end_session_locked(
+    ngx_http_mcp_tasks_table_t *t, uint64_t seal);
 static void ngx_http_mcp_tasks_regain_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_http_mcp_tasks_told_t *told);
 static void ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
@@ -166,6 +168,10 @@ ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
     uint32_t                    n, hash;
     ngx_http_mcp_tasks_told_t  *told;
 
+    if (op->seal) {
+        ngx_http_mcp_tasks_end_session_locked(t, op->seal);
+    }
+
     hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_SESSION,
                                         &op->session);
     n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_SESSION,
@@ -183,6 +189,31 @@ ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
     if (op->ended) {
         ngx_http_mcp_tasks_signal_name_locked(t, hash);
     }
+}
+
+
+/*
+ * If the set is full one of it is forgotten, and that session could be used
+ * again.  Words are read without the lock, and so never moved.
+ */
+
+static void
+ngx_http_mcp_tasks_end_session_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t seal)
+{
+    ngx_uint_t          i;
+    volatile uint64_t  *set;
+
+    set = ngx_http_mcp_tasks_ended(t, seal);
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_SESSION_SET; i++) {
+        if (set[i] == 0 || set[i] == seal) {
+            set[i] = seal;
+            return;
+        }
+    }
+
+    set[(seal >> 32) % NGX_HTTP_MCP_TASKS_SESSION_SET] = seal;
 }
 
 

@@ -68,6 +68,7 @@
 
 #define NGX_HTTP_MCP_TASKS_MIN_TASKS     8
 #define NGX_HTTP_MCP_TASKS_SESSIONS      256
+#define NGX_HTTP_MCP_TASKS_SESSION_SET   8
 #define NGX_HTTP_MCP_TASKS_MAX_NAME      1024
 #define NGX_HTTP_MCP_TASKS_MAX_METHOD    255
 
@@ -449,7 +450,7 @@ typedef struct {
     /* the epoch whose dead have left no calls behind */
     uint32_t                     orphaned;
 
-    /* sessions that were ended: their seals */
+    /* sessions that were ended: their seals, in sets */
     volatile uint64_t            ended[NGX_HTTP_MCP_TASKS_SESSIONS];
 
     /* the process that sweeps, and when it means to */
@@ -589,6 +590,13 @@ typedef struct {
     __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n) + 64);        \
     __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n) + 128);       \
     __builtin_prefetch((u_char *) ngx_http_mcp_tasks_slot(t, n) + 192)
+
+/* those that a session would be among, if it was ended */
+
+#define ngx_http_mcp_tasks_ended(t, seal)                                     \
+    (&(t)->sh->ended[(seal) % (NGX_HTTP_MCP_TASKS_SESSIONS                    \
+                               / NGX_HTTP_MCP_TASKS_SESSION_SET)              \
+                     * NGX_HTTP_MCP_TASKS_SESSION_SET])
 
 #define ngx_http_mcp_tasks_index(t, s)  ((uint32_t) ((s) - (t)->slots))
 

@@ -163,6 +163,16 @@ is($t->post('/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}',
    'the connection goes on');
 
 
+# many are remembered, whatever their place
+
+{
+    my @ended = map { session($ann) } 1 .. 24;
+    is(finish($ann, $_)->{status}, 204, 'one of many') for @ended;
+    my $known = grep { finish($ann, $_)->{status} != 404 } @ended;
+    is($known, 0, 'all of many are known to have ended');
+}
+
+
 # A reload
 
 my %old = map { $_ => 1 } $t->worker_pids();
