@@ -120,7 +120,7 @@ failed:
 /*
  * A socket for datagrams that has no address: there is nothing to read, and it
  * is never closed from elsewhere.  All requests of a process have this one, by
- * numbers of their own: to make one and to close it takes ten times as long.
+ * numbers of their own: to make and to close it was a tenth of a call's time.
  */
 
 ngx_int_t
