@@ -448,8 +448,9 @@ ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p)
 
 
 /*
- * How many wait in the zone, and of them for a task; and how often this
- * process was told that something may have changed for those who wait here.
+ * How many wait in the zone, and of them for a task; how often this process
+ * was told that something may have changed for those who wait here; and which
+ * one saves changes, and so is woken by all of them.
  */
 
 static void
@@ -481,8 +482,10 @@ ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
     ngx_http_mcp_tasks_unlock(t);
 
     p->pos = ngx_slprintf(p->pos, p->end,
-                          ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui",
-                          zone, task, ngx_http_mcp_tasks_wakeups);
+                          ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui,"
+                          "\"writer\":%uA",
+                          zone, task, ngx_http_mcp_tasks_wakeups,
+                          t->sh->writer);
 }
 
 
