@@ -111,7 +111,8 @@ BEHIND = """
 ANSWER = ('{"jsonrpc":"2.0","id":',
           ',"result":{"content":[{"type":"text","text":"%s"}]}}' % ("x" * 64))
 
-CYCLE = '"taskId":"([^"]+)","lease":"([^"]+)"'
+# before what goes from the answer of one request into the next one
+CYCLE = ['"taskId":"', '"lease":"']
 
 
 def server(name, workers=1, module=None, **how):
@@ -136,9 +137,9 @@ def floor(name, workers, answers, **how):
 class Load:
     """wrk with these requests, which begins at once"""
 
-    def __init__(self, port, requests, pattern=None, connections=CONNECTIONS):
+    def __init__(self, port, requests, before=(), connections=CONNECTIONS):
         path = os.path.join(DIRECTORY, "requests-%d" % port)
-        if pattern is not None or connections != CONNECTIONS:
+        if before or connections != CONNECTIONS:
             path += "-%d" % connections
         with open(path, "wb") as f:
             for request in requests:
@@ -148,7 +149,7 @@ class Load:
             ["wrk", "-t1", "-c%d" % connections, "-d%ds" % SECONDS,
              "--timeout", "30s", "-s",
              os.path.join(HERE, "load.lua"), "http://127.0.0.1:%d/" % port,
-             "--", path] + ([pattern] if pattern else []),
+             "--", path] + list(before),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def wait(self):
@@ -168,12 +169,12 @@ class Load:
         return got
 
 
-def measure(port, pids, requests, pattern=None):
+def measure(port, pids, requests, before=()):
     """requests per second, us of processor time for each, p99 in us"""
 
-    before = cpu_of(pids)
-    got = Load(port, requests, pattern).wait()
-    used = cpu_of(pids) - before
+    used = -cpu_of(pids)
+    got = Load(port, requests, before).wait()
+    used += cpu_of(pids)
 
     return {"rate": got["requests"] * 1e6 / got["us"],
             "cpu": used * 1e6 / got["requests"],
@@ -459,10 +460,10 @@ def measure_gateway(lines, turns):
             return server("gateway", http=ZONE % "512m" + BEHIND % stub.port,
                           server=GATEWAY)
 
-        def load(requests, pattern=None):
+        def load(requests, before=()):
             # a new zone each time: it is not to grow from round to round
             with gateway() as nginx:
-                return measure(nginx.port, nginx.children(), requests, pattern)
+                return measure(nginx.port, nginx.children(), requests, before)
 
         through = Client("/mcp", "legacy")
         bare = Client("/bare", "legacy")
@@ -481,7 +482,7 @@ def measure_gateway(lines, turns):
         # which has to look at the answers, those of the bare call as well.
         what = "gateway, call in the background, whole life"
         life = [through.call(), through.result("@" * 36)]
-        made = '"task":{"taskId":"([^"]+)"'
+        made = ['"task":{"taskId":"']
         mine, its = turns.run(
             what, ours=lambda: load(life, made),
             bare=lambda: load([bare.call(task=False)], made))
