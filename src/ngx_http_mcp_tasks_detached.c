@@ -20,6 +20,7 @@ extern ngx_atomic_t  *ngx_stat_active;
 
 
 static ngx_connection_t *ngx_http_mcp_tasks_detached_connection(void);
+static ngx_socket_t ngx_http_mcp_tasks_detached_number(void);
 static ngx_int_t ngx_http_mcp_tasks_detached_init(
     ngx_http_mcp_tasks_detached_t *d, ngx_connection_t *c,
     ngx_http_mcp_tasks_sender_t *sender);
@@ -119,8 +120,9 @@ failed:
 
 /*
  * A socket for datagrams that has no address: there is nothing to read, and it
- * is never closed from elsewhere.  All requests of a process have this one, by
- * numbers of their own: to make and to close it was a tenth of a call's time.
+ * is never closed from elsewhere.  All requests of a process share this one,
+ * as nginx's own streams over QUIC do: to make and to close one for each was a
+ * tenth of a call's time.
  */
 
 ngx_int_t
@@ -151,7 +153,7 @@ ngx_http_mcp_tasks_detached_connection(void)
     ngx_socket_t       s;
     ngx_connection_t  *c;
 
-    s = fcntl(ngx_http_mcp_tasks_detached_socket, F_DUPFD_CLOEXEC, 0);
+    s = ngx_http_mcp_tasks_detached_number();
 
     if (s == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,
@@ -173,9 +175,14 @@ ngx_http_mcp_tasks_detached_connection(void)
             ngx_free_connection(c);
         }
 
-        (void) ngx_close_socket(s);
+        if (s != ngx_http_mcp_tasks_detached_socket) {
+            (void) ngx_close_socket(s);
+        }
+
         return NULL;
     }
+
+    c->shared = (s == ngx_http_mcp_tasks_detached_socket);
 
     *log = *ngx_cycle->log;
 
@@ -192,6 +199,22 @@ ngx_http_mcp_tasks_detached_connection(void)
     }
 
     return c;
+}
+
+
+/*
+ * With epoll nobody asks for events of it, see below.  Elsewhere nginx does,
+ * and wants a number for each connection.
+ */
+
+static ngx_socket_t
+ngx_http_mcp_tasks_detached_number(void)
+{
+    if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
+        return ngx_http_mcp_tasks_detached_socket;
+    }
+
+    return fcntl(ngx_http_mcp_tasks_detached_socket, F_DUPFD_CLOEXEC, 0);
 }
 
 
