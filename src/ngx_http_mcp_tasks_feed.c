@@ -32,6 +32,8 @@ static ngx_int_t ngx_http_mcp_tasks_feed_begin(
     ngx_http_mcp_tasks_feed_t *feed);
 static ngx_int_t ngx_http_mcp_tasks_feed_value(
     ngx_http_mcp_tasks_feed_t *feed, u_char *p, size_t n);
+static ngx_int_t ngx_http_mcp_tasks_feed_id(ngx_http_mcp_tasks_feed_t *feed,
+    u_char *p, size_t n);
 static void ngx_http_mcp_tasks_feed_digits(ngx_http_mcp_tasks_feed_t *feed,
     u_char *p, u_char *end);
 static ngx_int_t ngx_http_mcp_tasks_feed_append(
@@ -61,7 +63,6 @@ ngx_http_mcp_tasks_feed_init(ngx_http_mcp_tasks_feed_t *feed, size_t max,
 {
     ngx_memzero(feed, sizeof(ngx_http_mcp_tasks_feed_t));
 
-    feed->id.data = feed->last_id;
     feed->max = max;
     feed->log = log;
 }
@@ -74,9 +75,17 @@ ngx_http_mcp_tasks_feed_free(ngx_http_mcp_tasks_feed_t *feed)
         ngx_free(feed->data);
     }
 
+    if (feed->line_id) {
+        ngx_free(feed->line_id);
+    }
+
     feed->data = NULL;
     feed->size = 0;
     feed->len = 0;
+
+    feed->line_id = NULL;
+    feed->next_len = 0;
+    ngx_str_null(&feed->id);
 }
 
 
@@ -305,22 +314,40 @@ ngx_http_mcp_tasks_feed_value(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
         break;
 
     case NGX_HTTP_MCP_TASKS_FEED_EVENT_ID:
-
-        if (n > NGX_HTTP_MCP_TASKS_FEED_ID - feed->got
-            || memchr(p, '\0', n) != NULL)
-        {
-            feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
-            break;
-        }
-
-        ngx_memcpy(feed->line_id + feed->got, p, n);
-        feed->got += n;
-        break;
+        return ngx_http_mcp_tasks_feed_id(feed, p, n);
 
     default: /* NGX_HTTP_MCP_TASKS_FEED_RETRY */
         ngx_http_mcp_tasks_feed_digits(feed, p, p + n);
         break;
     }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_feed_id(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
+    size_t n)
+{
+    if (n > NGX_HTTP_MCP_TASKS_FEED_ID - feed->got
+        || memchr(p, '\0', n) != NULL)
+    {
+        feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
+        return NGX_OK;
+    }
+
+    if (feed->line_id == NULL) {
+        feed->line_id = ngx_alloc(3 * NGX_HTTP_MCP_TASKS_FEED_ID, feed->log);
+        if (feed->line_id == NULL) {
+            return NGX_ERROR;
+        }
+
+        feed->next_id = feed->line_id + NGX_HTTP_MCP_TASKS_FEED_ID;
+        feed->id.data = feed->next_id + NGX_HTTP_MCP_TASKS_FEED_ID;
+    }
+
+    ngx_memcpy(feed->line_id + feed->got, p, n);
+    feed->got += n;
 
     return NGX_OK;
 }
@@ -420,7 +447,10 @@ ngx_http_mcp_tasks_feed_line(ngx_http_mcp_tasks_feed_t *feed,
             break;
 
         case NGX_HTTP_MCP_TASKS_FEED_EVENT_ID:
-            ngx_memcpy(feed->next_id, feed->line_id, feed->got);
+            if (feed->got) {
+                ngx_memcpy(feed->next_id, feed->line_id, feed->got);
+            }
+
             feed->next_len = feed->got;
             break;
 
@@ -454,7 +484,10 @@ ngx_http_mcp_tasks_feed_dispatch(ngx_http_mcp_tasks_feed_t *feed,
     ngx_str_t    data;
     ngx_uint_t   wanted;
 
-    ngx_memcpy(feed->last_id, feed->next_id, feed->next_len);
+    if (feed->next_len) {
+        ngx_memcpy(feed->id.data, feed->next_id, feed->next_len);
+    }
+
     feed->id.len = feed->next_len;
 
     wanted = feed->filled && !feed->other;

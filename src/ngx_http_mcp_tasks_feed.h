@@ -31,8 +31,6 @@ typedef ngx_int_t (*ngx_http_mcp_tasks_feed_pt)(void *ctx,
     ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *data);
 
 
-/* it points into itself, so it stays where it was initialized */
-
 struct ngx_http_mcp_tasks_feed_s {
     ngx_str_t     id;              /* of the last event; empty: it has none */
     ngx_msec_t    retry;           /* 0: none was sent */
@@ -53,11 +51,13 @@ struct ngx_http_mcp_tasks_feed_s {
     ngx_msec_t    number;
     u_char        name[sizeof("event") - 1];
 
-    /* an id counts at the end of its line, and is known with its event */
+    /*
+     * An id counts at the end of its line, and is known with its event: three
+     * of them, there as soon as the first one comes.
+     */
 
-    u_char        line_id[NGX_HTTP_MCP_TASKS_FEED_ID];
-    u_char        next_id[NGX_HTTP_MCP_TASKS_FEED_ID];
-    u_char        last_id[NGX_HTTP_MCP_TASKS_FEED_ID];
+    u_char       *line_id;
+    u_char       *next_id;
     size_t        next_len;
 
     unsigned      bom:2;           /* bytes of it; all: it cannot come now */

@@ -302,6 +302,8 @@ void ngx_http_mcp_tasks_job_failed(ngx_http_mcp_tasks_job_t *job);
 
 ngx_int_t ngx_http_mcp_tasks_job_params(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *params);
+void ngx_http_mcp_tasks_job_drop(ngx_http_mcp_tasks_job_t *job,
+    ngx_pool_t *round);
 ngx_int_t ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t *responses);
 ngx_int_t ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job);

@@ -123,9 +123,6 @@ ngx_http_mcp_tasks_job_create(ngx_http_mcp_tasks_loc_conf_t *lcf,
     job->event.handler = ngx_http_mcp_tasks_job_event;
     job->event.log = ngx_cycle->log;
 
-    ngx_http_mcp_tasks_feed_init(&job->feed, ngx_http_mcp_tasks_job_max(job),
-                                 ngx_cycle->log);
-
     return job;
 }
 
@@ -163,10 +160,7 @@ ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job)
     ngx_http_mcp_tasks_job_burn(job);
     ngx_http_mcp_tasks_feed_free(&job->feed);
 
-    if (job->round) {
-        ngx_destroy_pool(job->round);
-    }
-
+    ngx_http_mcp_tasks_job_drop(job, job->round);
     ngx_destroy_pool(job->pool);
 }
 

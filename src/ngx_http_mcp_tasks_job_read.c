@@ -172,7 +172,6 @@ static void
 ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
 {
     ngx_str_t                  text;
-    ngx_pool_t                *pool;
     ngx_http_mcp_tasks_job_t  *job;
 
     job = d->data;
@@ -192,14 +191,9 @@ ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
         return;
     }
 
-    pool = ngx_create_pool(1024, ngx_cycle->log);
-
-    if (pool) {
-        text.data = job->text;
-        text.len = job->len;
-        ngx_http_mcp_tasks_job_message(job, &text, pool);
-        ngx_destroy_pool(pool);
-    }
+    text.data = job->text;
+    text.len = job->len;
+    ngx_http_mcp_tasks_job_message(job, &text, d->r->pool);
 
     if (!job->concluded) {
         job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;

@@ -242,22 +242,23 @@ ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_str_t    body;
     ngx_pool_t  *pool;
 
-    pool = ngx_create_pool(4096, ngx_cycle->log);
+    /*
+     * Nothing is left of the round before, since there may be many; but most
+     * calls have only the first, and that one needs no pool of its own.
+     */
+
+    pool = job->rounds ? ngx_create_pool(4096, ngx_cycle->log) : job->pool;
+
     if (pool == NULL) {
         return NGX_ERROR;
     }
 
     if (ngx_http_mcp_tasks_job_body(job, responses, pool, &body) != NGX_OK) {
-        ngx_destroy_pool(pool);
+        ngx_http_mcp_tasks_job_drop(job, pool);
         return NGX_ERROR;
     }
 
-    /* nothing is left of the round before: there may be many */
-
-    if (job->round) {
-        ngx_destroy_pool(job->round);
-    }
-
+    ngx_http_mcp_tasks_job_drop(job, job->round);
     job->round = pool;
     job->body = body;
     job->waits = 0;
@@ -268,6 +269,17 @@ ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_job_clear(job);
 
     return ngx_http_mcp_tasks_job_request(job, &job->body);
+}
+
+
+/* what belongs to a round */
+
+void
+ngx_http_mcp_tasks_job_drop(ngx_http_mcp_tasks_job_t *job, ngx_pool_t *round)
+{
+    if (round && round != job->pool) {
+        ngx_destroy_pool(round);
+    }
 }
 
 

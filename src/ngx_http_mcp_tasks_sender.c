@@ -21,12 +21,12 @@ static ngx_int_t ngx_http_mcp_tasks_sender_variables(
 static ngx_int_t ngx_http_mcp_tasks_sender_headers(
     ngx_http_mcp_tasks_sender_t *sender, ngx_http_request_t *r,
     ngx_uint_t *bound);
-static ngx_int_t ngx_http_mcp_tasks_sender_header(
+static ngx_table_elt_t *ngx_http_mcp_tasks_sender_header(
     ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *key, ngx_str_t *value);
 static ngx_int_t ngx_http_mcp_tasks_sender_addr(
     ngx_http_mcp_tasks_sender_t *sender, ngx_connection_t *c);
 static ngx_uint_t ngx_http_mcp_tasks_sender_known(
-    ngx_http_mcp_tasks_known_t *known, ngx_str_t *name);
+    ngx_http_mcp_tasks_known_t *known, ngx_table_elt_t *h);
 static ngx_int_t ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool,
     ngx_str_t *dst, ngx_str_t *src);
 
@@ -198,7 +198,7 @@ ngx_http_mcp_tasks_sender_headers(ngx_http_mcp_tasks_sender_t *sender,
 {
     ngx_uint_t        i;
     ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
+    ngx_table_elt_t  *h, *copy;
 
     if (ngx_array_init(&sender->headers, sender->pool, 16,
                        sizeof(ngx_table_elt_t))
@@ -222,28 +222,27 @@ ngx_http_mcp_tasks_sender_headers(ngx_http_mcp_tasks_sender_t *sender,
             i = 0;
         }
 
-        if (ngx_http_mcp_tasks_sender_known(ngx_http_mcp_tasks_not_sent,
-                                            &h[i].key))
-        {
-            continue;
+        copy = ngx_http_mcp_tasks_sender_header(sender, &h[i].key,
+                                                &h[i].value);
+        if (copy == NULL) {
+            return NGX_ERROR;
         }
 
-        if (!ngx_http_mcp_tasks_sender_known(ngx_http_mcp_tasks_harmless,
-                                             &h[i].key))
+        if (ngx_http_mcp_tasks_sender_known(ngx_http_mcp_tasks_not_sent,
+                                            copy))
+        {
+            sender->headers.nelts--;
+
+        } else if (!ngx_http_mcp_tasks_sender_known(
+                                         ngx_http_mcp_tasks_harmless, copy))
         {
             *bound = 1;
-        }
-
-        if (ngx_http_mcp_tasks_sender_header(sender, &h[i].key, &h[i].value)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
         }
     }
 }
 
 
-static ngx_int_t
+static ngx_table_elt_t *
 ngx_http_mcp_tasks_sender_header(ngx_http_mcp_tasks_sender_t *sender,
     ngx_str_t *key, ngx_str_t *value)
 {
@@ -251,7 +250,7 @@ ngx_http_mcp_tasks_sender_header(ngx_http_mcp_tasks_sender_t *sender,
 
     h = ngx_array_push(&sender->headers);
     if (h == NULL) {
-        return NGX_ERROR;
+        return NULL;
     }
 
     ngx_memzero(h, sizeof(ngx_table_elt_t));
@@ -263,24 +262,24 @@ ngx_http_mcp_tasks_sender_header(ngx_http_mcp_tasks_sender_t *sender,
         || ngx_http_mcp_tasks_sender_str(sender->pool, &h->value, value)
            != NGX_OK)
     {
-        return NGX_ERROR;
+        return NULL;
     }
 
     h->hash = ngx_hash_strlow(h->lowcase_key, h->key.data, h->key.len);
 
-    return NGX_OK;
+    return h;
 }
 
 
 static ngx_uint_t
 ngx_http_mcp_tasks_sender_known(ngx_http_mcp_tasks_known_t *known,
-    ngx_str_t *name)
+    ngx_table_elt_t *h)
 {
     for ( /* void */ ; known->name.len; known++) {
 
-        if ((known->prefix ? name->len >= known->name.len
-                           : name->len == known->name.len)
-            && ngx_strncasecmp(name->data, known->name.data, known->name.len)
+        if ((known->prefix ? h->key.len >= known->name.len
+                           : h->key.len == known->name.len)
+            && ngx_memcmp(h->lowcase_key, known->name.data, known->name.len)
                == 0)
         {
             return 1;
@@ -362,7 +361,7 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
     for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
         if (ngx_http_mcp_tasks_sender_header(sender, &headers[i].key,
                                              &headers[i].value)
-            != NGX_OK)
+            == NULL)
         {
             return NGX_ERROR;
         }
@@ -387,7 +386,8 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
     ngx_memcpy(name.data + name.len, "?=", 2);
     name.len += 2;
 
-    return ngx_http_mcp_tasks_sender_header(sender, &name_key, &name);
+    return ngx_http_mcp_tasks_sender_header(sender, &name_key, &name)
+           ? NGX_OK : NGX_ERROR;
 }
 
 
