@@ -26,6 +26,7 @@ nginx_configure "$1" "$2" --with-compat --with-debug --with-threads \
     --with-http_ssl_module --with-http_v2_module \
     --with-http_auth_request_module --with-http_realip_module \
     --with-http_stub_status_module --with-http_slice_module \
+    --with-poll_module --with-select_module \
     --with-cc-opt="$cflags" --with-ld-opt="$ldflags"
 
 nginx_make "$1" "$2" binary

@@ -41,6 +41,7 @@ sub new {
     $self->{t} = MCPTasks->new(
         workers => $opt{workers} || 1, listen => 'reuseport',
         connections => $opt{connections} || 256,
+        events => $opt{events} || '',
         files => { defined $opt{file} ? ('tools.json' => $opt{file}) : (),
                    %{ $opt{files} || {} } },
         %{ $self->config() });

@@ -110,8 +110,8 @@ sub new {
     my $name = basename($0, '.t');
 
     my $self = bless {
-        workers => 1, connections => 256, listen => '', main => '', http => '',
-        server => '', module => '', files => {}, env => {}, %conf,
+        workers => 1, connections => 256, events => '', listen => '',
+        main => '', http => '', server => '', module => '', files => {}, env => {}, %conf,
         dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
@@ -161,6 +161,7 @@ error_log  $self->{log}  info;
 
 events {
     worker_connections  $self->{connections};
+    $self->{events}
 }
 
 http {
