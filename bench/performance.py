@@ -137,7 +137,8 @@ def floor(name, workers, answers, **how):
 class Load:
     """wrk with these requests, which begins at once"""
 
-    def __init__(self, port, requests, before=(), connections=CONNECTIONS):
+    def __init__(self, port, requests, before=(), connections=CONNECTIONS,
+                 threads=1):
         path = os.path.join(DIRECTORY, "requests-%d" % port)
         if before or connections != CONNECTIONS:
             path += "-%d" % connections
@@ -146,7 +147,7 @@ class Load:
                 f.write(b"%d\n%s\n" % (len(request), request))
 
         self.wrk = subprocess.Popen(
-            ["wrk", "-t1", "-c%d" % connections, "-d%ds" % SECONDS,
+            ["wrk", "-t%d" % threads, "-c%d" % connections, "-d%ds" % SECONDS,
              "--timeout", "30s", "-s",
              os.path.join(HERE, "load.lua"), "http://127.0.0.1:%d/" % port,
              "--", path] + list(before),
@@ -170,10 +171,13 @@ class Load:
 
 
 def measure(port, pids, requests, before=()):
-    """requests per second, us of processor time for each, p99 in us"""
+    """requests per second, us of processor time for each, p99 in us
+
+    There are as many threads of wrk as processes: if one had to keep two busy,
+    it would be the one that is busy, and they would sleep between requests."""
 
     used = -cpu_of(pids)
-    got = Load(port, requests, before).wait()
+    got = Load(port, requests, before, threads=len(pids)).wait()
     used += cpu_of(pids)
 
     return {"rate": got["requests"] * 1e6 / got["us"],
