@@ -197,6 +197,7 @@ struct ngx_http_mcp_tasks_job_s {
     ngx_uint_t                     status;
 
     unsigned                       begun:1;     /* is in the queue */
+    unsigned                       fresh:1;     /* has not begun to run */
     unsigned                       turns:1;     /* waits for its turn */
     unsigned                       begins:1;    /* as soon as that is saved */
     unsigned                       asks:1;      /* before it is a task */
