@@ -10,16 +10,9 @@
 #define NGX_HTTP_MCP_TASKS_EACH(c)      (0x0101010101010101ULL * (c))
 
 
-/* where the bytes of a UUID's text stand, two digits each */
-
-static const u_char  ngx_http_mcp_tasks_id_pos[NGX_HTTP_MCP_TASKS_ID_LEN] = {
-    0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34
-};
-
-
 /* what a lower case hexadecimal digit stands for, plus 1; 0: it is none */
 
-static const u_char  ngx_http_mcp_tasks_hex[256] = {
+static const u_char  ngx_http_mcp_tasks_digit[256] = {
     ['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6,
     ['6'] = 7, ['7'] = 8, ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12,
     ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16
@@ -139,7 +132,53 @@ ngx_http_mcp_tasks_unhex_word(u_char *dst, u_char *src)
     return NGX_OK;
 }
 
+
+/* the way back */
+
+static ngx_inline void
+ngx_http_mcp_tasks_hex_word(u_char *dst, const u_char *src)
+{
+    uint32_t  low;
+    uint64_t  text, value, letter;
+
+    ngx_memcpy(&low, src, sizeof(uint32_t));
+
+    value = low;
+    value = (value | value << 16) & 0x0000ffff0000ffffULL;
+    value = (value | value << 8) & 0x00ff00ff00ff00ffULL;
+    value = (value >> 4 | value << 8) & NGX_HTTP_MCP_TASKS_EACH(0x0f);
+
+    letter = (value + NGX_HTTP_MCP_TASKS_EACH(0x76)) >> 7
+             & NGX_HTTP_MCP_TASKS_EACH(0x01);
+    text = value + NGX_HTTP_MCP_TASKS_EACH('0') + letter * ('a' - '0' - 10);
+
+    ngx_memcpy(dst, &text, sizeof(uint64_t));
+}
+
 #endif
+
+
+u_char *
+ngx_http_mcp_tasks_hex(u_char *dst, const void *data, size_t n)
+{
+    const u_char       *src = data;
+    static const char   digits[] = "0123456789abcdef";
+
+#if (NGX_HAVE_LITTLE_ENDIAN)
+
+    for ( /* void */ ; n >= 4; n -= 4, src += 4, dst += 8) {
+        ngx_http_mcp_tasks_hex_word(dst, src);
+    }
+
+#endif
+
+    for ( /* void */ ; n; n--, src++) {
+        *dst++ = digits[*src >> 4];
+        *dst++ = digits[*src & 15];
+    }
+
+    return dst;
+}
 
 
 /* NGX_DECLINED: there is something else than lower case digits */
@@ -160,8 +199,8 @@ ngx_http_mcp_tasks_unhex(u_char *dst, u_char *src, size_t n)
 #endif
 
     for ( /* void */ ; n; n--) {
-        hi = ngx_http_mcp_tasks_hex[*src++];
-        lo = ngx_http_mcp_tasks_hex[*src++];
+        hi = ngx_http_mcp_tasks_digit[*src++];
+        lo = ngx_http_mcp_tasks_digit[*src++];
 
         if (hi == 0 || lo == 0) {
             return NGX_DECLINED;
@@ -203,17 +242,17 @@ ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
 u_char *
 ngx_http_mcp_tasks_id_text(u_char *p, const ngx_http_mcp_tasks_id_t *id)
 {
-    u_char             *q;
-    ngx_uint_t          i;
-    static const char   hex[] = "0123456789abcdef";
+    u_char  digits[2 * NGX_HTTP_MCP_TASKS_ID_LEN];
+
+    (void) ngx_http_mcp_tasks_hex(digits, id->data, NGX_HTTP_MCP_TASKS_ID_LEN);
 
     p[8] = p[13] = p[18] = p[23] = '-';
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_ID_LEN; i++) {
-        q = p + ngx_http_mcp_tasks_id_pos[i];
-        q[0] = hex[id->data[i] >> 4];
-        q[1] = hex[id->data[i] & 15];
-    }
+    ngx_memcpy(p, digits, 8);
+    ngx_memcpy(p + 9, digits + 8, 4);
+    ngx_memcpy(p + 14, digits + 12, 4);
+    ngx_memcpy(p + 19, digits + 16, 4);
+    ngx_memcpy(p + 24, digits + 20, 12);
 
     return p + NGX_HTTP_MCP_TASKS_ID_TEXT;
 }

@@ -20,6 +20,7 @@ typedef struct {
 
 
 ngx_int_t ngx_http_mcp_tasks_random(void *buf, size_t len);
+u_char *ngx_http_mcp_tasks_hex(u_char *dst, const void *data, size_t n);
 ngx_int_t ngx_http_mcp_tasks_unhex(u_char *dst, u_char *src, size_t n);
 
 ngx_int_t ngx_http_mcp_tasks_id_new(ngx_http_mcp_tasks_id_t *id);

@@ -38,19 +38,13 @@ ngx_int_t
 ngx_http_mcp_tasks_job_params(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *params)
 {
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_json_t        key, value, meta;
-    ngx_http_mcp_tasks_json_iter_t   it;
-    ngx_http_mcp_tasks_member_t      members[] = {
-        { ngx_string("_meta"), &meta }
-    };
-    static ngx_str_t                 task = ngx_string("task");
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_json_t       key, value, meta;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    static ngx_str_t                task = ngx_string("task");
+    static ngx_str_t                apart = ngx_string("_meta");
 
-    (void) ngx_http_mcp_tasks_json_members(params, members, 1);
-
-    if (ngx_http_mcp_tasks_job_token(job, &meta) != NGX_OK) {
-        return NGX_ERROR;
-    }
+    meta.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
 
     ngx_http_mcp_tasks_out_init(&out, job->pool, params->text.len + 128);
     ngx_http_mcp_tasks_out_lit(&out, "{");
@@ -59,15 +53,23 @@ ngx_http_mcp_tasks_job_params(ngx_http_mcp_tasks_job_t *job,
 
     while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
 
-        if (value.text.data == meta.text.data
-            || (job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY
-                && ngx_http_mcp_tasks_json_is(&key, &task)))
+        if (ngx_http_mcp_tasks_json_is(&key, &apart)) {
+            meta = value;
+            continue;
+        }
+
+        if (job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY
+            && ngx_http_mcp_tasks_json_is(&key, &task))
         {
             continue;
         }
 
         ngx_http_mcp_tasks_job_member(&out, &key);
         ngx_http_mcp_tasks_out_str(&out, &value.text);
+    }
+
+    if (ngx_http_mcp_tasks_job_token(job, &meta) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     ngx_http_mcp_tasks_job_meta(job, &out, &meta);
@@ -83,6 +85,7 @@ static ngx_int_t
 ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
     ngx_http_mcp_tasks_json_t *meta)
 {
+    u_char                      *p;
     uint64_t                     hash;
     ngx_http_mcp_tasks_json_t    token;
     ngx_http_mcp_tasks_member_t  members[] = {
@@ -99,8 +102,8 @@ ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
         }
     }
 
-    job->token.data = ngx_pnalloc(job->pool, sizeof("\"nginx-\"") + 16);
-    if (job->token.data == NULL) {
+    p = ngx_pnalloc(job->pool, sizeof("\"nginx-\"") + 16);
+    if (p == NULL) {
         return NGX_ERROR;
     }
 
@@ -108,8 +111,13 @@ ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
                                       (u_char *) &job->holder,
                                       sizeof(job->holder));
 
-    job->token.len = ngx_sprintf(job->token.data, "\"nginx-%016xL\"", hash)
-                     - job->token.data;
+    job->token.data = p;
+
+    p = ngx_cpymem(p, "\"nginx-", sizeof("\"nginx-") - 1);
+    p = ngx_http_mcp_tasks_hex(p, &hash, sizeof(hash));
+    *p++ = '"';
+
+    job->token.len = p - job->token.data;
 
     return NGX_OK;
 }
@@ -392,9 +400,12 @@ ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
                                       sizeof(who));
 
     job->rpc_id.data = p;
-    job->rpc_id.len = ngx_sprintf(p, "\"nginx-%016xL-%ui\"", hash,
-                                  ++job->rounds)
-                      - p;
+
+    p = ngx_cpymem(p, "\"nginx-", sizeof("\"nginx-") - 1);
+    p = ngx_http_mcp_tasks_hex(p, &hash, sizeof(hash));
+    p = ngx_sprintf(p, "-%ui\"", ++job->rounds);
+
+    job->rpc_id.len = p - job->rpc_id.data;
 
     ngx_http_mcp_tasks_out_init(&out, pool, job->params.len + 256
                                         + (responses ? responses->len : 0));
