@@ -96,7 +96,7 @@ def others():
 
 def was_busy(share):
     return ("others used %.2f of %d processors meanwhile%s"
-            % (share, os.cpu_count(),
+            % (max(share, 0), os.cpu_count(),
                ": too much to believe the figures" if share > BUSY else ""))
 
 

@@ -9,6 +9,34 @@
 
 
 static void
+test_digits(void)
+{
+    u_char      data[256], text[513], back[256], two[3], *p;
+    ngx_uint_t  i, n, bad;
+
+    for (i = 0; i < 256; i++) {
+        data[i] = (u_char) (i * 37 + 11);
+    }
+
+    for (bad = 0, n = 0; n <= 256; n++) {
+        text[2 * n] = 'x';
+        p = ngx_http_mcp_tasks_hex(text, data, n);
+        bad += (p != text + 2 * n || *p != 'x');
+
+        for (i = 0; i < n; i++) {
+            (void) ngx_sprintf(two, "%02xd", (int) data[i]);
+            bad += (ngx_memcmp(two, text + 2 * i, 2) != 0);
+        }
+
+        bad += (ngx_http_mcp_tasks_unhex(back, text, n) != NGX_OK
+                || ngx_memcmp(data, back, n) != 0);
+    }
+
+    is(bad, 0, "bytes of all values and numbers, to digits and back");
+}
+
+
+static void
 test_ids(void)
 {
     u_char                   text[37], again[37];
@@ -134,6 +162,7 @@ test_hash(void)
 int
 main(void)
 {
+    test_digits();
     test_ids();
     test_fork();
     test_hash();
