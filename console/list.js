@@ -306,7 +306,8 @@ function drawList() {
         : "There are no tasks. New ones appear here by themselves.");
     list.view.element.setAttribute("aria-busy", String(list.abort != null));
 
-    if (list.loaded && list.scroll) {
+    // not while a task is shown, to which a last drawing of the list may come
+    if (list.loaded && list.scroll && list.view.element.isConnected) {
         scrollTo(0, list.scroll);
         list.scroll = 0;
     }

@@ -272,6 +272,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
     document.getElementById("view").focus();
 });
+// the list is where it was as soon as it is there: before, the browser would
+// only know of a page that is too short
+history.scrollRestoration = "manual";
 addEventListener("hashchange", navigate);
 document.addEventListener("visibilitychange", () => {
     if (!document.hidden) {
