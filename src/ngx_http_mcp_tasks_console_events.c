@@ -167,6 +167,7 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
     w = &f->wait;
     n = 0;
     looks = 0;
+    *more = 0;
 
     do {
         ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_recent_t));
