@@ -4,11 +4,8 @@ MODULE = ngx_http_mcp_tasks_module
 BUILD  = $(CURDIR)/build
 
 # Sources that need no HTTP server: each unit test links with all of them.
-PURE       = reason hash id task arena history wheel names order queue table \
-             recover check save load db db_rows op shm shm_view shm_wait \
-             shm_recent shm_run shm_stats shm_control signal news stats json \
-             rpc out input sse feed merge failpoint hold
-PURE_SRCS  = $(PURE:%=src/ngx_http_mcp_tasks_%.c)
+PURE_SRCS := $(shell sed -n 's,^pure[-a-z]*  *,src/,p' src/sources)
+SRC_DIRS  := $(sort $(dir $(wildcard src/*.h src/*/*.h src/*/*/*.h)))
 
 # Against which nginx: by default the distribution's (package nginx-dev).
 NGINX_SRC =
@@ -202,7 +199,7 @@ UNIT_O     = $(PURE_SRCS:%.c=$(UNIT_OUT)/obj/%.o) \
              $(patsubst %.c,$(UNIT_OUT)/obj/%.o,$(wildcard t/unit/lib*.c))
 
 # nginx's headers are not held to our warnings
-UNIT_INCS  = -Isrc -It/unit \
+UNIT_INCS  = $(SRC_DIRS:%/=-I%) -It/unit \
              $(patsubst %,-isystem $(UNIT_TREE)/src/%, \
                  core event event/modules event/quic os/unix) \
              -isystem $(UNIT_OBJS)

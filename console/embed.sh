@@ -93,7 +93,7 @@ csp="$csp; require-trusted-types-for 'script'; trusted-types 'none'"
 /* Made by console/embed.sh of the files beside it. */
 
 
-#include "ngx_http_mcp_tasks_console.h"
+#include "ngx_mcp_console.h"
 
 
 static const u_char  ngx_http_mcp_tasks_console_bytes[] = {

@@ -1,6 +1,6 @@
 
-#include "ngx_http_mcp_tasks_console.h"
-#include "ngx_http_mcp_tasks_gateway.h"
+#include "ngx_mcp_console.h"
+#include "ngx_mcp_gateway.h"
 
 
 static char *ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd,

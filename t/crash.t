@@ -162,7 +162,7 @@ my @stored = qw/ save_gone saved_tasks saved_gone saved_upto /;
                                  map { @$_ } values %labels;
     my %there;
 
-    for my $path (glob "$FindBin::Bin/../src/*.c") {
+    for my $path (glob "$FindBin::Bin/../src/{,*/,*/*/}*.c") {
         my $text = slurp($path);
         $there{$1} = 1
             while $text =~ /ngx_http_mcp_tasks_failpoint\("(\w+)"\)/g;

@@ -14,6 +14,15 @@ sub slurp {
     return scalar <$fh>;
 }
 
+# of the module, wherever below src/ it lies
+sub source {
+    my ($name) = @_;
+    my ($file) = grep { -e } glob "src/{,*/,*/*/}ngx_mcp_$name"
+        or die "no $name";
+    return slurp($file);
+}
+
+my @sources = glob 'src/{,*/,*/*/}*.c';
 my $module = slurp('src/ngx_http_mcp_tasks_module.c');
 my $doc = slurp('docs/directives.md');
 
@@ -52,7 +61,7 @@ for my $name (sort keys %command) {
     like($text, qr/^Since: \d+\.\d+\.\d+$/m, "$name: since");
 }
 
-my $source = slurp('src/ngx_http_mcp_tasks_variables.c');
+my $source = source('variables.c');
 my @variables = sort $source =~ /\{ ngx_string\("(mcp_\w+)"\)/g;
 my $table = slurp('docs/variables.md');
 my @in_docs = sort $table =~ /^\| `\$(mcp_\w+)` \|/mg;
@@ -61,7 +70,7 @@ is_deeply(\@in_docs, \@variables, 'every variable is documented');
 
 my $errors = slurp('docs/errors.md');
 
-for my $reason (slurp('src/ngx_http_mcp_tasks_reason.c')
+for my $reason (source('reason.c')
                     =~ /ngx_string\("(\w+)"\)/g)
 {
     # these never reach a client: a cursor is judged before, a conflict retried,
@@ -82,7 +91,7 @@ cmp_ok(scalar keys %reason, '>', 15, 'the reasons of OpenAPI were read');
 like($errors, qr/^\| 4\d\d \|.*`$_`|^\| 503 \|.*`$_`/m,
      "REST: reason $_ is documented") for sort keys %reason;
 
-for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
+for my $code (source('rpc.h') =~ /\s(-32\d+)$/mg) {
     next if $code == -32603;
     like($errors, qr/\| $code \|/, "code $code is documented");
 }
@@ -91,7 +100,7 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
 {
     my @reasons = qw/ payload_too_large /;
 
-    for my $file (grep { !/_probe\.c$/ } glob 'src/*.c') {
+    for my $file (grep { !/_probe\.c$/ } @sources) {
         my $text = slurp($file);
         push @reasons, $text =~ /\\"reason\\":\\"(\w+[a-z])\\"/g;
         push @reasons, $text =~ /= ngx_string\("([a-z]+(?:_[a-z]+)+)"\);/g
@@ -101,7 +110,7 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
     cmp_ok(scalar @reasons, '>', 12, 'the reasons of the code were read');
     like($errors, qr/`$_`/, "reason $_ is documented") for @reasons;
 
-    my $code = join "\n", map { slurp($_) } glob 'src/*.c';
+    my $code = join "\n", map { slurp($_) } @sources;
     my @told;
 
     for my $row ($errors =~ /^\| [-\d]\d+ \| (`\w+`(?:, `\w+`)*) \|/mg) {
@@ -127,7 +136,7 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
     }
 
     for my $era (@eras) {
-        my $text = slurp("src/ngx_http_mcp_tasks_$era.c");
+        my $text = source("$era.c");
 
         my @tables = $text =~ /^static \w+_method_t\s+\w+\[\] =\s(.*?)^\};/msg;
 
@@ -144,7 +153,7 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
 
     # what is sent to clients without being asked for
     my %sent = map { $_ => 1 } map {
-        slurp("src/ngx_http_mcp_tasks_$_.c")
+        source("$_.c")
             =~ /\\"(notifications\/[\w\/]+)\\"/g
     } qw/ render stream listen /;
     my %shown = map { $_ => 1 } grep { $_ ne 'notifications/cancelled' }
@@ -152,7 +161,7 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
     is_deeply([sort keys %shown], [sort keys %sent],
               'docs/mcp.md has every notification, and no other');
 
-    my @methods = slurp('src/ngx_http_mcp_tasks_worker.c')
+    my @methods = source('worker.c')
                   =~ /^    \{ ngx_string\("(worker\/\w+)"\)/mg;
     my @sections = slurp('docs/worker-protocol.md') =~ /^### (worker\/\w+)$/mg;
     is_deeply([sort @sections], [sort @methods],
@@ -162,7 +171,7 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
 # paths of the REST view
 {
     my %path = map { /^tasks/ ? ($_ => 1) : ("tasks/ID$_" => 1) }
-               slurp('src/ngx_http_mcp_tasks_rest.c')
+               source('rest.c')
                    =~ /^    \{ ngx_string\("([^"]*)"\), NGX_HTTP_/mg;
     my %shown = map { $_ => 1 }
                 slurp('docs/rest.md') =~ /`(?:GET|POST) (tasks[\w\/]*)`/g;
@@ -172,9 +181,9 @@ for my $code (slurp('src/ngx_http_mcp_tasks_rpc.h') =~ /\s(-32\d+)$/mg) {
 
 # why calls of a gateway and other tasks fail
 my $gateway = slurp('docs/gateway.md');
-my @reasons = (slurp('src/ngx_http_mcp_tasks_job_task.c')
+my @reasons = (source('job_task.c')
                    =~ /\{ "(\w+)", "The /g,
-               slurp('src/ngx_http_mcp_tasks_render.c') =~ /"(\w+_lost)"/g);
+               source('render.c') =~ /"(\w+_lost)"/g);
 
 # the first stands for a call that has not failed
 @reasons = grep { $_ ne 'failed' } @reasons;
@@ -187,7 +196,7 @@ for my $reason (@reasons) {
 }
 
 # what may be said of a tool
-my $route = slurp('src/ngx_http_mcp_tasks_route.c');
+my $route = source('route.c');
 my %parameter = map { $_ => 1 }
     $route =~ /(?:\{|arg->data,) "(\w+=?)\w*"/g;
 my @described = $documented{mcp_tasks_tool} =~ /^\| `(\w+=?)`/mg;
@@ -197,7 +206,7 @@ is_deeply([sort @described], [sort keys %parameter],
 
 # headers that calls in the background have not, and those that are harmless
 {
-    my $sender = slurp('src/ngx_http_mcp_tasks_sender.c');
+    my $sender = source('sender.c');
     my ($without) = $gateway =~ /^(The client's headers go along.*?)\n\n/ms;
     my ($harmless) = $gateway =~ /^(A call of a lost process .*?)\n\n/ms;
     my %text = (not_sent => lc $without, harmless => lc $harmless);
@@ -223,8 +232,8 @@ is_deeply([sort @described], [sort keys %parameter],
 my ($files) = slurp('docs/architecture.md')
               =~ /^\| file .*?\n\| --- .*?\n(.*?)\n\n/ms;
 
-for my $file (glob 'src/*.c') {
-    my ($name) = $file =~ /ngx_http_mcp_tasks_(\w+)\.c$/;
+for my $file (@sources) {
+    my ($name) = $file =~ /ngx_(?:http_mcp_tasks|mcp)_(\w+)\.c$/;
     like($files, qr/^\|[^|]*`$name`/m, "architecture: $name");
 }
 

@@ -221,7 +221,8 @@ END {
 # --- what is quoted
 
 # strings as the compiler joins them; sources of nginx, for its own words
-my $ours = join "\n", map { decode_utf8(slurp($_)) } glob "$root/src/*.[ch]";
+my $ours = join "\n", map { decode_utf8(slurp($_)) }
+           glob "$root/src/{,*/,*/*/}*.[ch]";
 my $nginx = join "\n", map { slurp($_) }
             glob "$root/build/dist/orig/src/{core,event,http,http/modules,"
                  . 'os/unix}/*.[ch]';

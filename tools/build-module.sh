@@ -73,7 +73,7 @@ nginx_configure "$tree" "$objs" "${NGX_CONF_FLAGS[@]}" \
 if [ -n "$(find "$ROOT/src" -name '*.h' -newer "$objs/$MODULE_NAME.so" \
            2> /dev/null)" ]
 then
-    rm -rf "${objs:?}/addon/src"/*.o
+    rm -rf "${objs:?}/addon"/*/*.o
 fi
 
 nginx_make "$tree" "$objs" modules

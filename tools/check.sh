@@ -13,8 +13,10 @@ shopt -s lastpipe
 
 status=0
 
-sources=(src/*.c)
-code=(src/*.[ch] t/unit/*.[ch] t/lib/*.c tools/*.c bench/*.c)
+folders=(src src/*/ src/*/*/)
+sources=(src/*.c src/*/*.c src/*/*/*.c)
+code=("${sources[@]}" src/*.h src/*/*.h src/*/*/*.h
+      t/unit/*.[ch] t/lib/*.c tools/*.c bench/*.c)
 scripts=(tools/*.sh console/*.sh examples/*.sh .ci/run)
 page=(console/*.html console/*.css console/*.js t/browser/*.mjs)
 texts=("${code[@]}" "${scripts[@]}" "${page[@]}" config config.make Makefile)
@@ -47,7 +49,7 @@ complain() {
 for objs in "$BUILD/prod" "$BUILD/test"; do
     say "compiler warnings: $(basename "$objs")"
 
-    includes=(-isystem "$objs")
+    includes=("${folders[@]/#/-I}" -isystem "$objs")
     for dir in core event event/modules event/quic os/unix http \
                http/modules http/v2 http/v3
     do
@@ -55,7 +57,7 @@ for objs in "$BUILD/prod" "$BUILD/test"; do
     done
 
     for source in "${sources[@]}"; do
-        gcc -std=gnu99 -O2 "${warnings[@]}" "${includes[@]}" -Isrc \
+        gcc -std=gnu99 -O2 "${warnings[@]}" "${includes[@]}" \
             -c -o /dev/null "$source" || status=1
     done
 done
@@ -70,7 +72,7 @@ cppcheck --quiet --std=c99 --language=c --platform=unix64 -j "$JOBS" \
     --suppress=missingInclude --suppress=missingIncludeSystem \
     --suppress=unusedStructMember --suppress=unknownMacro \
     -DNGX_HTTP_MCP_TASKS_TEST=1 -DNGX_PTR_SIZE=8 \
-    -I src src || status=1
+    "${folders[@]/#/-I}" src || status=1
 
 say "shellcheck"
 

@@ -21,13 +21,13 @@ status=0
 # A line counts as run if it was in any of the builds.  From here, as unit
 # tests are compiled by relative paths and gcov reads the sources.
 cd "$ROOT"
-find "$out" -path '*/src/*.gcno' ! -path '*/obj/nginx/*' -print0 \
+find "$out" \( -path '*/addon/*.gcno' -o -path '*/obj/src/*.gcno' \) -print0 \
     | xargs -0 -n 1 gcov -t 2> /dev/null \
     | awk -F: -v src="$ROOT/src/" '
         $2 + 0 == 0 && $3 == "Source" {
             file = $4
             sub(/^.*\/src\//, "src/", file)
-            ours = (file ~ /^src\/[^\/]*\.[ch]$/ \
+            ours = (file ~ /\/ngx_(mcp|http_mcp_tasks)_[^\/]*\.[ch]$/ \
                     && (getline line < (src substr(file, 5))) >= 0)
             close(src substr(file, 5))
             next

@@ -12,7 +12,7 @@ nginx_configure() {
     [ -e "$tree/configure" ] || configure=auto/configure
 
     stamp="$tree $* NGX_MCP_TASKS_TEST=${NGX_MCP_TASKS_TEST-} $(
-        cksum "$ROOT/config" "$ROOT/config.make" \
+        cksum "$ROOT/config" "$ROOT/config.make" "$ROOT/src/sources" \
               "$tree/src/core/nginx.h")"
 
     if [ -e "$objs/Makefile" ] \

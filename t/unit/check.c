@@ -8,10 +8,10 @@
 
 #include "libtest.h"
 #include "libcrash.h"
-#include "ngx_http_mcp_tasks_arena.h"
-#include "ngx_http_mcp_tasks_names.h"
-#include "ngx_http_mcp_tasks_news.h"
-#include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_mcp_arena.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_news.h"
+#include "ngx_mcp_recover.h"
 
 
 #define TASK   (&t->slots[2])

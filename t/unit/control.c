@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_names.h"
-#include "ngx_http_mcp_tasks_recover.h"
-#include "ngx_http_mcp_tasks_signal.h"
-#include "ngx_http_mcp_tasks_stats.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_recover.h"
+#include "ngx_mcp_signal.h"
+#include "ngx_mcp_stats.h"
 
 
 #define OK      NGX_HTTP_MCP_TASKS_OK

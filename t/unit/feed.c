@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_feed.h"
+#include "ngx_mcp_feed.h"
 
 
 #define BOM   "\xef\xbb\xbf"

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_history.h"
-#include "ngx_http_mcp_tasks_stats.h"
+#include "ngx_mcp_history.h"
+#include "ngx_mcp_stats.h"
 
 
 #define OK         NGX_HTTP_MCP_TASKS_OK

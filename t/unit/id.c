@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_hash.h"
+#include "ngx_mcp_hash.h"
 
 
 static void

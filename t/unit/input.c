@@ -3,9 +3,9 @@
 
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_input.h"
-#include "ngx_http_mcp_tasks_out.h"
-#include "ngx_http_mcp_tasks_rpc.h"
+#include "ngx_mcp_input.h"
+#include "ngx_mcp_out.h"
+#include "ngx_mcp_rpc.h"
 
 
 static ngx_http_mcp_tasks_json_t

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_rpc.h"
+#include "ngx_mcp_rpc.h"
 
 
 static ngx_pool_t  *pool;

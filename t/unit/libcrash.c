@@ -2,12 +2,12 @@
 #include <stdio.h>
 
 #include "libcrash.h"
-#include "ngx_http_mcp_tasks_arena.h"
-#include "ngx_http_mcp_tasks_history.h"
-#include "ngx_http_mcp_tasks_names.h"
-#include "ngx_http_mcp_tasks_recover.h"
-#include "ngx_http_mcp_tasks_save.h"
-#include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_mcp_arena.h"
+#include "ngx_mcp_history.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_recover.h"
+#include "ngx_mcp_save.h"
+#include "ngx_mcp_signal.h"
 
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_mcp_recover.h"
 
 
 ngx_pool_t  *test_pool;

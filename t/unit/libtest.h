@@ -9,7 +9,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
-#include "ngx_http_mcp_tasks_op.h"
+#include "ngx_mcp_op.h"
 
 
 #define ok(cond, ...)  test_ok((cond) != 0, __FILE__, __LINE__, __VA_ARGS__)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_merge.h"
+#include "ngx_mcp_merge.h"
 
 
 #define INITIALIZE  NGX_HTTP_MCP_TASKS_MERGE_INITIALIZE

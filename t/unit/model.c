@@ -11,12 +11,12 @@
 #include <time.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_arena.h"
-#include "ngx_http_mcp_tasks_history.h"
-#include "ngx_http_mcp_tasks_names.h"
-#include "ngx_http_mcp_tasks_recover.h"
-#include "ngx_http_mcp_tasks_signal.h"
-#include "ngx_http_mcp_tasks_stats.h"
+#include "ngx_mcp_arena.h"
+#include "ngx_mcp_history.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_recover.h"
+#include "ngx_mcp_signal.h"
+#include "ngx_mcp_stats.h"
 
 
 #define MAX      300

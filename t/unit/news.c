@@ -8,11 +8,11 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_names.h"
-#include "ngx_http_mcp_tasks_news.h"
-#include "ngx_http_mcp_tasks_order.h"
-#include "ngx_http_mcp_tasks_recover.h"
-#include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_news.h"
+#include "ngx_mcp_order.h"
+#include "ngx_mcp_recover.h"
+#include "ngx_mcp_signal.h"
 
 
 #define MANY    20000

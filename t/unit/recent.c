@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_mcp_recover.h"
 
 
 #define MANY  3000

@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_hash.h"
-#include "ngx_http_mcp_tasks_names.h"
-#include "ngx_http_mcp_tasks_signal.h"
+#include "ngx_mcp_hash.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_signal.h"
 
 
 #define ONE   1

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_sse.h"
+#include "ngx_mcp_sse.h"
 
 
 #define CANARY  0xa5

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_stats.h"
+#include "ngx_mcp_stats.h"
 
 
 #define RESULT  NGX_HTTP_MCP_TASKS_RESULT

@@ -9,8 +9,8 @@
 #include <sqlite3.h>
 
 #include "libtest.h"
-#include "ngx_http_mcp_tasks_db.h"
-#include "ngx_http_mcp_tasks_recover.h"
+#include "ngx_mcp_db.h"
+#include "ngx_mcp_recover.h"
 
 
 #define WALL  1700000000000ULL

@@ -1,0 +1,554 @@
+
+/*
+ * The status surface: how the zone gets on, for people and for Prometheus.
+ * Like the worker surface it answers only clients on this machine, unless it
+ * is "public": names of tools and workers are nobody else's business.
+ */
+
+
+#include "ngx_mcp_status.h"
+#include "ngx_mcp_stats.h"
+
+
+#define zone32(field)                                                         \
+    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
+    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+#define zone64(field)                                                         \
+    NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
+    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+#define zone_ms(field)                                                        \
+    NGX_HTTP_MCP_TASKS_FIGURE_MS,                                             \
+    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+#define zone_times(field)                                                     \
+    NGX_HTTP_MCP_TASKS_FIGURE_TIMES,                                          \
+    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+#define zone_state(state)                                                     \
+    zone32(states[NGX_HTTP_MCP_TASKS_ ## state])
+#define zone_refused(reason)                                                  \
+    zone64(count.refused[NGX_HTTP_MCP_TASKS_ ## reason])
+
+#define tool32(field)                                                         \
+    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
+    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+#define tool64(field)                                                         \
+    NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
+    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+#define tool_ms(field)                                                        \
+    NGX_HTTP_MCP_TASKS_FIGURE_MS,                                             \
+    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+#define tool_times(field)                                                     \
+    NGX_HTTP_MCP_TASKS_FIGURE_TIMES,                                          \
+    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+#define tool_state(state)                                                     \
+    tool32(stat.states[NGX_HTTP_MCP_TASKS_ ## state])
+
+#define worker32(field)                                                       \
+    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
+    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
+#define worker64(field)                                                       \
+    NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
+    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
+#define worker_ms(field)                                                      \
+    NGX_HTTP_MCP_TASKS_FIGURE_MS,                                             \
+    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
+
+
+#define TASKS     "Tasks by state."
+#define FINISHED  "Tasks that came to an end, by how."
+#define REMOVED   "Tasks that were removed, ended or not."
+#define REFUSED   "Operations on tasks that were refused, by reason."
+
+
+static ngx_int_t ngx_http_mcp_tasks_status_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_uint_t ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r,
+    ngx_uint_t *format);
+static ngx_uint_t ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r,
+    const char *type);
+
+
+static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
+
+    { "tasks", "queued", "tasks", "state", TASKS, zone_state(QUEUED) },
+    { "tasks", "running", "tasks", "state", TASKS, zone_state(RUNNING) },
+    { "tasks", "input_required", "tasks", "state", TASKS,
+      zone_state(INPUT_REQUIRED) },
+    { "tasks", "completed", "tasks", "state", TASKS, zone_state(COMPLETED) },
+    { "tasks", "failed", "tasks", "state", TASKS, zone_state(FAILED) },
+    { "tasks", "cancelled", "tasks", "state", TASKS, zone_state(CANCELLED) },
+
+    { NULL, "oldestQueued", "queue_oldest_seconds", NULL,
+      "For how long the oldest task in a queue could have been claimed.",
+      zone_ms(oldest) },
+
+    { NULL, "waitingRequests", "waiting_requests", NULL,
+      "Requests that wait for a change, streams among them.",
+      zone32(waiting) },
+    { NULL, "streams", "streams", NULL,
+      "Open event streams.", zone32(streams) },
+    { NULL, "runningCalls", "running_calls", NULL,
+      "Calls to upstreams that run in the background.", zone32(running) },
+
+    { "slots", "used", "slots_used", NULL,
+      "Slots for tasks in use.", zone32(slots_used) },
+    { "slots", "total", "slots", NULL,
+      "Slots for tasks in the zone.", zone32(slots) },
+    { "blocks", "used", "blocks_used", NULL,
+      "Blocks of 128 bytes in use.", zone32(blocks_used) },
+    { "blocks", "total", "blocks", NULL,
+      "Blocks of 128 bytes in the zone.", zone32(blocks) },
+    { NULL, "payloadBytes", "payload_bytes", NULL,
+      "Bytes that tasks carry.", zone64(bytes) },
+
+    { NULL, "owners", "owners", NULL,
+      "Owners that have tasks.", zone32(owners) },
+    { NULL, "tools", "tools", NULL,
+      "Tools that have tasks.", zone32(tools) },
+    { NULL, "sessions", "sessions", NULL,
+      "Sessions that have tasks.", zone32(sessions) },
+    { NULL, "workers", "workers", NULL,
+      "Workers that were seen in the last two minutes.", zone32(workers) },
+
+    { NULL, "created", "created_total", NULL,
+      "Tasks that were created.", zone64(fates.created) },
+
+    { "finished", "completed", "finished_total", "outcome", FINISHED,
+      zone64(fates.completed) },
+    { "finished", "failed", "finished_total", "outcome", FINISHED,
+      zone64(fates.failed) },
+    { "finished", "cancelled", "finished_total", "outcome", FINISHED,
+      zone64(fates.cancelled) },
+    { "finished", "expired", "finished_total", "outcome", FINISHED,
+      zone64(fates.lapsed) },
+    { "finished", "deleted", "finished_total", "outcome", FINISHED,
+      zone64(fates.dropped) },
+
+    { "removed", "expired", "removed_total", "reason", REMOVED,
+      zone64(count.expired) },
+    { "removed", "deleted", "removed_total", "reason", REMOVED,
+      zone64(count.deleted) },
+
+    { NULL, "claims", "claims_total", NULL,
+      "Attempts that were begun: by a worker, or as a call.",
+      zone64(fates.claimed) },
+    { NULL, "retries", "retries_total", NULL,
+      "Attempts after which the task was queued again.",
+      zone64(fates.requeued) },
+    { NULL, "lostLeases", "lost_leases_total", NULL,
+      "Leases that ran out.", zone64(fates.leases_lost) },
+    { NULL, "staleTokens", "stale_tokens_total", NULL,
+      "Messages with a lease that does not hold any more.",
+      zone64(count.stale_leases) },
+
+    { "refused", "task_not_found", "refused_total", "reason", REFUSED,
+      zone_refused(NOT_FOUND) },
+    { "refused", "task_terminal", "refused_total", "reason", REFUSED,
+      zone_refused(TERMINAL) },
+    { "refused", "task_state_invalid", "refused_total", "reason", REFUSED,
+      zone_refused(STATE_INVALID) },
+    { "refused", "lease_lost", "refused_total", "reason", REFUSED,
+      zone_refused(LEASE_LOST) },
+    { "refused", "progress_backwards", "refused_total", "reason", REFUSED,
+      zone_refused(PROGRESS_BACKWARDS) },
+    { "refused", "version_conflict", "refused_total", "reason", REFUSED,
+      zone_refused(VERSION_CONFLICT) },
+    { "refused", "limit_tasks", "refused_total", "reason", REFUSED,
+      zone_refused(LIMIT_TASKS) },
+    { "refused", "limit_owner_tasks", "refused_total", "reason", REFUSED,
+      zone_refused(LIMIT_OWNER_TASKS) },
+    { "refused", "limit_owner_bytes", "refused_total", "reason", REFUSED,
+      zone_refused(LIMIT_OWNER_BYTES) },
+    { "refused", "payload_too_large", "refused_total", "reason", REFUSED,
+      zone_refused(PAYLOAD_TOO_LARGE) },
+    { "refused", "zone_full", "refused_total", "reason", REFUSED,
+      zone_refused(ZONE_FULL) },
+    { "refused", "limit_waiters", "refused_total", "reason", REFUSED,
+      zone_refused(LIMIT_WAITERS) },
+    { "refused", "store_unavailable", "refused_total", "reason", REFUSED,
+      zone_refused(STORE_UNAVAILABLE) },
+    { "refused", "store_failed", "refused_total", "reason", REFUSED,
+      zone_refused(STORE_FAILED) },
+
+    { NULL, "newsDropped", "dropped_news_total", NULL,
+      "Changes that sessions were not told, being too far behind.",
+      zone64(count.news_dropped) },
+    { NULL, "signals", "signals_total", NULL,
+      "Changes that worker processes were told of.", zone64(count.signals) },
+    { NULL, "recoveries", "recoveries_total", NULL,
+      "Times that the zone was rebuilt after a crash.",
+      zone64(count.recoveries) },
+
+    { "sweep", "runs", "sweeps_total", NULL,
+      "Looks for tasks whose time has come.", zone64(count.sweeps) },
+    { "sweep", "tasks", "swept_tasks_total", NULL,
+      "Tasks that these handled.", zone64(count.swept) },
+    { "sweep", "batch", "sweep_batch_tasks", NULL,
+      "Tasks that the last one handled.", zone64(count.sweep_batch) },
+    { "sweep", "lag", "sweep_lag_seconds", NULL,
+      "How late the last one was for one of its tasks.",
+      zone_ms(count.sweep_lag) },
+    { "sweep", "maxLag", "sweep_lag_max_seconds", NULL,
+      "The most that this ever was.", zone_ms(count.sweep_lag_max) },
+
+    { NULL, "wait", "wait_seconds", NULL,
+      "How long tasks could have been claimed until they were.",
+      zone_times(fates.wait) },
+    { NULL, "run", "run_seconds", NULL,
+      "How long attempts ran, without the time they waited for input.",
+      zone_times(fates.run) },
+
+    { NULL, NULL, NULL, NULL, NULL, 0, 0 }
+};
+
+
+static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_tool_figures[] = {
+
+    { "tasks", "queued", "tool_tasks", "state", TASKS, tool_state(QUEUED) },
+    { "tasks", "running", "tool_tasks", "state", TASKS, tool_state(RUNNING) },
+    { "tasks", "input_required", "tool_tasks", "state", TASKS,
+      tool_state(INPUT_REQUIRED) },
+    { "tasks", "completed", "tool_tasks", "state", TASKS,
+      tool_state(COMPLETED) },
+    { "tasks", "failed", "tool_tasks", "state", TASKS, tool_state(FAILED) },
+    { "tasks", "cancelled", "tool_tasks", "state", TASKS,
+      tool_state(CANCELLED) },
+
+    { NULL, "oldestQueued", "tool_queue_oldest_seconds", NULL,
+      "For how long the oldest task in a queue could have been claimed.",
+      tool_ms(oldest) },
+    { NULL, "runningCalls", "tool_running_calls", NULL,
+      "Calls to upstreams that run in the background.",
+      tool32(stat.running) },
+    { NULL, "paused", "tool_paused", NULL,
+      "Whether no more tasks of the tool are begun.", tool32(stat.paused) },
+
+    { NULL, "created", "tool_created_total", NULL,
+      "Tasks that were created.", tool64(stat.count.created) },
+
+    { "finished", "completed", "tool_finished_total", "outcome", FINISHED,
+      tool64(stat.count.completed) },
+    { "finished", "failed", "tool_finished_total", "outcome", FINISHED,
+      tool64(stat.count.failed) },
+    { "finished", "cancelled", "tool_finished_total", "outcome", FINISHED,
+      tool64(stat.count.cancelled) },
+    { "finished", "expired", "tool_finished_total", "outcome", FINISHED,
+      tool64(stat.count.lapsed) },
+    { "finished", "deleted", "tool_finished_total", "outcome", FINISHED,
+      tool64(stat.count.dropped) },
+
+    { NULL, "claims", "tool_claims_total", NULL,
+      "Attempts that were begun: by a worker, or as a call.",
+      tool64(stat.count.claimed) },
+    { NULL, "retries", "tool_retries_total", NULL,
+      "Attempts after which the task was queued again.",
+      tool64(stat.count.requeued) },
+    { NULL, "lostLeases", "tool_lost_leases_total", NULL,
+      "Leases that ran out.", tool64(stat.count.leases_lost) },
+
+    { NULL, "wait", "tool_wait_seconds", NULL,
+      "How long tasks could have been claimed until they were.",
+      tool_times(stat.count.wait) },
+    { NULL, "run", "tool_run_seconds", NULL,
+      "How long attempts ran, without the time they waited for input.",
+      tool_times(stat.count.run) },
+
+    { NULL, NULL, NULL, NULL, NULL, 0, 0 }
+};
+
+
+static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_worker_figures[] = {
+
+    { NULL, "claims", "worker_claims_total", NULL,
+      "Tasks that the worker has claimed.", worker64(claimed) },
+    { NULL, "completed", "worker_completed_total", NULL,
+      "Tasks that it has completed.", worker64(completed) },
+    { NULL, "failed", "worker_failed_total", NULL,
+      "Attempts of which it said that they failed.", worker64(failed) },
+    { NULL, "lastSeen", "worker_last_seen_timestamp_seconds", NULL,
+      "When it last said something, as a time of the clock.",
+      worker_ms(seen_wall) },
+    { NULL, "draining", "worker_draining", NULL,
+      "Whether it gets no more tasks.", worker32(draining) },
+
+    { NULL, NULL, NULL, NULL, NULL, 0, 0 }
+};
+
+
+static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_store_figures[] = {
+
+    { NULL, "up", "store_up", NULL,
+      "Whether changes are saved.", zone64(disk.up) },
+    { NULL, "unsaved", "store_unsaved_tasks", NULL,
+      "Tasks that have changed, or went, since they were saved.",
+      zone32(unsaved) },
+    { NULL, "commits", "store_commits_total", NULL,
+      "Commits that were made.", zone64(disk.commits) },
+    { NULL, "rows", "store_rows_total", NULL,
+      "Tasks that these wrote or removed.", zone64(disk.rows) },
+    { NULL, "failures", "store_failures_total", NULL,
+      "Commits that failed.", zone64(disk.failures) },
+    { NULL, "lastCommit", "store_last_commit_timestamp_seconds", NULL,
+      "When the last one was made, as a time of the clock.",
+      zone_ms(disk.last_wall) },
+    { NULL, "commitTime", "store_commit_seconds", NULL,
+      "How long commits took.", zone_times(disk.time) },
+
+    { NULL, NULL, NULL, NULL, NULL, 0, 0 }
+};
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_status_format(ngx_str_t *name)
+{
+    if (name->len == 4 && ngx_strncmp(name->data, "json", 4) == 0) {
+        return NGX_HTTP_MCP_TASKS_FORMAT_JSON;
+    }
+
+    if (name->len == 10 && ngx_strncmp(name->data, "prometheus", 10) == 0) {
+        return NGX_HTTP_MCP_TASKS_FORMAT_PROMETHEUS;
+    }
+
+    return NGX_HTTP_MCP_TASKS_FORMAT_ANY;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                       rc;
+    ngx_uint_t                      format;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    static ngx_str_t                local = ngx_string("not_local");
+    static ngx_str_t                origin = ngx_string("origin_not_allowed");
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    r->disable_not_modified = 1;
+
+    if (!lcf->open && !ngx_http_mcp_tasks_local(r)) {
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &local,
+                                          NULL);
+    }
+
+    if (!ngx_http_mcp_tasks_origin(r)) {
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &origin,
+                                          NULL);
+    }
+
+    if (!(r->method & NGX_HTTP_MCP_TASKS_READS)) {
+        return ngx_http_mcp_tasks_rest_allow(r, "GET, HEAD");
+    }
+
+    if (!ngx_http_mcp_tasks_status_wanted(r, &format)) {
+        return ngx_http_mcp_tasks_rest_invalid(r,
+                                   "format is neither json nor prometheus");
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    return ngx_http_mcp_tasks_status_read(r, ngx_http_mcp_tasks_status_done);
+}
+
+
+/* all figures of the zone */
+
+ngx_int_t
+ngx_http_mcp_tasks_status_read(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_done_pt done)
+{
+    ngx_http_mcp_tasks_op_stats_t  *op;
+
+    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_STATS,
+                               sizeof(ngx_http_mcp_tasks_op_stats_t));
+    if (op == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    op->detail = 1;
+
+    return ngx_http_mcp_tasks_run(r, &op->op, done);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_status_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_str_t                       text;
+    ngx_uint_t                      format;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_http_mcp_tasks_figures_t    all[NGX_HTTP_MCP_TASKS_FIGURES];
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    if (ngx_http_mcp_tasks_status_figures(r,
+                                     (ngx_http_mcp_tasks_op_stats_t *) o, all)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    (void) ngx_http_mcp_tasks_status_wanted(r, &format);
+
+    ngx_http_mcp_tasks_out_init(&out, r->pool, 16384);
+
+    if (format == NGX_HTTP_MCP_TASKS_FORMAT_PROMETHEUS) {
+        ngx_str_set(&r->headers_out.content_type,
+                    "text/plain; version=0.0.4; charset=utf-8");
+        ngx_http_mcp_tasks_status_prometheus(&out, &lcf->zone->zone.name, all);
+
+    } else {
+        ngx_http_mcp_tasks_status_json(&out, lcf->zone, all);
+    }
+
+    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
+        || ngx_http_mcp_tasks_no_store(r) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
+}
+
+
+/* 0: it names a format that there is not */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r, ngx_uint_t *format)
+{
+    ngx_str_t                       name;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    *format = lcf->format;
+
+    if (ngx_http_arg(r, (u_char *) "format", 6, &name) == NGX_OK) {
+        *format = ngx_http_mcp_tasks_status_format(&name);
+        return *format != NGX_HTTP_MCP_TASKS_FORMAT_ANY;
+    }
+
+    /* who asks for plain text beside JSON is no scraper */
+
+    if (*format == NGX_HTTP_MCP_TASKS_FORMAT_ANY) {
+        *format = (!ngx_http_mcp_tasks_status_accepts(r, "application/json")
+                   && (ngx_http_mcp_tasks_status_accepts(r, "text/plain")
+                       || ngx_http_mcp_tasks_status_accepts(r,
+                                           "application/openmetrics-text")))
+                  ? NGX_HTTP_MCP_TASKS_FORMAT_PROMETHEUS
+                  : NGX_HTTP_MCP_TASKS_FORMAT_JSON;
+    }
+
+    return 1;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r, const char *type)
+{
+    ngx_str_t         value;
+    static ngx_str_t  accept = ngx_string("accept");
+
+    return ngx_http_mcp_tasks_header(r, &accept, &value)
+           && ngx_strlcasestrn(value.data, value.data + value.len,
+                               (u_char *) type, ngx_strlen(type) - 1);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all)
+{
+    ngx_str_t                         *names;
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_loc_conf_t     *lcf;
+    ngx_http_mcp_tasks_tool_stat_t    *tool;
+    ngx_http_mcp_tasks_worker_stat_t  *worker;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    names = ngx_palloc(r->pool,
+                       (op->ntools + op->nworkers) * sizeof(ngx_str_t));
+    if (names == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(all, NGX_HTTP_MCP_TASKS_FIGURES
+                     * sizeof(ngx_http_mcp_tasks_figures_t));
+
+    all[0].figures = ngx_http_mcp_tasks_zone_figures;
+    all[0].data = (u_char *) op;
+    all[0].n = 1;
+
+    all[1].figures = ngx_http_mcp_tasks_tool_figures;
+    all[1].list = "byTool";
+    all[1].label = "tool";
+    all[1].data = (u_char *) op->tool_views;
+    all[1].size = sizeof(ngx_http_mcp_tasks_tool_view_t);
+    all[1].n = op->ntools;
+    all[1].names = names;
+
+    all[2].figures = ngx_http_mcp_tasks_worker_figures;
+    all[2].list = "byWorker";
+    all[2].label = "worker";
+    all[2].data = (u_char *) op->worker_views;
+    all[2].size = sizeof(ngx_http_mcp_tasks_worker_stat_t);
+    all[2].n = op->nworkers;
+    all[2].names = names + op->ntools;
+
+    all[3].figures = ngx_http_mcp_tasks_store_figures;
+    all[3].data = (u_char *) op;
+    all[3].n = ngx_http_mcp_tasks_stored_on(lcf->zone);
+
+    for (i = 0; i < op->ntools; i++) {
+        tool = &op->tool_views[i].stat;
+        all[1].names[i].data = tool->name;
+        all[1].names[i].len = tool->len;
+    }
+
+    for (i = 0; i < op->nworkers; i++) {
+        worker = &op->worker_views[i];
+        all[2].names[i].data = worker->name;
+        all[2].names[i].len = worker->len;
+    }
+
+    /* nobody has to share an entry, as long as it was not needed */
+
+    if (op->tool_views[NGX_HTTP_MCP_TASKS_OTHER].stat.count.created == 0) {
+        all[1].data += all[1].size;
+        all[1].names++;
+        all[1].n--;
+    }
+
+    return NGX_OK;
+}
+
+
+uint64_t
+ngx_http_mcp_tasks_figure(ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i,
+    ngx_http_mcp_tasks_figure_t *f)
+{
+    u_char  *p;
+
+    p = of->data + i * of->size + f->offset;
+
+    return (f->type == NGX_HTTP_MCP_TASKS_FIGURE_32) ? *(uint32_t *) p
+                                                     : *(uint64_t *) p;
+}
+
+
+/* of a histogram's bucket, in seconds */
+
+void
+ngx_http_mcp_tasks_out_bound(ngx_http_mcp_tasks_out_t *out, ngx_uint_t bucket)
+{
+    if (bucket == NGX_HTTP_MCP_TASKS_BUCKETS - 1) {
+        ngx_http_mcp_tasks_out_lit(out, "+Inf");
+        return;
+    }
+
+    ngx_http_mcp_tasks_out_seconds(out, ngx_http_mcp_tasks_bounds[bucket]);
+}

@@ -1,0 +1,539 @@
+
+#include "ngx_mcp_task.h"
+
+
+#define NGX_HTTP_MCP_TASKS_BACKOFF_MAX  3600000
+
+/* in the table of rules: the event changes fields, but not the state */
+#define STAY    0x80
+#define STATE   0x7f
+
+#define NO      0
+#define QUEUED  NGX_HTTP_MCP_TASKS_QUEUED
+#define RUN     NGX_HTTP_MCP_TASKS_RUNNING
+#define INPUT   NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+#define DONE    NGX_HTTP_MCP_TASKS_COMPLETED
+#define FAILED  NGX_HTTP_MCP_TASKS_FAILED
+#define CANCEL  NGX_HTTP_MCP_TASKS_CANCELLED
+
+
+static uint64_t ngx_http_mcp_tasks_after(uint64_t now, uint32_t delay);
+static uint64_t ngx_http_mcp_tasks_backoff(ngx_http_mcp_tasks_task_t *task);
+static uint64_t ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev);
+static uint64_t ngx_http_mcp_tasks_lease_prolong(
+    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
+static ngx_uint_t ngx_http_mcp_tasks_task_adoptable(
+    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
+static void ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t next);
+static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev);
+
+
+/*
+ * Where an event leads, in the order of ngx_http_mcp_tasks_event_e: a line
+ * for the events of the worker, of dispatcher and owner, and of time.  QUEUED
+ * for EV_RETRY and EV_LEASE_LOST holds while attempts are left, and for
+ * EV_ORPHANED if another process may run the task.  Terminal states have no
+ * row: nothing touches them but EV_EXPIRE, which removes a
+ * task whatever its state, and EV_ANNOUNCE, which no state depends on.
+ */
+
+static const uint8_t
+    ngx_http_mcp_tasks_rules[NGX_HTTP_MCP_TASKS_COMPLETED]
+                            [NGX_HTTP_MCP_TASKS_EVENTS] =
+{
+    /* FREE */
+    { 0 },
+
+    /* QUEUED */
+    {
+        NO, NO, NO, NO, NO, NO, NO,
+        RUN, NO, NO, CANCEL, STAY|QUEUED, NO,
+        STAY|QUEUED, NO, FAILED, NO, NO, NO,
+        STAY|QUEUED
+    },
+
+    /* RUNNING */
+    {
+        STAY|RUN, STAY|RUN, INPUT, DONE, FAILED, QUEUED, QUEUED,
+        NO, NO, NO, CANCEL, STAY|RUN, STAY|RUN,
+        NO, QUEUED, NO, FAILED, NO, NO,
+        QUEUED
+    },
+
+    /* INPUT_REQUIRED */
+    {
+        STAY|INPUT, STAY|INPUT, NO, DONE, FAILED, QUEUED, QUEUED,
+        NO, STAY|INPUT, RUN, CANCEL, STAY|INPUT, STAY|INPUT,
+        NO, NO, NO, NO, NO, NO,
+        QUEUED
+    }
+};
+
+
+static ngx_str_t  ngx_http_mcp_tasks_states[] = {
+    ngx_string("free"),
+    ngx_string("queued"),
+    ngx_string("running"),
+    ngx_string("input_required"),
+    ngx_string("completed"),
+    ngx_string("failed"),
+    ngx_string("cancelled")
+};
+
+static ngx_str_t  ngx_http_mcp_tasks_working = ngx_string("working");
+
+
+void
+ngx_http_mcp_tasks_task_init(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_policy_t *policy, uint64_t ttl, uint64_t now,
+    uint64_t wall)
+{
+    ngx_memzero(task, sizeof(ngx_http_mcp_tasks_task_t));
+
+    task->version = 1;
+    task->created = wall;
+    task->updated = wall;
+    task->ttl = ttl;
+    task->policy = *policy;
+    task->policy.priority = ngx_min(policy->priority,
+                                    NGX_HTTP_MCP_TASKS_PRIORITIES - 1);
+    task->state = NGX_HTTP_MCP_TASKS_QUEUED;
+    task->progress = -1;
+    task->total = -1;
+
+    task->expires = (ttl >= NGX_HTTP_MCP_TASKS_NEVER - now)
+                    ? NGX_HTTP_MCP_TASKS_NEVER : now + ttl;
+    task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
+    task->phase_end = ngx_http_mcp_tasks_after(now, policy->queue_timeout);
+    task->since = now;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    ngx_uint_t  next, exhausted;
+
+    if (task->state == NGX_HTTP_MCP_TASKS_FREE) {
+        return NGX_HTTP_MCP_TASKS_NOT_FOUND;
+    }
+
+    if (ngx_http_mcp_tasks_fenced(ev->type)
+        && (ev->lease == 0 || ev->lease != task->lease))
+    {
+        return NGX_HTTP_MCP_TASKS_LEASE_LOST;
+    }
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_EXPIRE) {
+        if (ev->now < task->expires) {
+            return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+        }
+
+        task->state = NGX_HTTP_MCP_TASKS_FREE;
+        return NGX_HTTP_MCP_TASKS_OK;
+    }
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_ANNOUNCE) {
+        /* the task is the same as before: not a new version */
+        task->flags |= NGX_HTTP_MCP_TASKS_ANNOUNCED;
+        return NGX_HTTP_MCP_TASKS_OK;
+    }
+
+    if (ngx_http_mcp_tasks_terminal(task->state)) {
+        return NGX_HTTP_MCP_TASKS_TERMINAL;
+    }
+
+    next = ngx_http_mcp_tasks_rules[task->state][ev->type];
+
+    if (next == NO
+        || (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM
+            && !ngx_http_mcp_tasks_task_claimable(task)))
+    {
+        return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+    }
+
+    exhausted = (task->attempt >= task->policy.attempts);
+
+    switch (ev->type) {
+
+    case NGX_HTTP_MCP_TASKS_EV_HEARTBEAT:
+        /* nobody but the worker sees a lease: not a new version */
+        if (task->state == NGX_HTTP_MCP_TASKS_RUNNING) {
+            task->step_end = ngx_http_mcp_tasks_lease_prolong(task, ev);
+        }
+
+        return NGX_HTTP_MCP_TASKS_OK;
+
+    case NGX_HTTP_MCP_TASKS_EV_READY:
+        /* clients see the same queued task: not a new version */
+        task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
+        return NGX_HTTP_MCP_TASKS_OK;
+
+    case NGX_HTTP_MCP_TASKS_EV_PROGRESS:
+    case NGX_HTTP_MCP_TASKS_EV_REPORT:
+        if (ev->progress >= 0) {
+            if (ev->progress < task->progress) {
+                return NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS;
+            }
+
+            task->progress = ev->progress;
+            task->total = ev->total;
+        }
+
+        /* a worker that makes progress is alive */
+
+        if (ev->type == NGX_HTTP_MCP_TASKS_EV_PROGRESS
+            && task->state == NGX_HTTP_MCP_TASKS_RUNNING)
+        {
+            task->step_end = ngx_http_mcp_tasks_lease_prolong(task, ev);
+        }
+
+        break;
+
+    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+        if (exhausted) {
+            next = NGX_HTTP_MCP_TASKS_FAILED;
+        }
+
+        break;
+
+    case NGX_HTTP_MCP_TASKS_EV_LEASE_LOST:
+        if (exhausted) {
+            next = NGX_HTTP_MCP_TASKS_FAILED;
+            task->cause = NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST;
+        }
+
+        break;
+
+    case NGX_HTTP_MCP_TASKS_EV_QUEUE_TIMEOUT:
+        task->cause = NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT;
+        break;
+
+    case NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT:
+        task->cause = NGX_HTTP_MCP_TASKS_CAUSE_RUN_TIMEOUT;
+        break;
+
+    case NGX_HTTP_MCP_TASKS_EV_CANCEL:
+        task->cause = NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED;
+        break;
+
+    case NGX_HTTP_MCP_TASKS_EV_ORPHANED:
+        if (!ngx_http_mcp_tasks_task_adoptable(task, ev)) {
+            next = NGX_HTTP_MCP_TASKS_FAILED;
+            task->cause = NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST;
+        }
+
+        task->holder = ev->holder;
+        break;
+    }
+
+    if (!(next & STAY)) {
+        ngx_http_mcp_tasks_task_enter(task, ev, next & STATE);
+    }
+
+    task->version++;
+    task->updated = ev->wall;
+
+    return NGX_HTTP_MCP_TASKS_OK;
+}
+
+
+/* a call that may have begun is begun anew only where that does no harm */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_task_adoptable(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    if (ev->holder == 0
+        || task->policy.calls & NGX_HTTP_MCP_TASKS_BOUND)
+    {
+        return 0;
+    }
+
+    return task->state == NGX_HTTP_MCP_TASKS_QUEUED
+           || (task->policy.calls & NGX_HTTP_MCP_TASKS_IDEMPOTENT
+               && task->attempt < task->policy.attempts);
+}
+
+
+static void
+ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t next)
+{
+    uint64_t    left, from;
+    ngx_uint_t  prev;
+
+    prev = task->state;
+    task->state = (uint8_t) next;
+
+    switch (next) {
+
+    case NGX_HTTP_MCP_TASKS_QUEUED:
+
+        if (ev->type == NGX_HTTP_MCP_TASKS_EV_RELEASE) {
+            /* not the task's fault: the attempt does not count */
+            task->attempt--;
+            from = ev->now;
+
+        } else {
+            from = ev->now + (ev->delay ? ev->delay
+                                        : ngx_http_mcp_tasks_backoff(task));
+        }
+
+        task->step_end = (from > ev->now) ? from : NGX_HTTP_MCP_TASKS_NEVER;
+        task->phase_end = ngx_http_mcp_tasks_after(from,
+                                                   task->policy.queue_timeout);
+        task->since = from;
+        task->lease = 0;
+        task->progress = -1;
+        task->total = -1;
+        return;
+
+    case NGX_HTTP_MCP_TASKS_RUNNING:
+
+        task->step_end = ngx_http_mcp_tasks_lease_end(task, ev);
+
+        if (prev == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+            left = task->phase_end;
+            task->phase_end = (left == NGX_HTTP_MCP_TASKS_NEVER)
+                              ? left : ev->now + left;
+            task->since = ev->now - task->since;
+            return;
+        }
+
+        task->since = ev->now;
+        task->worker = ev->worker;
+        task->lease = ev->lease;
+        task->attempt++;
+        task->phase_end = ngx_http_mcp_tasks_after(ev->now,
+                                                   task->policy.run_timeout);
+        return;
+
+    case NGX_HTTP_MCP_TASKS_INPUT_REQUIRED:
+
+        task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
+        left = task->phase_end;
+
+        if (left != NGX_HTTP_MCP_TASKS_NEVER) {
+            task->phase_end = (left > ev->now) ? left - ev->now : 0;
+        }
+
+        task->since = ev->now - task->since;
+        return;
+
+    default: /* terminal */
+        ngx_http_mcp_tasks_task_end(task, ev);
+        return;
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    uint32_t  keep;
+    uint64_t  until;
+
+    switch (task->state) {
+    case NGX_HTTP_MCP_TASKS_COMPLETED:
+        keep = task->policy.keep_completed;
+        break;
+    case NGX_HTTP_MCP_TASKS_FAILED:
+        keep = task->policy.keep_failed;
+        break;
+    default:
+        keep = task->policy.keep_cancelled;
+    }
+
+    /*
+     * the lease token stays, so that the worker that still holds it learns
+     * that the task has ended, and not that somebody else runs it
+     */
+
+    task->flags |= ev->flags;
+    task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
+    task->phase_end = NGX_HTTP_MCP_TASKS_NEVER;
+
+    /* retention prolongs, but never cuts the TTL that the owner was told */
+
+    until = (keep == NGX_HTTP_MCP_TASKS_UNLIMITED)
+            ? NGX_HTTP_MCP_TASKS_NEVER : ev->now + (uint64_t) keep * 1000;
+
+    task->expires = ngx_max(task->expires, until);
+}
+
+
+/* the earliest time at which something happens to the task by itself */
+
+uint64_t
+ngx_http_mcp_tasks_task_deadline(ngx_http_mcp_tasks_task_t *task)
+{
+    uint64_t  deadline;
+
+    deadline = ngx_min(task->expires, task->step_end);
+
+    if (task->state == NGX_HTTP_MCP_TASKS_QUEUED
+        || task->state == NGX_HTTP_MCP_TASKS_RUNNING)
+    {
+        deadline = ngx_min(deadline, task->phase_end);
+    }
+
+    return deadline;
+}
+
+
+/* the event that time has brought, NGX_HTTP_MCP_TASKS_EVENTS if none has */
+
+ngx_uint_t
+ngx_http_mcp_tasks_task_due(ngx_http_mcp_tasks_task_t *task, uint64_t now)
+{
+    if (now >= task->expires) {
+        return NGX_HTTP_MCP_TASKS_EV_EXPIRE;
+    }
+
+    switch (task->state) {
+
+    case NGX_HTTP_MCP_TASKS_QUEUED:
+        if (now >= task->phase_end) {
+            return NGX_HTTP_MCP_TASKS_EV_QUEUE_TIMEOUT;
+        }
+
+        if (now >= task->step_end) {
+            return NGX_HTTP_MCP_TASKS_EV_READY;
+        }
+
+        break;
+
+    case NGX_HTTP_MCP_TASKS_RUNNING:
+        if (now >= task->phase_end) {
+            return NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT;
+        }
+
+        if (now >= task->step_end) {
+            return NGX_HTTP_MCP_TASKS_EV_LEASE_LOST;
+        }
+
+        break;
+    }
+
+    return NGX_HTTP_MCP_TASKS_EVENTS;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_task_claimable(ngx_http_mcp_tasks_task_t *task)
+{
+    return task->state == NGX_HTTP_MCP_TASKS_QUEUED
+           && task->step_end == NGX_HTTP_MCP_TASKS_NEVER;
+}
+
+
+/* is in a list: of those to be claimed, or of those that processes hold */
+
+ngx_uint_t
+ngx_http_mcp_tasks_task_listed(ngx_http_mcp_tasks_task_t *task)
+{
+    return task->policy.route ? !ngx_http_mcp_tasks_terminal(task->state)
+                              : ngx_http_mcp_tasks_task_claimable(task);
+}
+
+
+/* is a call of ours that counts as running, also while it waits for input */
+
+ngx_uint_t
+ngx_http_mcp_tasks_task_runs(ngx_http_mcp_tasks_task_t *task)
+{
+    return task->policy.route
+           && (task->state == NGX_HTTP_MCP_TASKS_RUNNING
+               || task->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+}
+
+
+/* for how long it has run in this attempt, or waits to be claimed */
+
+uint64_t
+ngx_http_mcp_tasks_task_age(ngx_http_mcp_tasks_task_t *task, uint64_t now)
+{
+    if (task->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+        return task->since;
+    }
+
+    return (now > task->since) ? now - task->since : 0;
+}
+
+
+/* the phase: what a task is doing; clients see the status below */
+
+ngx_str_t *
+ngx_http_mcp_tasks_state_name(ngx_uint_t state)
+{
+    return &ngx_http_mcp_tasks_states[state < NGX_HTTP_MCP_TASKS_STATES
+                                      ? state : NGX_HTTP_MCP_TASKS_FREE];
+}
+
+
+ngx_str_t *
+ngx_http_mcp_tasks_status_name(ngx_uint_t state)
+{
+    if (state == NGX_HTTP_MCP_TASKS_QUEUED
+        || state == NGX_HTTP_MCP_TASKS_RUNNING)
+    {
+        return &ngx_http_mcp_tasks_working;
+    }
+
+    return ngx_http_mcp_tasks_state_name(state);
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_after(uint64_t now, uint32_t delay)
+{
+    return (delay == NGX_HTTP_MCP_TASKS_UNLIMITED) ? NGX_HTTP_MCP_TASKS_NEVER
+                                                   : now + delay;
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    return ngx_http_mcp_tasks_after(ev->now, ev->lease_time ? ev->lease_time
+                                                     : task->policy.lease);
+}
+
+
+/* a sign of life prolongs; only who names a time may cut the lease */
+
+static uint64_t
+ngx_http_mcp_tasks_lease_prolong(ngx_http_mcp_tasks_task_t *task,
+    ngx_http_mcp_tasks_event_t *ev)
+{
+    uint64_t  end;
+
+    end = ngx_http_mcp_tasks_lease_end(task, ev);
+
+    return ev->lease_time ? end : ngx_max(end, task->step_end);
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_backoff(ngx_http_mcp_tasks_task_t *task)
+{
+    uint64_t    delay;
+    ngx_uint_t  n;
+
+    delay = task->policy.backoff;
+
+    for (n = 1; n < task->attempt && delay < NGX_HTTP_MCP_TASKS_BACKOFF_MAX;
+         n++)
+    {
+        delay *= 2;
+    }
+
+    return ngx_min(delay, NGX_HTTP_MCP_TASKS_BACKOFF_MAX);
+}

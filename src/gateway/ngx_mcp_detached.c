@@ -1,0 +1,596 @@
+
+/*
+ * A request that nginx makes of itself, detached from any client: a real
+ * request on a real socket, at which nobody ever arrives, so that everything
+ * works for it as it does for a client's, proxying above all.  What it would
+ * answer is caught by our filters.
+ */
+
+
+#include "ngx_mcp_gateway.h"
+
+
+/* whether nginx counts connections is not up to how the module was built */
+
+#if !(NGX_STAT_STUB)
+extern ngx_atomic_t  *ngx_stat_active;
+#endif
+
+#pragma weak ngx_stat_active
+
+
+static ngx_connection_t *ngx_http_mcp_tasks_detached_connection(void);
+static ngx_socket_t ngx_http_mcp_tasks_detached_number(void);
+static ngx_int_t ngx_http_mcp_tasks_detached_init(
+    ngx_http_mcp_tasks_detached_t *d, ngx_connection_t *c,
+    ngx_http_mcp_tasks_sender_t *sender);
+static ngx_int_t ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id);
+static ngx_int_t ngx_http_mcp_tasks_detached_line(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender);
+static ngx_int_t ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender);
+static ngx_int_t ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
+    ngx_table_elt_t *from);
+static ngx_table_elt_t *ngx_http_mcp_tasks_detached_add(
+    ngx_http_request_t *r, const char *key, const char *lowcase,
+    ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r,
+    ngx_str_t *body);
+static ngx_int_t ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender);
+static void ngx_http_mcp_tasks_detached_event(ngx_event_t *ev);
+static ngx_chain_t *ngx_http_mcp_tasks_detached_send(ngx_connection_t *c,
+    ngx_chain_t *in, off_t limit);
+static void ngx_http_mcp_tasks_detached_done(void *data);
+static u_char *ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf,
+    size_t len);
+
+
+static ngx_socket_t  ngx_http_mcp_tasks_detached_socket = (ngx_socket_t) -1;
+
+
+/*
+ * A POST with that body, which is copied, or a GET that goes on after an event.
+ * Both refer to the sender's memory, which has to outlive them.  NULL: no
+ * resources.
+ */
+
+ngx_http_mcp_tasks_detached_t *
+ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
+    ngx_str_t *body, ngx_str_t *last_id, ngx_http_mcp_tasks_reader_t *reader,
+    void *data)
+{
+    ngx_connection_t               *c;
+    ngx_pool_cleanup_t             *cln;
+    ngx_http_request_t             *r;
+    ngx_http_mcp_tasks_detached_t  *d;
+
+    c = ngx_http_mcp_tasks_detached_connection();
+    if (c == NULL) {
+        return NULL;
+    }
+
+    d = ngx_pcalloc(c->pool, sizeof(ngx_http_mcp_tasks_detached_t));
+
+    if (d == NULL
+        || ngx_http_mcp_tasks_detached_init(d, c, sender) != NGX_OK)
+    {
+        goto failed;
+    }
+
+    r = ngx_http_create_request(c);
+    if (r == NULL) {
+        goto failed;
+    }
+
+    c->data = r;
+    d->r = r;
+    d->reader = reader;
+    d->data = data;
+
+    /*
+     * Added first, it is run last, when nothing of nginx refers to the request
+     * any more: a thread may hold it after it was terminated.
+     */
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+
+    if (cln == NULL
+        || ngx_http_mcp_tasks_detached_request(r, sender, body, last_id)
+           != NGX_OK)
+    {
+        r->logged = 1;
+        ngx_http_free_request(r, 0);
+        goto failed;
+    }
+
+    cln->handler = ngx_http_mcp_tasks_detached_done;
+    cln->data = d;
+
+    return d;
+
+failed:
+
+    ngx_http_close_connection(c);
+
+    return NULL;
+}
+
+
+/*
+ * A socket for datagrams that has no address: there is nothing to read, and it
+ * is never closed from elsewhere.  All requests of a process share this one,
+ * as nginx's own streams over QUIC do: to make and to close one for each was a
+ * tenth of a call's time.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_detached_process(ngx_cycle_t *cycle)
+{
+    if (ngx_http_mcp_tasks_detached_socket != (ngx_socket_t) -1) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_detached_socket = ngx_socket(AF_UNIX,
+                                  SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
+
+    if (ngx_http_mcp_tasks_detached_socket == (ngx_socket_t) -1) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_socket_errno,
+                      "no socket for calls in the background");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_connection_t *
+ngx_http_mcp_tasks_detached_connection(void)
+{
+    ngx_log_t         *log;
+    ngx_pool_t        *pool;
+    ngx_socket_t       s;
+    ngx_connection_t  *c;
+
+    s = ngx_http_mcp_tasks_detached_number();
+
+    if (s == (ngx_socket_t) -1) {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,
+                      "no socket for a call in the background");
+        return NULL;
+    }
+
+    c = ngx_get_connection(s, ngx_cycle->log);
+    pool = c ? ngx_create_pool(1024, ngx_cycle->log) : NULL;
+    log = pool ? ngx_palloc(pool, sizeof(ngx_log_t)) : NULL;
+
+    if (log == NULL) {
+
+        if (pool) {
+            ngx_destroy_pool(pool);
+        }
+
+        if (c) {
+            ngx_free_connection(c);
+        }
+
+        if (s != ngx_http_mcp_tasks_detached_socket) {
+            (void) ngx_close_socket(s);
+        }
+
+        return NULL;
+    }
+
+    c->shared = (s == ngx_http_mcp_tasks_detached_socket);
+
+    *log = *ngx_cycle->log;
+
+    c->pool = pool;
+    c->log = log;
+    pool->log = log;
+    c->read->log = log;
+    c->write->log = log;
+
+    /* nginx takes it off again */
+
+    if (&ngx_stat_active) {
+        (void) ngx_atomic_fetch_add(ngx_stat_active, 1);
+    }
+
+    return c;
+}
+
+
+/*
+ * With epoll nobody asks for events of it, see below.  Elsewhere nginx does,
+ * and wants a number for each connection.
+ */
+
+static ngx_socket_t
+ngx_http_mcp_tasks_detached_number(void)
+{
+    if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
+        return ngx_http_mcp_tasks_detached_socket;
+    }
+
+    return fcntl(ngx_http_mcp_tasks_detached_socket, F_DUPFD_CLOEXEC, 0);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_init(ngx_http_mcp_tasks_detached_t *d,
+    ngx_connection_t *c, ngx_http_mcp_tasks_sender_t *sender)
+{
+    c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
+    c->start_time = ngx_current_msec;
+
+    d->log_ctx.connection = c;
+    c->log->connection = c->number;
+    c->log->data = &d->log_ctx;
+    c->log->handler = ngx_http_mcp_tasks_detached_log;
+    c->log->action = "calling a tool in the background";
+    c->log_error = NGX_ERROR_INFO;
+
+    d->hc.conf_ctx = sender->conf_ctx;
+    d->hc.addr_conf = sender->addr_conf;
+    c->data = &d->hc;
+
+    c->sockaddr = sender->sockaddr;
+    c->socklen = sender->socklen;
+    c->addr_text = sender->addr_text;
+    c->local_sockaddr = sender->local_sockaddr;
+    c->local_socklen = sender->local_socklen;
+
+    c->recv = ngx_recv;
+    c->send = ngx_send;
+    c->recv_chain = ngx_recv_chain;
+    c->send_chain = ngx_http_mcp_tasks_detached_send;
+
+    c->read->handler = ngx_http_mcp_tasks_detached_event;
+    c->write->handler = ngx_http_mcp_tasks_detached_event;
+    c->write->ready = 1;
+
+    if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
+        /* no events come of it: spare nginx to ask for them */
+        c->read->active = 1;
+        c->write->active = 1;
+    }
+
+    /* options that only TCP has */
+
+    c->tcp_nodelay = NGX_TCP_NODELAY_DISABLED;
+    c->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
+
+    c->buffer = ngx_create_temp_buf(c->pool, 1);
+
+    return c->buffer ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id)
+{
+    r->internal = 1;
+    r->disable_not_modified = 1;
+
+    if (body) {
+        r->method = NGX_HTTP_POST;
+        ngx_str_set(&r->method_name, "POST");
+
+    } else {
+        r->method = NGX_HTTP_GET;
+        ngx_str_set(&r->method_name, "GET");
+    }
+
+    if (ngx_http_mcp_tasks_detached_line(r, sender) != NGX_OK
+        || ngx_http_mcp_tasks_detached_headers(r, sender) != NGX_OK
+        || ngx_http_mcp_tasks_detached_ctx(r, sender) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return body ? ngx_http_mcp_tasks_detached_body(r, body)
+                : ngx_http_mcp_tasks_detached_add(r, "Last-Event-ID",
+                                                  "last-event-id", last_id)
+                  ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_line(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender)
+{
+    u_char  *p;
+
+    ngx_str_set(&r->http_protocol, "HTTP/1.1");
+    r->http_version = NGX_HTTP_VERSION_11;
+    r->uri = sender->uri;
+    r->args = sender->args;
+    ngx_http_set_exten(r);
+
+    p = ngx_pnalloc(r->pool, r->method_name.len + sizeof(" ? HTTP/1.1")
+                             + r->uri.len + r->args.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    r->request_line.data = p;
+    p = ngx_cpymem(p, r->method_name.data, r->method_name.len);
+    *p++ = ' ';
+    r->unparsed_uri.data = p;
+    p = ngx_cpymem(p, r->uri.data, r->uri.len);
+
+    if (r->args.len) {
+        *p++ = '?';
+        p = ngx_cpymem(p, r->args.data, r->args.len);
+    }
+
+    r->unparsed_uri.len = p - r->unparsed_uri.data;
+    p = ngx_cpymem(p, " HTTP/1.1", 9);
+    r->request_line.len = p - r->request_line.data;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender)
+{
+    ngx_uint_t                  i;
+    ngx_table_elt_t            *h;
+    ngx_http_mcp_tasks_kept_t  *kept;
+
+    if (ngx_list_init(&r->headers_in.headers, r->pool,
+                      sender->headers.nelts + 2, sizeof(ngx_table_elt_t))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    kept = sender->variables.elts;
+
+    for (i = 0; i < sender->variables.nelts; i++) {
+        r->variables[kept[i].index] = kept[i].value;
+    }
+
+    r->headers_in.server = sender->server;
+    h = sender->headers.elts;
+
+    for (i = 0; i < sender->headers.nelts; i++) {
+        if (ngx_http_mcp_tasks_detached_header(r, &h[i]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
+    ngx_table_elt_t *from)
+{
+    ngx_table_elt_t            *h;
+    ngx_http_header_t          *hh;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    h = ngx_list_push(&r->headers_in.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = *from;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    hh = ngx_hash_find(&cmcf->headers_in_hash, h->hash, h->lowcase_key,
+                       h->key.len);
+    if (hh == NULL) {
+        return NGX_OK;
+    }
+
+    if (hh->offset == offsetof(ngx_http_headers_in_t, host)) {
+        /* which server it is has been decided */
+        r->headers_in.host = h;
+        return NGX_OK;
+    }
+
+    return hh->handler ? hh->handler(r, h, hh->offset) : NGX_OK;
+}
+
+
+static ngx_table_elt_t *
+ngx_http_mcp_tasks_detached_add(ngx_http_request_t *r, const char *key,
+    const char *lowcase, ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_in.headers);
+    if (h == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+    h->key.data = (u_char *) key;
+    h->key.len = ngx_strlen(key);
+    h->lowcase_key = (u_char *) lowcase;
+    h->hash = ngx_hash_key(h->lowcase_key, h->key.len);
+    h->value = *value;
+
+    return h;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
+{
+    ngx_buf_t                *b;
+    ngx_str_t                 length;
+    ngx_chain_t              *cl;
+    ngx_http_request_body_t  *rb;
+
+    rb = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
+    b = ngx_create_temp_buf(r->pool, body->len);
+    cl = ngx_alloc_chain_link(r->pool);
+    length.data = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);
+
+    if (rb == NULL || b == NULL || cl == NULL || length.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->last = ngx_cpymem(b->last, body->data, body->len);
+    b->last_buf = 1;
+
+    cl->buf = b;
+    cl->next = NULL;
+
+    rb->bufs = cl;
+    r->request_body = rb;
+
+    length.len = ngx_sprintf(length.data, "%uz", body->len) - length.data;
+
+    r->headers_in.content_length_n = body->len;
+    r->headers_in.content_length = ngx_http_mcp_tasks_detached_add(r,
+                                 "Content-Length", "content-length", &length);
+
+    return r->headers_in.content_length ? NGX_OK : NGX_ERROR;
+}
+
+
+/* so that our variables say what it is about */
+
+static ngx_int_t
+ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_sender_t *sender)
+{
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    if (ctx == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->era = sender->era;
+    ctx->tool = sender->tool;
+    ctx->task_id = sender->task_id;
+    ctx->client = sender->client;
+    ngx_str_set(&ctx->rpc.method, "tools/call");
+
+    return ngx_http_mcp_tasks_mark(r, ctx);
+}
+
+
+/* it may be over when this returns */
+
+void
+ngx_http_mcp_tasks_detached_run(ngx_http_mcp_tasks_detached_t *d)
+{
+    ngx_connection_t  *c;
+
+    c = d->r->connection;
+
+    ngx_http_handler(d->r);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* to be called from outside of it only */
+
+void
+ngx_http_mcp_tasks_detached_end(ngx_http_mcp_tasks_detached_t *d)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = d->r;
+    c = r->connection;
+
+    r->main->count++;
+    ngx_http_finalize_request(r, NGX_HTTP_CLIENT_CLOSED_REQUEST);
+    ngx_http_run_posted_requests(c);
+}
+
+
+ngx_http_mcp_tasks_detached_t *
+ngx_http_mcp_tasks_is_detached(ngx_http_request_t *r)
+{
+    if (r->connection->send_chain != ngx_http_mcp_tasks_detached_send) {
+        return NULL;
+    }
+
+    return (ngx_http_mcp_tasks_detached_t *) r->http_connection;
+}
+
+
+static void
+ngx_http_mcp_tasks_detached_event(ngx_event_t *ev)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    c = ev->data;
+    r = c->data;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (c->close) {
+        /* the process may not run any longer */
+        r->main->count++;
+        ngx_http_finalize_request(r, NGX_ERROR);
+
+    } else if (ev->write) {
+        r->write_event_handler(r);
+
+    } else {
+        r->read_event_handler(r);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* nobody is there to be sent to */
+
+static ngx_chain_t *
+ngx_http_mcp_tasks_detached_send(ngx_connection_t *c, ngx_chain_t *in,
+    off_t limit)
+{
+    for ( /* void */ ; in; in = in->next) {
+        c->sent += ngx_buf_size(in->buf);
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_mcp_tasks_detached_done(void *data)
+{
+    ngx_http_mcp_tasks_detached_t *d = data;
+
+    d->reader->done(d);
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf, size_t len)
+{
+    u_char              *p;
+    ngx_http_request_t  *r;
+    ngx_http_log_ctx_t  *ctx;
+
+    p = buf;
+
+    if (log->action) {
+        p = ngx_snprintf(buf, len, " while %s", log->action);
+        len -= p - buf;
+    }
+
+    ctx = log->data;
+    r = ctx->request;
+
+    return r ? r->log_handler(r, ctx->current_request, p, len) : p;
+}

@@ -1,0 +1,765 @@
+
+/*
+ * Questions of the upstream, and the answers to them.
+ *
+ * A legacy server asks by requests on the stream of the call, and gets each
+ * answer as a message of its own; a modern one ends the round with all of its
+ * questions, and gets the answers with the next one.  The task has them under
+ * keys that are never used twice.
+ */
+
+
+#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_input.h"
+
+
+/* answers of our own that are under way: a server may ask for too many */
+#define NGX_HTTP_MCP_TASKS_JOB_TELLS  8
+
+/* rounds in a row that ask nothing: a server could go on like that for ever */
+#define NGX_HTTP_MCP_TASKS_JOB_BARE  16
+
+
+static ngx_uint_t ngx_http_mcp_tasks_job_answers_itself(
+    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_rpc_t *rpc);
+static void ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *id, const char *kind, ngx_str_t *value);
+static ngx_int_t ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *id, ngx_str_t *request);
+static ngx_int_t ngx_http_mcp_tasks_job_with_params(
+    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
+static ngx_int_t ngx_http_mcp_tasks_job_questions(
+    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
+static ngx_int_t ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses);
+static ngx_uint_t ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses);
+static void ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job);
+static ngx_int_t ngx_http_mcp_tasks_job_requests(
+    ngx_http_mcp_tasks_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
+    ngx_str_t *text);
+static ngx_int_t ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q);
+static ngx_int_t ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *id, const char *kind, ngx_str_t *value, ngx_uint_t answer);
+static ngx_int_t ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses);
+static ngx_int_t ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses);
+static void ngx_http_mcp_tasks_job_forget(ngx_http_mcp_tasks_job_t *job);
+
+
+/* legacy: a request on the stream of the call */
+
+void
+ngx_http_mcp_tasks_job_question(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_rpc_t *rpc)
+{
+    ngx_str_t                 request;
+    ngx_http_mcp_tasks_out_t  out;
+
+    if (ngx_http_mcp_tasks_job_answers_itself(job, rpc)) {
+        return;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, job->round, rpc->params.text.len
+                                                 + rpc->method.len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
+    ngx_http_mcp_tasks_out_string(&out, &rpc->method);
+    ngx_http_mcp_tasks_out_lit(&out, ",\"params\":");
+
+    if (rpc->params.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        ngx_http_mcp_tasks_out_str(&out, &rpc->params.text);
+
+    } else {
+        ngx_http_mcp_tasks_out_lit(&out, "{}");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &request) != NGX_OK
+        || ngx_http_mcp_tasks_job_keep(job, &rpc->id.text, &request) != NGX_OK)
+    {
+        job->strange = 1;
+        return;
+    }
+
+    /* one after the other, if it has more than one */
+
+    if (!job->waits) {
+        ngx_http_mcp_tasks_job_ask(job);
+    }
+}
+
+
+/* what no client has to be asked */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_rpc_t *rpc)
+{
+    ngx_uint_t        i;
+    static ngx_str_t  empty = ngx_string("{}");
+    static ngx_str_t  ping = ngx_string("ping");
+    static ngx_str_t  unknown = ngx_string("{\"code\":-32601,"
+                                       "\"message\":\"Method not found\"}");
+    static ngx_str_t  many = ngx_string("{\"code\":-32603,"
+                                       "\"message\":\"Too many requests\"}");
+    static ngx_str_t  questions[] = {
+        ngx_string("elicitation/create"),
+        ngx_string("sampling/createMessage"),
+        ngx_string("roots/list"),
+        ngx_null_string
+    };
+
+    if (rpc->method.len == ping.len
+        && ngx_strncmp(rpc->method.data, ping.data, ping.len) == 0)
+    {
+        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "result", &empty);
+        return 1;
+    }
+
+    if (job->questions.nelts >= NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
+        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &many);
+        return 1;
+    }
+
+    for (i = 0; questions[i].len; i++) {
+        if (rpc->method.len == questions[i].len
+            && ngx_strncmp(rpc->method.data, questions[i].data,
+                           questions[i].len)
+               == 0)
+        {
+            return 0;
+        }
+    }
+
+    ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &unknown);
+
+    return 1;
+}
+
+
+/* not more than it can take, or there would be no connections for others */
+
+static void
+ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
+    const char *kind, ngx_str_t *value)
+{
+    if (job->requests <= NGX_HTTP_MCP_TASKS_JOB_TELLS) {
+        (void) ngx_http_mcp_tasks_job_reply(job, id, kind, value, 0);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
+    ngx_str_t *request)
+{
+    ngx_http_mcp_tasks_question_t  *q;
+
+    q = ngx_array_push(&job->questions);
+    if (q == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(q, sizeof(ngx_http_mcp_tasks_question_t));
+
+    q->id.len = id->len;
+    q->id.data = ngx_pstrdup(job->round, id);
+    q->request.len = request->len;
+    q->request.data = ngx_pstrdup(job->round, request);
+
+    if (q->id.data == NULL || q->request.data == NULL) {
+        job->questions.nelts--;
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* modern: a result that is a list of questions */
+
+void
+ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *result)
+{
+    ngx_str_t                    none;
+    ngx_http_mcp_tasks_json_t    requests, state;
+    ngx_http_mcp_tasks_member_t  members[] = {
+        { ngx_string("inputRequests"), &requests },
+        { ngx_string("requestState"), &state }
+    };
+
+    if (job->caller && job->asks) {
+
+        /* it is the call that is answered, there is no task yet */
+
+        ngx_http_mcp_tasks_job_complete(job, &result->text, 0);
+        return;
+    }
+
+    ngx_str_null(&none);
+
+    if (ngx_http_mcp_tasks_json_members(result, members, 2) != NGX_OK
+        || ngx_http_mcp_tasks_job_with_params(job, &requests) != NGX_OK
+        || (state.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+            && state.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
+        || (requests.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+            && ngx_http_mcp_tasks_input_check(&requests, &none))
+        || (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE
+            && state.type == NGX_HTTP_MCP_TASKS_JSON_NONE))
+    {
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
+        ngx_http_mcp_tasks_job_failed(job);
+        return;
+    }
+
+    ngx_str_null(&job->state);
+
+    if (state.type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+        job->state.len = state.text.len;
+        job->state.data = ngx_pstrdup(job->round, &state.text);
+
+        if (job->state.data == NULL) {
+            job->state.len = 0;
+        }
+    }
+
+    job->bare = (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+                ? job->bare + 1 : 0;
+
+    if (job->bare > NGX_HTTP_MCP_TASKS_JOB_BARE
+        || ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK)
+    {
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
+        ngx_http_mcp_tasks_job_failed(job);
+        return;
+    }
+
+    if (job->questions.nelts == 0) {
+
+        /* only to be called again: once this request is over */
+
+        job->waits = 1;
+        return;
+    }
+
+    ngx_http_mcp_tasks_job_ask(job);
+}
+
+
+/*
+ * Questions without params, where the protocol does not ask for any, get empty
+ * ones, as all of ours have them.  No questions at all are as good as none.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_with_params(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *requests)
+{
+    ngx_uint_t                      n;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_json_t       key, value, method, params;
+    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("method"), &method },
+        { ngx_string("params"), &params }
+    };
+
+    if (requests->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, job->round, requests->text.len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    ngx_http_mcp_tasks_json_iter(&it, requests);
+
+    for (n = 0;
+         ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
+         n++)
+    {
+        if (n) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &key.text);
+        ngx_http_mcp_tasks_out_lit(&out, ":");
+
+        if (ngx_http_mcp_tasks_json_members(&value, members, 2) == NGX_OK
+            && method.type == NGX_HTTP_MCP_TASKS_JSON_STRING
+            && params.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+        {
+            ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
+            ngx_http_mcp_tasks_out_str(&out, &method.text);
+            ngx_http_mcp_tasks_out_lit(&out, ",\"params\":{}}");
+
+        } else {
+            ngx_http_mcp_tasks_out_str(&out, &value.text);
+        }
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (n == 0) {
+        requests->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    }
+
+    return ngx_http_mcp_tasks_out_end(&out, &requests->text);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_questions(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *requests)
+{
+    ngx_http_mcp_tasks_json_t       key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    if (requests->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_json_iter(&it, requests);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+        if (ngx_http_mcp_tasks_job_keep(job, &key.text, &value.text)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* asks all that is not asked yet */
+
+static void
+ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_str_t                        text;
+    ngx_uint_t                       reason;
+    ngx_pool_t                      *pool;
+    ngx_http_mcp_tasks_op_get_t      get;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    reason = NGX_HTTP_MCP_TASKS_REASONS;
+
+    if (pool
+        && ngx_http_mcp_tasks_job_get(job, &get,
+                  NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES), pool)
+           == NGX_OK
+        && ngx_http_mcp_tasks_job_requests(job,
+                      &get.view.payload[NGX_HTTP_MCP_TASKS_RESPONSES], pool,
+                      &text)
+           == NGX_OK)
+    {
+        ngx_http_mcp_tasks_job_change(job, &op, NGX_HTTP_MCP_TASKS_EV_ASK);
+        op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = text;
+        reason = ngx_http_mcp_tasks_job_update(job, &op);
+    }
+
+    if (pool) {
+        ngx_destroy_pool(pool);
+    }
+
+    switch (reason) {
+
+    case NGX_HTTP_MCP_TASKS_OK:
+        job->waits = 1;
+        return;
+
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
+        ngx_http_mcp_tasks_job_post(job);
+        return;
+    }
+
+    /* nobody can be asked: the call cannot go on */
+
+    job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
+    job->reached = 1;
+    job->idempotent = 0;
+    ngx_http_mcp_tasks_job_failed(job);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_requests(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *text)
+{
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_question_t  *q;
+
+    ngx_http_mcp_tasks_out_init(&out, pool, 1024);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    q = job->questions.elts;
+    job->asked = 0;
+
+    for (i = 0; i < job->questions.nelts; i++) {
+
+        if (ngx_http_mcp_tasks_job_key(job, &q[i], responses) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (i) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &q[i].key);
+        ngx_http_mcp_tasks_out_lit(&out, ":");
+        ngx_http_mcp_tasks_out_str(&out, &q[i].request);
+        job->asked++;
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    return ngx_http_mcp_tasks_out_end(&out, text);
+}
+
+
+/* the upstream's own, if it has one and has not used it before */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses)
+{
+    u_char     *p;
+    ngx_str_t   base;
+
+    if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN) {
+        base = q->id;
+        q->key = q->id;
+
+    } else {
+        ngx_str_set(&base, "\"question\"");
+        q->key.len = 0;
+    }
+
+    while (q->key.len == 0
+           || ngx_http_mcp_tasks_job_used(job, q, responses))
+    {
+        p = ngx_pnalloc(job->round, base.len + NGX_INT_T_LEN + 1);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        q->key.data = p;
+        p = ngx_cpymem(p, base.data, base.len - 1);
+        p = ngx_sprintf(p, "-%ui\"", ++job->keys);
+        q->key.len = p - q->key.data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses)
+{
+    ngx_http_mcp_tasks_json_t       a, b, ignored;
+    ngx_http_mcp_tasks_question_t  *before;
+
+    if (ngx_http_mcp_tasks_input_answer(responses, &q->key, &ignored)) {
+        return 1;
+    }
+
+    a.text = q->key;
+
+    for (before = job->questions.elts; before != q; before++) {
+        b.text = before->key;
+
+        if (ngx_http_mcp_tasks_json_same(&a, &b)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Legacy: the server does not wait for an answer any longer.  Nobody should
+ * have to give it; and if it was the last one, the task runs again.
+ */
+
+void
+ngx_http_mcp_tasks_job_withdrawn(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_json_t *params)
+{
+    ngx_uint_t                      i, n;
+    ngx_http_mcp_tasks_json_t       id, own;
+    ngx_http_mcp_tasks_question_t  *q;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("requestId"), &id }
+    };
+
+    (void) ngx_http_mcp_tasks_json_members(params, members, 1);
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->questions.nelts; i++) {
+        own.text = q[i].id;
+        own.type = (own.text.data[0] == '"') ? NGX_HTTP_MCP_TASKS_JSON_STRING
+                                             : NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+
+        if (ngx_http_mcp_tasks_rpc_same_id(&id, &own)) {
+            break;
+        }
+    }
+
+    if (i == job->questions.nelts
+        || (i < job->asked
+            && ngx_http_mcp_tasks_job_unask(job, &q[i]) != NGX_OK))
+    {
+        return;
+    }
+
+    job->asked -= (i < job->asked);
+    job->questions.nelts--;
+
+    for (n = i; n < job->questions.nelts; n++) {
+        q[n] = q[n + 1];
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
+    ngx_http_mcp_tasks_question_t *q)
+{
+    ngx_int_t                        rc;
+    ngx_pool_t                      *pool;
+    ngx_http_mcp_tasks_json_t        key;
+    ngx_http_mcp_tasks_merge_t       merge;
+    ngx_http_mcp_tasks_op_get_t      get;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    rc = NGX_ERROR;
+    key.type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+    key.text = q->key;
+
+    if (ngx_http_mcp_tasks_job_get(job, &get,
+                  NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS), pool)
+        == NGX_OK
+        && get.op.reason == NGX_HTTP_MCP_TASKS_OK
+        && get.view.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+        && ngx_http_mcp_tasks_input_drop(pool,
+                          &get.view.payload[NGX_HTTP_MCP_TASKS_REQUESTS],
+                          &key, &merge)
+           == NGX_OK
+        && merge.taken)
+    {
+        ngx_http_mcp_tasks_job_change(job, &op, merge.left
+                                      ? NGX_HTTP_MCP_TASKS_EV_ANSWER
+                                      : NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+        op.version = get.view.task.version;
+        op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = merge.requests;
+
+        if (ngx_http_mcp_tasks_job_update(job, &op) == NGX_HTTP_MCP_TASKS_OK) {
+            rc = NGX_OK;
+        }
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
+}
+
+
+/* the task runs again: all that was asked has been answered */
+
+void
+ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_int_t                     rc;
+    ngx_str_t                    *responses;
+    ngx_pool_t                   *pool;
+    ngx_http_mcp_tasks_op_get_t   op;
+
+    if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN && job->call) {
+        /* the request that asked has nothing more to say; then the next */
+        ngx_http_mcp_tasks_detached_end(job->call);
+        return;
+    }
+
+    pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        return;
+    }
+
+    rc = ngx_http_mcp_tasks_job_get(job, &op,
+                 NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES), pool);
+
+    if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        job->waits = 0;
+        responses = &op.view.payload[NGX_HTTP_MCP_TASKS_RESPONSES];
+
+        rc = (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN)
+             ? ngx_http_mcp_tasks_job_next(job, responses)
+             : ngx_http_mcp_tasks_job_replies(job, responses);
+    }
+
+    ngx_destroy_pool(pool);
+
+    if (rc != NGX_OK && !job->over) {
+        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
+        ngx_http_mcp_tasks_job_failed(job);
+    }
+}
+
+
+/* legacy: a message for each */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses)
+{
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_json_t       answer, error;
+    ngx_http_mcp_tasks_question_t  *q;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("error"), &error }
+    };
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->asked; i++) {
+
+        if (!ngx_http_mcp_tasks_input_answer(responses, &q[i].key, &answer)) {
+            continue;
+        }
+
+        /* that is how a client's error is kept */
+
+        (void) ngx_http_mcp_tasks_json_members(&answer, members, 1);
+
+        if (ngx_http_mcp_tasks_job_reply(job, &q[i].id,
+                         error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                         ? "error" : "result",
+                         error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                         ? &error.text : &answer.text, 1)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_http_mcp_tasks_job_forget(job);
+
+    if (job->questions.nelts) {
+        ngx_http_mcp_tasks_job_ask(job);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
+    const char *kind, ngx_str_t *value, ngx_uint_t answer)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  message;
+    ngx_pool_t                *pool;
+    ngx_http_mcp_tasks_out_t   out;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_mcp_tasks_out_init(&out, pool, id->len + value->len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_http_mcp_tasks_out_str(&out, id);
+    ngx_http_mcp_tasks_out_lit(&out, ",\"");
+    ngx_http_mcp_tasks_out_add(&out, (u_char *) kind, ngx_strlen(kind));
+    ngx_http_mcp_tasks_out_lit(&out, "\":");
+    ngx_http_mcp_tasks_out_str(&out, value);
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    rc = ngx_http_mcp_tasks_out_end(&out, &message);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_job_tell(job, &message, answer);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
+}
+
+
+/* modern: the call once more, under the upstream's own keys */
+
+static ngx_int_t
+ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
+    ngx_str_t *responses)
+{
+    ngx_int_t                       rc;
+    ngx_str_t                       text;
+    ngx_uint_t                      i, n;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_json_t       answer;
+    ngx_http_mcp_tasks_question_t  *q;
+
+    ngx_http_mcp_tasks_out_init(&out, job->round, responses->len + 64);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    q = job->questions.elts;
+
+    for (n = 0, i = 0; i < job->asked; i++) {
+
+        if (!ngx_http_mcp_tasks_input_answer(responses, &q[i].key, &answer)) {
+            continue;
+        }
+
+        if (n++) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_out_str(&out, &q[i].id);
+        ngx_http_mcp_tasks_out_lit(&out, ":");
+        ngx_http_mcp_tasks_out_str(&out, &answer.text);
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    rc = ngx_http_mcp_tasks_out_end(&out, &text);
+
+    ngx_http_mcp_tasks_job_forget(job);
+
+    return (rc == NGX_OK) ? ngx_http_mcp_tasks_job_send(job, &text) : rc;
+}
+
+
+static void
+ngx_http_mcp_tasks_job_forget(ngx_http_mcp_tasks_job_t *job)
+{
+    ngx_uint_t                      i, left;
+    ngx_http_mcp_tasks_question_t  *q;
+
+    q = job->questions.elts;
+    left = job->questions.nelts - job->asked;
+
+    for (i = 0; i < left; i++) {
+        q[i] = q[i + job->asked];
+    }
+
+    job->questions.nelts = left;
+    job->asked = 0;
+}

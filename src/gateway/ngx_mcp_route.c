@@ -1,0 +1,473 @@
+
+/*
+ * Directives of a gateway: where messages go, and what becomes of calls of
+ * the upstream's tools.
+ */
+
+
+#include "ngx_mcp_gateway.h"
+
+
+#define NGX_HTTP_MCP_TASKS_MAX_RUNNING  256
+
+
+typedef struct {
+    const char                  *name;
+    size_t                       offset;
+    ngx_uint_t                   limit;      /* may be off, but not 0 */
+} ngx_http_mcp_tasks_route_time_t;
+
+
+static char *ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_mcp_tasks_tool_t *tool);
+static ngx_int_t ngx_http_mcp_tasks_route_arg(ngx_str_t *arg,
+    ngx_http_mcp_tasks_tool_t *tool);
+static ngx_int_t ngx_http_mcp_tasks_route_time(ngx_str_t *arg,
+    ngx_http_mcp_tasks_tool_t *tool);
+static ngx_int_t ngx_http_mcp_tasks_route_word(ngx_str_t *arg,
+    ngx_http_mcp_tasks_tool_t *tool);
+static void ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool);
+static void ngx_http_mcp_tasks_route_defaults(
+    ngx_http_mcp_tasks_tool_t *tool);
+
+
+static ngx_http_mcp_tasks_route_time_t  ngx_http_mcp_tasks_route_times[] = {
+    { "after=", offsetof(ngx_http_mcp_tasks_tool_t, after), 0 },
+    { "timeout=", offsetof(ngx_http_mcp_tasks_tool_t, run_timeout), 1 },
+    { "ttl=", offsetof(ngx_http_mcp_tasks_tool_t, ttl), 1 },
+    { NULL, 0, 0 }
+};
+
+
+char *
+ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_str_t  *value;
+
+    if (lcf->pass.data) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+    lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_LEGACY
+                     | NGX_HTTP_MCP_TASKS_PASS_MODERN;
+
+    if (cf->args->nelts == 3) {
+
+        if (ngx_strcmp(value[1].data, "off") != 0
+            && ngx_strcmp(value[2].data, "era=legacy") == 0)
+        {
+            lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_LEGACY;
+
+        } else if (ngx_strcmp(value[1].data, "off") != 0
+                   && ngx_strcmp(value[2].data, "era=modern") == 0)
+        {
+            lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_MODERN;
+
+        } else {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\"", &value[2]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        ngx_str_set(&lcf->pass, "");
+        return NGX_CONF_OK;
+    }
+
+    if (value[1].data[0] != '/') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid URI \"%V\", must begin with \"/\"",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    lcf->pass = value[1];
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_tasks_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_int_t                   rc;
+    ngx_str_t                  *value;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_tool_t  *tool;
+
+    value = cf->args->elts;
+
+    if (lcf->routes == NGX_CONF_UNSET_PTR) {
+        lcf->routes = ngx_array_create(cf->pool, 4,
+                                       sizeof(ngx_http_mcp_tasks_tool_t));
+        if (lcf->routes == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    tool = lcf->routes->elts;
+
+    for (i = 0; i < lcf->routes->nelts; i++) {
+        if (tool[i].pattern.len == value[1].len
+            && ngx_strcmp(tool[i].pattern.data, value[1].data) == 0)
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "duplicate tool \"%V\"", &value[1]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    tool = ngx_array_push(lcf->routes);
+    if (tool == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_http_mcp_tasks_route_init(tool);
+
+    if (ngx_http_mcp_tasks_route_name(cf, &value[1], tool) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        rc = ngx_http_mcp_tasks_route_arg(&value[i], tool);
+
+        if (rc != NGX_OK) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               (rc == NGX_DECLINED)
+                               ? "parameter \"%V\" is duplicate"
+                               : "invalid parameter \"%V\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (tool->asks == 1 && tool->after == NGX_CONF_UNSET_MSEC) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"input=call\" of tool \"%V\" needs \"after\"",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_http_mcp_tasks_route_defaults(tool);
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_http_mcp_tasks_tool_t *tool)
+{
+#if (NGX_PCRE)
+    u_char               errstr[NGX_MAX_CONF_ERRSTR];
+    ngx_regex_compile_t  rc;
+#endif
+
+    tool->pattern = *value;
+
+    if (value->len == 0 || value->len > NGX_HTTP_MCP_TASKS_MAX_NAME) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid tool name \"%V\"", value);
+        return NGX_CONF_ERROR;
+    }
+
+    if (value->data[0] != '~') {
+        tool->name = *value;
+        return NGX_CONF_OK;
+    }
+
+#if (NGX_PCRE)
+
+    ngx_memzero(&rc, sizeof(ngx_regex_compile_t));
+    rc.pattern.data = value->data + 1;
+    rc.pattern.len = value->len - 1;
+
+    if (rc.pattern.len && rc.pattern.data[0] == '*') {
+        rc.pattern.data++;
+        rc.pattern.len--;
+        rc.options = NGX_REGEX_CASELESS;
+    }
+
+    if (rc.pattern.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "empty regex in tool \"%V\"",
+                           value);
+        return NGX_CONF_ERROR;
+    }
+
+    rc.pool = cf->pool;
+    rc.err.len = NGX_MAX_CONF_ERRSTR;
+    rc.err.data = errstr;
+
+    if (ngx_regex_compile(&rc) != NGX_OK) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%V", &rc.err);
+        return NGX_CONF_ERROR;
+    }
+
+    tool->regex = rc.regex;
+
+    return NGX_CONF_OK;
+
+#else
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "using regex \"%V\" requires PCRE library", value);
+    return NGX_CONF_ERROR;
+
+#endif
+}
+
+
+/* NGX_DECLINED: it stands there twice */
+
+static ngx_int_t
+ngx_http_mcp_tasks_route_arg(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_int_t  n;
+
+    if (ngx_strncmp(arg->data, "retries=", 8) == 0) {
+
+        if (tool->attempts != NGX_CONF_UNSET) {
+            return NGX_DECLINED;
+        }
+
+        n = ngx_atoi(arg->data + 8, arg->len - 8);
+
+        if (n == NGX_ERROR || n > 254) {
+            return NGX_ERROR;
+        }
+
+        tool->attempts = n + 1;
+        return NGX_OK;
+    }
+
+    n = ngx_http_mcp_tasks_route_time(arg, tool);
+
+    return (n == NGX_DONE) ? ngx_http_mcp_tasks_route_word(arg, tool) : n;
+}
+
+
+/* NGX_DONE: it is none */
+
+static ngx_int_t
+ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
+{
+    size_t                            len;
+    ngx_str_t                         s;
+    ngx_int_t                         n;
+    ngx_msec_t                       *field;
+    ngx_http_mcp_tasks_route_time_t  *time;
+
+    for (time = ngx_http_mcp_tasks_route_times; time->name; time++) {
+
+        len = ngx_strlen(time->name);
+
+        if (ngx_strncmp(arg->data, time->name, len) != 0) {
+            continue;
+        }
+
+        field = (ngx_msec_t *) ((u_char *) tool + time->offset);
+
+        if (*field != NGX_CONF_UNSET_MSEC) {
+            return NGX_DECLINED;
+        }
+
+        s.data = arg->data + len;
+        s.len = arg->len - len;
+
+        if (time->limit && s.len == 3 && ngx_strncmp(s.data, "off", 3) == 0) {
+            *field = NGX_HTTP_MCP_TASKS_UNLIMITED;
+            return NGX_OK;
+        }
+
+        n = ngx_parse_time(&s, 0);
+
+        /* records keep them in 32 bits; no time at all is no limit */
+
+        if (n == NGX_ERROR || (uint64_t) n >= NGX_HTTP_MCP_TASKS_UNLIMITED
+            || (n == 0 && time->limit))
+        {
+            return NGX_ERROR;
+        }
+
+        *field = n;
+        return NGX_OK;
+    }
+
+    return NGX_DONE;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_route_word(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_uint_t  i, *field;
+    static struct {
+        const char  *word;
+        size_t       offset;
+        ngx_uint_t   value;
+    } words[] = {
+        { "support=optional", offsetof(ngx_http_mcp_tasks_tool_t, support),
+          NGX_HTTP_MCP_TASKS_OPTIONAL },
+        { "support=required", offsetof(ngx_http_mcp_tasks_tool_t, support),
+          NGX_HTTP_MCP_TASKS_REQUIRED },
+        { "support=forbidden", offsetof(ngx_http_mcp_tasks_tool_t, support),
+          NGX_HTTP_MCP_TASKS_FORBIDDEN },
+        { "input=task", offsetof(ngx_http_mcp_tasks_tool_t, asks), 0 },
+        { "input=call", offsetof(ngx_http_mcp_tasks_tool_t, asks), 1 },
+        { "idempotent", offsetof(ngx_http_mcp_tasks_tool_t, idempotent), 1 },
+        { NULL, 0, 0 }
+    };
+
+    for (i = 0; words[i].word; i++) {
+        if (ngx_strcmp(arg->data, words[i].word) != 0) {
+            continue;
+        }
+
+        field = (ngx_uint_t *) ((u_char *) tool + words[i].offset);
+
+        if (*field != NGX_CONF_UNSET_UINT) {
+            return NGX_DECLINED;
+        }
+
+        *field = words[i].value;
+        return NGX_OK;
+    }
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_memzero(tool, sizeof(ngx_http_mcp_tasks_tool_t));
+
+    tool->support = NGX_CONF_UNSET_UINT;
+    tool->asks = NGX_CONF_UNSET_UINT;
+    tool->idempotent = NGX_CONF_UNSET_UINT;
+    tool->after = NGX_CONF_UNSET_MSEC;
+    tool->lease = NGX_HTTP_MCP_TASKS_UNLIMITED;
+    tool->backoff = NGX_CONF_UNSET_MSEC;
+    tool->queue_timeout = NGX_CONF_UNSET_MSEC;
+    tool->run_timeout = NGX_CONF_UNSET_MSEC;
+    tool->ttl = NGX_CONF_UNSET_MSEC;
+    tool->attempts = NGX_CONF_UNSET;
+    tool->priority = 1;
+}
+
+
+/* what a tool does not say; the rest comes from the location */
+
+static void
+ngx_http_mcp_tasks_route_defaults(ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_conf_init_uint_value(tool->support, NGX_HTTP_MCP_TASKS_OPTIONAL);
+    ngx_conf_init_uint_value(tool->asks, 0);
+    ngx_conf_init_uint_value(tool->idempotent, 0);
+    ngx_conf_init_msec_value(tool->after, 0);
+}
+
+
+char *
+ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
+    ngx_http_mcp_tasks_loc_conf_t *prev, ngx_http_mcp_tasks_loc_conf_t *conf)
+{
+    uint32_t                         route;
+    ngx_http_core_srv_conf_t        *cscf;
+    ngx_http_core_loc_conf_t        *clcf;
+    ngx_http_mcp_tasks_loc_conf_t  **gateway;
+
+    if (conf->pass.data == NULL) {
+        conf->pass = prev->pass;
+        conf->pass_eras = prev->pass_eras;
+    }
+
+    ngx_conf_merge_ptr_value(conf->routes, prev->routes, NULL);
+    ngx_conf_merge_uint_value(conf->max_running, prev->max_running,
+                              NGX_HTTP_MCP_TASKS_MAX_RUNNING);
+    ngx_conf_merge_uint_value(conf->max_tool_running, prev->max_tool_running,
+                              0);
+
+    if (conf->zone == NULL || conf->pass.len == 0) {
+        return NGX_CONF_OK;
+    }
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    conf->conf_ctx = cscf->ctx;
+
+    if (clcf->noname) {
+        conf->route = prev->route;
+        return NGX_CONF_OK;
+    }
+
+    /* by which a task finds this location again in another process */
+
+    ngx_crc32_init(route);
+    ngx_crc32_update(&route, cscf->server_name.data, cscf->server_name.len);
+    ngx_crc32_update(&route, clcf->name.data, clcf->name.len);
+    ngx_crc32_update(&route, conf->pass.data, conf->pass.len);
+    ngx_crc32_final(route);
+
+    conf->route = route ? route : 1;
+
+    gateway = ngx_array_push(&conf->zone->gateways);
+    if (gateway == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *gateway = conf;
+
+    return NGX_CONF_OK;
+}
+
+
+/* what applies to a tool of the upstream: its name first, then patterns */
+
+ngx_http_mcp_tasks_tool_t *
+ngx_http_mcp_tasks_route_find(ngx_http_mcp_tasks_loc_conf_t *lcf,
+    ngx_str_t *name)
+{
+#if (NGX_PCRE)
+    ngx_uint_t                        i;
+#endif
+    ngx_http_mcp_tasks_tool_t        *tool;
+    static ngx_http_mcp_tasks_tool_t  any;
+
+    if (any.lease == 0) {
+        ngx_http_mcp_tasks_route_init(&any);
+        ngx_http_mcp_tasks_route_defaults(&any);
+    }
+
+    if (lcf->routes == NULL) {
+        return &any;
+    }
+
+    tool = ngx_http_mcp_tasks_tool_find(lcf->routes, name);
+
+    if (tool) {
+        return tool;
+    }
+
+#if (NGX_PCRE)
+
+    tool = lcf->routes->elts;
+
+    for (i = 0; i < lcf->routes->nelts; i++) {
+        if (tool[i].regex && ngx_regex_exec(tool[i].regex, name, NULL, 0) >= 0)
+        {
+            return &tool[i];
+        }
+    }
+
+#endif
+
+    return &any;
+}

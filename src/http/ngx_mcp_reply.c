@@ -1,0 +1,367 @@
+
+/* What goes over HTTP. */
+
+
+#include "ngx_mcp_module.h"
+
+
+static ngx_str_t  ngx_http_mcp_tasks_json_type =
+    ngx_string("application/json");
+
+
+static ngx_buf_t *ngx_http_mcp_tasks_joined(ngx_http_request_t *r,
+    ngx_str_t *parts, ngx_uint_t n);
+
+
+/* one part alone has to be there as long as the request */
+
+ngx_int_t
+ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_str_t *parts, ngx_uint_t n)
+{
+    size_t                     len;
+    ngx_buf_t                 *b;
+    ngx_int_t                  rc;
+    ngx_str_t                  text;
+    ngx_chain_t                out;
+    ngx_http_mcp_tasks_ctx_t  *ctx;
+
+    b = ngx_http_mcp_tasks_joined(r, parts, n);
+    if (b == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    len = b->last - b->pos;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    if (ctx && ctx->wait && ctx->wait->stream) {
+        /* the header is long gone: this is the last event */
+        text.data = b->pos;
+        text.len = len;
+        return ngx_http_mcp_tasks_wait_end(ctx->wait, &text);
+    }
+
+    b->last_buf = (r == r->main) ? 1 : 0;
+    b->last_in_chain = 1;
+
+    r->headers_out.status = status;
+    r->headers_out.content_length_n = len;
+
+    if (r->headers_out.content_type.len == 0) {
+        r->headers_out.content_type = ngx_http_mcp_tasks_json_type;
+    }
+
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_output_filter(r, &out);
+}
+
+
+static ngx_buf_t *
+ngx_http_mcp_tasks_joined(ngx_http_request_t *r, ngx_str_t *parts,
+    ngx_uint_t n)
+{
+    size_t      len;
+    ngx_buf_t  *b;
+    ngx_uint_t  i;
+
+    if (n == 1) {
+        b = ngx_calloc_buf(r->pool);
+
+        if (b) {
+            b->pos = parts[0].data;
+            b->last = parts[0].data + parts[0].len;
+            b->memory = 1;
+        }
+
+        return b;
+    }
+
+    for (len = 0, i = 0; i < n; i++) {
+        len += parts[i].len;
+    }
+
+    b = ngx_create_temp_buf(r->pool, len);
+
+    for (i = 0; b && i < n; i++) {
+        if (parts[i].len) {
+            b->last = ngx_cpymem(b->last, parts[i].data, parts[i].len);
+        }
+    }
+
+    return b;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_add_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+    h->hash = 1;
+    h->key.data = (u_char *) key;
+    h->key.len = ngx_strlen(key);
+    h->value = *value;
+
+    return NGX_OK;
+}
+
+
+/* an answer, up to the result, which is written next */
+
+void
+ngx_http_mcp_tasks_out_answer(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, size_t size)
+{
+    ngx_http_mcp_tasks_out_init(out, r->pool,
+                                size + ctx->rpc.id.text.len + 64);
+    ngx_http_mcp_tasks_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_http_mcp_tasks_out_str(out, &ctx->rpc.id.text);
+    ngx_http_mcp_tasks_out_lit(out, ",\"result\":");
+}
+
+
+/* and when that is done */
+
+ngx_int_t
+ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_out_t *out)
+{
+    ngx_str_t  text;
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(out, &text) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_result(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_str_t *result)
+{
+    ngx_http_mcp_tasks_out_t  out;
+
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, result->len);
+    ngx_http_mcp_tasks_out_str(&out, result);
+
+    return ngx_http_mcp_tasks_out_result(r, &out);
+}
+
+
+/*
+ * Messages are ours and need no escaping; data, if any, is JSON.  Without a
+ * readable id the error has none.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_error(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_uint_t status, ngx_int_t code, const char *message, ngx_str_t *data)
+{
+    u_char      buf[NGX_INT_T_LEN];
+    ngx_str_t   parts[10];
+    ngx_uint_t  n;
+
+    n = 0;
+
+    if (ctx) {
+        ctx->error = code;
+    }
+
+    ngx_str_set(&parts[n], "{\"jsonrpc\":\"2.0\"");
+    n++;
+
+    if (ctx && ctx->rpc.id.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        ngx_str_set(&parts[n], ",\"id\":");
+        n++;
+        parts[n++] = ctx->rpc.id.text;
+    }
+
+    ngx_str_set(&parts[n], ",\"error\":{\"code\":");
+    n++;
+    parts[n].data = buf;
+    parts[n].len = ngx_sprintf(buf, "%i", code) - buf;
+    n++;
+    ngx_str_set(&parts[n], ",\"message\":\"");
+    n++;
+    parts[n].data = (u_char *) message;
+    parts[n].len = ngx_strlen(message);
+    n++;
+
+    if (data) {
+        ngx_str_set(&parts[n], "\",\"data\":");
+        n++;
+        parts[n++] = *data;
+        ngx_str_set(&parts[n], "}}");
+
+    } else {
+        ngx_str_set(&parts[n], "\"}}");
+    }
+
+    n++;
+
+    return ngx_http_mcp_tasks_send(r, status, parts, n);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_invalid(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, const char *what)
+{
+    u_char  buf[256];
+
+    *ngx_snprintf(buf, sizeof(buf) - 1, "Invalid params: %s", what) = '\0';
+
+    return ngx_http_mcp_tasks_error(r, ctx, status,
+                                    NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
+                                    (char *) buf, NULL);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_twice(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                      "a member stands twice");
+}
+
+
+/* an operation was refused: which error that is, and the word for it */
+
+ngx_int_t
+ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason)
+{
+    u_char       buf[64];
+    ngx_int_t    code;
+    ngx_str_t    data;
+    ngx_uint_t   status;
+    const char  *message;
+
+    if (ctx->rest) {
+        return ngx_http_mcp_tasks_rest_refused(r, reason);
+    }
+
+    status = NGX_HTTP_OK;
+    code = NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS;
+
+    switch (reason) {
+
+    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+        message = "Task not found";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+        message = "The task has ended";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+        message = "Not possible in the task's present state";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS:
+        message = "Progress never goes backwards";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE:
+        message = "Too many bytes for a task";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_INVALID_NAME:
+        message = "A name or token is empty or too long";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
+        code = NGX_HTTP_MCP_TASKS_RPC_LEASE;
+        message = "The lease is lost";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LIMIT_TASKS:
+    case NGX_HTTP_MCP_TASKS_ZONE_FULL:
+        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+        message = "No room for another task";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS:
+    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES:
+        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+        message = "Limit of the owner reached";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_LIMIT_WAITERS:
+        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+        message = "Too many requests wait already";
+        break;
+
+    case NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE:
+    case NGX_HTTP_MCP_TASKS_STORE_FAILED:
+        status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        code = NGX_HTTP_MCP_TASKS_RPC_STORE;
+        message = "Nothing can be saved at present";
+
+        ngx_str_set(&data, "1");
+
+        if (ngx_http_mcp_tasks_add_header(r, "Retry-After", &data) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        break;
+
+    default:
+        code = NGX_HTTP_MCP_TASKS_RPC_INTERNAL;
+        message = "Internal error";
+    }
+
+    data.data = buf;
+    data.len = ngx_sprintf(buf, "{\"reason\":\"%V\"}",
+                           ngx_http_mcp_tasks_reason_name(reason))
+               - buf;
+
+    return ngx_http_mcp_tasks_error(r, ctx, status, code, message, &data);
+}
+
+
+/* it will be another answer the next time */
+
+ngx_int_t
+ngx_http_mcp_tasks_no_store(ngx_http_request_t *r)
+{
+    ngx_str_t  value;
+
+    ngx_str_set(&value, "no-store");
+
+    return ngx_http_mcp_tasks_add_header(r, "Cache-Control", &value);
+}
+
+
+/* a notification or a response was taken: no body */
+
+ngx_int_t
+ngx_http_mcp_tasks_accepted(ngx_http_request_t *r)
+{
+    r->headers_out.status = NGX_HTTP_ACCEPTED;
+    r->headers_out.content_length_n = 0;
+    r->header_only = 1;
+
+    return ngx_http_send_header(r);
+}

@@ -1,0 +1,307 @@
+
+/* What came over HTTP: the body in one piece, and the headers that matter. */
+
+
+#include "ngx_mcp_module.h"
+
+
+static ngx_int_t ngx_http_mcp_tasks_body_file(ngx_http_request_t *r,
+    ngx_buf_t *b, u_char *p);
+static ngx_uint_t ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r,
+    ngx_uint_t *json, ngx_uint_t *sse);
+static void ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json,
+    ngx_uint_t *sse);
+
+
+/*
+ * A body comes in one buffer, in several, or in a temporary file, or in
+ * buffers and a file; only one buffer alone need not be copied.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body)
+{
+    u_char       *p;
+    ngx_buf_t    *b;
+    ngx_chain_t  *in, *cl;
+
+    ngx_str_null(body);
+
+    if (r->request_body == NULL || r->request_body->bufs == NULL) {
+        return NGX_OK;
+    }
+
+    in = r->request_body->bufs;
+
+    if (in->next == NULL && !in->buf->in_file) {
+        body->data = in->buf->pos;
+        body->len = in->buf->last - in->buf->pos;
+        return NGX_OK;
+    }
+
+    for (cl = in; cl; cl = cl->next) {
+        body->len += ngx_buf_size(cl->buf);
+    }
+
+    body->data = ngx_pnalloc(r->pool, body->len);
+    if (body->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = body->data;
+
+    for (cl = in; cl; cl = cl->next) {
+        b = cl->buf;
+
+        if (!b->in_file) {
+
+            /* the last one of a chunked body has nothing, not even a place */
+
+            if (b->last != b->pos) {
+                p = ngx_cpymem(p, b->pos, b->last - b->pos);
+            }
+
+            continue;
+        }
+
+        if (ngx_http_mcp_tasks_body_file(r, b, p) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        p += b->file_last - b->file_pos;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
+{
+    off_t    pos;
+    ssize_t  n;
+
+    for (pos = b->file_pos; pos < b->file_last; pos += n, p += n) {
+
+        n = ngx_read_file(b->file, p, (size_t) (b->file_last - pos), pos);
+
+        if (n == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (n == 0) {
+            ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
+                          "temporary file \"%V\" was truncated",
+                          &b->file->name);
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* the next one of that name, beginning with header i of the part */
+
+static ngx_inline ngx_table_elt_t *
+ngx_http_mcp_tasks_next_header(ngx_list_part_t **part, ngx_uint_t *i,
+    ngx_str_t *name)
+{
+    ngx_table_elt_t  *h;
+
+    for ( ;; ) {
+
+        if (*i >= (*part)->nelts) {
+            if ((*part)->next == NULL) {
+                return NULL;
+            }
+
+            *part = (*part)->next;
+            *i = 0;
+            continue;
+        }
+
+        h = (ngx_table_elt_t *) (*part)->elts + (*i)++;
+
+        if (h->key.len == name->len
+            && ngx_memcmp(h->lowcase_key, name->data, name->len) == 0)
+        {
+            return h;
+        }
+    }
+}
+
+
+/*
+ * How many times the header is there, whose name is given in lower case; the
+ * value is that of the first.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
+    ngx_str_t *value)
+{
+    ngx_uint_t        i, n;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    n = 0;
+    i = 0;
+    part = &r->headers_in.headers.part;
+
+    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, name)) != NULL) {
+        if (n++ == 0) {
+            *value = h->value;
+        }
+    }
+
+    return n;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_is_json(ngx_http_request_t *r)
+{
+    ngx_str_t         type;
+    static ngx_str_t  json = ngx_string("application/json");
+
+    if (r->headers_in.content_type == NULL) {
+        return 0;
+    }
+
+    type = r->headers_in.content_type->value;
+
+    return ngx_http_mcp_tasks_media_type(&type, &json);
+}
+
+
+/* both, because the server chooses; no header at all means anything */
+
+ngx_uint_t
+ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
+{
+    ngx_uint_t  json, sse;
+
+    return !ngx_http_mcp_tasks_accepted_types(r, &json, &sse) || (json && sse);
+}
+
+
+/* of a GET */
+
+ngx_uint_t
+ngx_http_mcp_tasks_accepts_stream(ngx_http_request_t *r)
+{
+    ngx_uint_t  json, sse;
+
+    return !ngx_http_mcp_tasks_accepted_types(r, &json, &sse) || sse;
+}
+
+
+/* whether there is a list at all, and what of interest is in it */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
+    ngx_uint_t *sse)
+{
+    ngx_uint_t         i, found;
+    ngx_list_part_t   *part;
+    ngx_table_elt_t   *h;
+    static ngx_str_t   accept = ngx_string("accept");
+
+    *json = 0;
+    *sse = 0;
+    found = 0;
+    i = 0;
+    part = &r->headers_in.headers.part;
+
+    /* a list may be spread over several headers */
+
+    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, &accept)) != NULL) {
+        found = 1;
+        ngx_http_mcp_tasks_accept(&h->value, json, sse);
+    }
+
+    return found;
+}
+
+
+static void
+ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
+{
+    u_char            *p, *end, *comma;
+    ngx_str_t          item;
+    ngx_uint_t         any;
+    static ngx_str_t   application_json = ngx_string("application/json");
+    static ngx_str_t   application = ngx_string("application/*");
+    static ngx_str_t   event_stream = ngx_string("text/event-stream");
+    static ngx_str_t   text = ngx_string("text/*");
+    static ngx_str_t   all = ngx_string("*/*");
+    static ngx_str_t   usual = ngx_string("application/json, "
+                                          "text/event-stream");
+
+    /* in these words, from almost every client */
+
+    if (value->len == usual.len
+        && ngx_memcmp(value->data, usual.data, usual.len) == 0)
+    {
+        *json = 1;
+        *sse = 1;
+        return;
+    }
+
+    end = value->data + value->len;
+
+    for (p = value->data; p < end; p = comma + 1) {
+
+        comma = ngx_strlchr(p, end, ',');
+        if (comma == NULL) {
+            comma = end;
+        }
+
+        item.data = p;
+        item.len = comma - p;
+
+        any = ngx_http_mcp_tasks_media_type(&item, &all);
+
+        *json |= any
+                 || ngx_http_mcp_tasks_media_type(&item, &application_json)
+                 || ngx_http_mcp_tasks_media_type(&item, &application);
+        *sse |= any
+                || ngx_http_mcp_tasks_media_type(&item, &event_stream)
+                || ngx_http_mcp_tasks_media_type(&item, &text);
+    }
+}
+
+
+/* without parameters, as "; charset=utf-8" or "; q=0.9" */
+
+ngx_uint_t
+ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type)
+{
+    u_char  *p, *end;
+
+    p = s->data;
+    end = p + s->len;
+
+    while (p < end && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+
+    /* most are told by the first letter, and nobody writes them in capitals */
+
+    if ((size_t) (end - p) < type->len
+        || ngx_tolower(*p) != *type->data
+        || (ngx_memcmp(p, type->data, type->len) != 0
+            && ngx_strncasecmp(p, type->data, type->len) != 0))
+    {
+        return 0;
+    }
+
+    p += type->len;
+
+    while (p < end && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+
+    return p == end || *p == ';';
+}

@@ -1,0 +1,597 @@
+
+#include <jansson.h>
+
+#include "ngx_mcp_tools.h"
+#include "ngx_mcp_params.h"
+#include "ngx_mcp_json.h"
+
+
+#define NGX_HTTP_MCP_TASKS_POLICY       "mcpTasks"
+#define NGX_HTTP_MCP_TASKS_TOOL_NAME    128
+
+
+typedef struct {
+    ngx_conf_t                  *cf;
+    ngx_str_t                   *file;
+    ngx_str_t                    text;
+    ngx_http_mcp_tasks_json_t    tool;       /* the one that is being read */
+} ngx_http_mcp_tasks_reader_t;
+
+
+typedef struct {
+    const char                  *name;
+    size_t                       offset;
+} ngx_http_mcp_tasks_time_t;
+
+
+static ngx_int_t ngx_http_mcp_tasks_tools_load(ngx_http_mcp_tasks_reader_t *rd);
+static char *ngx_http_mcp_tasks_tools_parse(ngx_http_mcp_tasks_reader_t *rd,
+    json_t *root, ngx_array_t *tools);
+static char *ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd,
+    json_t *json, ngx_array_t *tools);
+static char *ngx_http_mcp_tasks_tool_types(ngx_http_mcp_tasks_reader_t *rd,
+    json_t *json);
+static char *ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
+    json_t *policy, ngx_http_mcp_tasks_tool_t *tool);
+static char *ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
+    const char *name, json_t *json, ngx_msec_t *value);
+static char *ngx_http_mcp_tasks_tool_definition(
+    ngx_http_mcp_tasks_reader_t *rd, ngx_http_mcp_tasks_tool_t *tool);
+static char *ngx_http_mcp_tasks_tools_error(ngx_http_mcp_tasks_reader_t *rd,
+    const char *field, const char *what);
+static ngx_uint_t ngx_http_mcp_tasks_tools_line(
+    ngx_http_mcp_tasks_reader_t *rd, const char *field);
+
+
+static ngx_http_mcp_tasks_time_t  ngx_http_mcp_tasks_tool_times[] = {
+    { "after", offsetof(ngx_http_mcp_tasks_tool_t, after) },
+    { "lease", offsetof(ngx_http_mcp_tasks_tool_t, lease) },
+    { "backoff", offsetof(ngx_http_mcp_tasks_tool_t, backoff) },
+    { "queueTimeout", offsetof(ngx_http_mcp_tasks_tool_t, queue_timeout) },
+    { "runTimeout", offsetof(ngx_http_mcp_tasks_tool_t, run_timeout) },
+    { "ttl", offsetof(ngx_http_mcp_tasks_tool_t, ttl) },
+    { NULL, 0 }
+};
+
+
+char *
+ngx_http_mcp_tasks_tools_read(ngx_conf_t *cf, ngx_str_t *file,
+    ngx_array_t **tools)
+{
+    char                         *rv;
+    json_t                       *root;
+    json_error_t                  err;
+    ngx_http_mcp_tasks_reader_t   rd;
+
+    ngx_memzero(&rd, sizeof(ngx_http_mcp_tasks_reader_t));
+    rd.cf = cf;
+    rd.file = file;
+
+    *tools = ngx_array_create(cf->pool, 8, sizeof(ngx_http_mcp_tasks_tool_t));
+
+    if (*tools == NULL || ngx_http_mcp_tasks_tools_load(&rd) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    root = json_loadb((char *) rd.text.data, rd.text.len,
+                      JSON_REJECT_DUPLICATES, &err);
+
+    if (root == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in %V:%d", err.text, file,
+                           err.line);
+        return NGX_CONF_ERROR;
+    }
+
+    rv = ngx_http_mcp_tasks_tools_parse(&rd, root, *tools);
+
+    json_decref(root);
+
+    return rv;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_tools_load(ngx_http_mcp_tasks_reader_t *rd)
+{
+    ssize_t           n;
+    ngx_fd_t          fd;
+    ngx_int_t         rc;
+    ngx_file_t        file;
+    ngx_file_info_t   fi;
+
+    rc = NGX_ERROR;
+
+    fd = ngx_open_file(rd->file->data, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);
+
+    if (fd == NGX_INVALID_FILE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, ngx_errno,
+                           ngx_open_file_n " \"%V\" failed", rd->file);
+        return NGX_ERROR;
+    }
+
+    if (ngx_fd_info(fd, &fi) == NGX_FILE_ERROR) {
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, ngx_errno,
+                           ngx_fd_info_n " \"%V\" failed", rd->file);
+        goto done;
+    }
+
+    /* tool definitions refer to the text as long as the configuration lives */
+
+    rd->text.len = ngx_file_size(&fi);
+    rd->text.data = ngx_pnalloc(rd->cf->pool, rd->text.len + 1);
+
+    if (rd->text.data == NULL) {
+        goto done;
+    }
+
+    ngx_memzero(&file, sizeof(ngx_file_t));
+    file.fd = fd;
+    file.name = *rd->file;
+    file.log = rd->cf->log;
+
+    n = ngx_read_file(&file, rd->text.data, rd->text.len, 0);
+
+    if (n != (ssize_t) rd->text.len) {
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0,
+                           "\"%V\" could not be read whole", rd->file);
+        goto done;
+    }
+
+    rc = NGX_OK;
+
+done:
+
+    (void) ngx_close_file(fd);
+
+    return rc;
+}
+
+
+static char *
+ngx_http_mcp_tasks_tools_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *root,
+    ngx_array_t *tools)
+{
+    char                            *rv;
+    size_t                           i;
+    json_t                          *list;
+    const char                      *err;
+    ngx_http_mcp_tasks_json_t        text, array;
+    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("tools"), &array }
+    };
+
+    /* the same text by our scanner: it knows where everything stands */
+
+    if (ngx_http_mcp_tasks_json_parse(&rd->text, &text, &err) != NGX_OK) {
+        return ngx_http_mcp_tasks_tools_error(rd, NULL, err);
+    }
+
+    (void) ngx_http_mcp_tasks_json_members(&text, members, 1);
+
+    list = json_object_get(root, "tools");
+
+    if (!json_is_array(list)) {
+        return ngx_http_mcp_tasks_tools_error(rd, "tools",
+                                              "must be an array");
+    }
+
+    ngx_http_mcp_tasks_json_iter(&it, &array);
+
+    for (i = 0; i < json_array_size(list); i++) {
+
+        (void) ngx_http_mcp_tasks_json_next(&it, NULL, &rd->tool);
+
+        rv = ngx_http_mcp_tasks_tool_parse(rd, json_array_get(list, i), tools);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *json,
+    ngx_array_t *tools)
+{
+    char                       *rv;
+    json_t                     *value;
+    ngx_str_t                   name;
+    const char                 *err;
+    ngx_http_mcp_tasks_tool_t  *tool;
+
+    if (!json_is_object(json)) {
+        return ngx_http_mcp_tasks_tools_error(rd, NULL,
+                                              "a tool must be an object");
+    }
+
+    value = json_object_get(json, "name");
+
+    if (!json_is_string(value)
+        || json_string_length(value) == 0
+        || json_string_length(value) > NGX_HTTP_MCP_TASKS_TOOL_NAME)
+    {
+        return ngx_http_mcp_tasks_tools_error(rd, "name",
+                             "must be a string of 1 to 128 characters");
+    }
+
+    name.data = (u_char *) json_string_value(value);
+    name.len = json_string_length(value);
+
+    if (ngx_http_mcp_tasks_tool_find(tools, &name)) {
+        return ngx_http_mcp_tasks_tools_error(rd, "name", "is duplicate");
+    }
+
+    rv = ngx_http_mcp_tasks_tool_types(rd, json);
+
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    tool = ngx_array_push(tools);
+    if (tool == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    tool->name.len = name.len;
+    tool->name.data = ngx_pstrdup(rd->cf->pool, &name);
+    if (tool->name.data == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    err = ngx_http_mcp_tasks_params_read(rd->cf->pool,
+                                         json_object_get(json, "inputSchema"),
+                                         &tool->params);
+    if (err) {
+        return ngx_http_mcp_tasks_tools_error(rd, "inputSchema", err);
+    }
+
+    tool->support = NGX_HTTP_MCP_TASKS_OPTIONAL;
+    tool->after = 0;
+    tool->lease = NGX_CONF_UNSET_MSEC;
+    tool->backoff = NGX_CONF_UNSET_MSEC;
+    tool->queue_timeout = NGX_CONF_UNSET_MSEC;
+    tool->run_timeout = NGX_CONF_UNSET_MSEC;
+    tool->ttl = NGX_CONF_UNSET_MSEC;
+    tool->attempts = NGX_CONF_UNSET;
+    tool->priority = 1;
+    tool->asks = 0;
+
+    value = json_object_get(json, NGX_HTTP_MCP_TASKS_POLICY);
+
+    if (value) {
+        rv = ngx_http_mcp_tasks_tool_policy(rd, value, tool);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return ngx_http_mcp_tasks_tool_definition(rd, tool);
+}
+
+
+/* the members that MCP defines have the types that it gives them */
+
+static char *
+ngx_http_mcp_tasks_tool_types(ngx_http_mcp_tasks_reader_t *rd, json_t *json)
+{
+    json_t       *value, *type;
+    ngx_uint_t    i;
+    static struct {
+        const char  *name;
+        json_type    type;
+        const char  *what;
+    } members[] = {
+        { "title", JSON_STRING, "must be a string" },
+        { "description", JSON_STRING, "must be a string" },
+        { "inputSchema", JSON_OBJECT, "must be an object" },
+        { "outputSchema", JSON_OBJECT, "must be an object" },
+        { "annotations", JSON_OBJECT, "must be an object" },
+        { "icons", JSON_ARRAY, "must be an array" },
+        { "_meta", JSON_OBJECT, "must be an object" },
+        { NULL, JSON_NULL, NULL }
+    };
+
+    for (i = 0; members[i].name; i++) {
+        value = json_object_get(json, members[i].name);
+
+        if (value && json_typeof(value) != members[i].type) {
+            return ngx_http_mcp_tasks_tools_error(rd, members[i].name,
+                                                  members[i].what);
+        }
+    }
+
+    if (json_object_get(json, "execution")) {
+        return ngx_http_mcp_tasks_tools_error(rd, "execution",
+                             "is made from \"" NGX_HTTP_MCP_TASKS_POLICY "\"");
+    }
+
+    value = json_object_get(json, "inputSchema");
+    type = json_object_get(value, "type");
+
+    if (!json_is_string(type)
+        || ngx_strcmp(json_string_value(type), "object") != 0)
+    {
+        return ngx_http_mcp_tasks_tools_error(rd, "inputSchema",
+                             "must be a schema whose type is \"object\"");
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
+    json_t *policy, ngx_http_mcp_tasks_tool_t *tool)
+{
+    char                       *rv;
+    json_t                     *value;
+    const char                 *name, *s;
+    ngx_msec_t                 *msec;
+    ngx_http_mcp_tasks_time_t  *t;
+
+    if (!json_is_object(policy)) {
+        return ngx_http_mcp_tasks_tools_error(rd, NGX_HTTP_MCP_TASKS_POLICY,
+                                              "must be an object");
+    }
+
+    json_object_foreach(policy, name, value) {
+
+        for (t = ngx_http_mcp_tasks_tool_times; t->name; t++) {
+            if (ngx_strcmp(t->name, name) == 0) {
+                break;
+            }
+        }
+
+        if (t->name) {
+            msec = (ngx_msec_t *) ((u_char *) tool + t->offset);
+            rv = ngx_http_mcp_tasks_tool_time(rd, name, value, msec);
+
+            if (rv != NGX_CONF_OK) {
+                return rv;
+            }
+
+            continue;
+        }
+
+        if (ngx_strcmp(name, "taskSupport") == 0) {
+            s = json_is_string(value) ? json_string_value(value) : "";
+
+            if (ngx_strcmp(s, "optional") == 0) {
+                tool->support = NGX_HTTP_MCP_TASKS_OPTIONAL;
+
+            } else if (ngx_strcmp(s, "required") == 0) {
+                tool->support = NGX_HTTP_MCP_TASKS_REQUIRED;
+
+            } else if (ngx_strcmp(s, "forbidden") == 0) {
+                tool->support = NGX_HTTP_MCP_TASKS_FORBIDDEN;
+
+            } else {
+                return ngx_http_mcp_tasks_tools_error(rd, name,
+                    "must be \"optional\", \"required\" or \"forbidden\"");
+            }
+
+            continue;
+        }
+
+        if (ngx_strcmp(name, "attempts") == 0) {
+            tool->attempts = json_integer_value(value);
+
+            if (tool->attempts < 1 || tool->attempts > 255) {
+                return ngx_http_mcp_tasks_tools_error(rd, name,
+                                          "must be an integer from 1 to 255");
+            }
+
+            continue;
+        }
+
+        if (ngx_strcmp(name, "input") == 0) {
+            s = json_is_string(value) ? json_string_value(value) : "";
+
+            if (ngx_strcmp(s, "call") == 0) {
+                tool->asks = 1;
+
+            } else if (ngx_strcmp(s, "task") != 0) {
+                return ngx_http_mcp_tasks_tools_error(rd, name,
+                                          "must be \"task\" or \"call\"");
+            }
+
+            continue;
+        }
+
+        if (ngx_strcmp(name, "priority") == 0) {
+            tool->priority = json_is_integer(value) ? json_integer_value(value)
+                                                    : -1;
+
+            if (tool->priority < 0 || tool->priority > 3) {
+                return ngx_http_mcp_tasks_tools_error(rd, name,
+                                          "must be an integer from 0 to 3");
+            }
+
+            continue;
+        }
+
+        return ngx_http_mcp_tasks_tools_error(rd, name,
+                                              "is an unknown parameter");
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* milliseconds as a number, or a time as in nginx's configuration */
+
+static char *
+ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
+    const char *name, json_t *json, ngx_msec_t *value)
+{
+    ngx_str_t  s;
+    ngx_int_t  n;
+
+    n = NGX_ERROR;
+
+    if (json_is_integer(json)) {
+        n = json_integer_value(json);
+
+    } else if (json_is_string(json)) {
+        s.data = (u_char *) json_string_value(json);
+        s.len = json_string_length(json);
+        n = ngx_parse_time(&s, 0);
+    }
+
+    if (n < 0 || n >= 0xffffffff) {
+        return ngx_http_mcp_tasks_tools_error(rd, name,
+                 "must be a time: milliseconds, or a string as \"30s\"");
+    }
+
+    /* nobody could hold a task for no time, or ask for it */
+
+    if (n == 0
+        && (ngx_strcmp(name, "lease") == 0 || ngx_strcmp(name, "ttl") == 0))
+    {
+        return ngx_http_mcp_tasks_tools_error(rd, name, "must not be zero");
+    }
+
+    *value = n;
+
+    return NGX_CONF_OK;
+}
+
+
+/* the tool as clients see it: as it stands there, without our policy */
+
+static char *
+ngx_http_mcp_tasks_tool_definition(ngx_http_mcp_tasks_reader_t *rd,
+    ngx_http_mcp_tasks_tool_t *tool)
+{
+    u_char                          *p;
+    ngx_http_mcp_tasks_json_t        key, value;
+    ngx_http_mcp_tasks_json_iter_t   it;
+    static ngx_str_t                 policy
+                                       = ngx_string(NGX_HTTP_MCP_TASKS_POLICY);
+
+    p = ngx_pnalloc(rd->cf->pool, rd->tool.text.len);
+    if (p == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    tool->definition.data = p;
+    *p++ = '{';
+
+    ngx_http_mcp_tasks_json_iter(&it, &rd->tool);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (ngx_http_mcp_tasks_json_is(&key, &policy)) {
+            continue;
+        }
+
+        if (p[-1] != '{') {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, key.text.data, key.text.len);
+        *p++ = ':';
+        p = ngx_cpymem(p, value.text.data, value.text.len);
+    }
+
+    tool->definition.len = p - tool->definition.data;
+
+    return NGX_CONF_OK;
+}
+
+
+ngx_str_t *
+ngx_http_mcp_tasks_support_name(ngx_uint_t support)
+{
+    static ngx_str_t  names[] = {
+        ngx_string("optional"),
+        ngx_string("required"),
+        ngx_string("forbidden")
+    };
+
+    return &names[support];
+}
+
+
+ngx_http_mcp_tasks_tool_t *
+ngx_http_mcp_tasks_tool_find(ngx_array_t *tools, ngx_str_t *name)
+{
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_tool_t  *tool;
+
+    tool = tools->elts;
+
+    for (i = 0; i < tools->nelts; i++) {
+        if (tool[i].name.len == name->len
+            && ngx_memcmp(tool[i].name.data, name->data, name->len) == 0)
+        {
+            return &tool[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+static char *
+ngx_http_mcp_tasks_tools_error(ngx_http_mcp_tasks_reader_t *rd,
+    const char *field, const char *what)
+{
+    if (field) {
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "\"%s\" %s in %V:%ui",
+                           field, what, rd->file,
+                           ngx_http_mcp_tasks_tools_line(rd, field));
+
+    } else {
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "%s in %V:%ui", what,
+                           rd->file, ngx_http_mcp_tasks_tools_line(rd, field));
+    }
+
+    return NGX_CONF_ERROR;
+}
+
+
+/* where the member of the present tool, or of its policy, stands */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_tools_line(ngx_http_mcp_tasks_reader_t *rd,
+    const char *field)
+{
+    u_char                       *p, *where;
+    ngx_uint_t                    line;
+    ngx_http_mcp_tasks_json_t     value, policy;
+    ngx_http_mcp_tasks_member_t   members[] = {
+        { ngx_null_string, &value },
+        { ngx_string(NGX_HTTP_MCP_TASKS_POLICY), &policy }
+    };
+
+    where = rd->tool.text.data;
+
+    if (where && field) {
+        members[0].name.data = (u_char *) field;
+        members[0].name.len = ngx_strlen(field);
+
+        (void) ngx_http_mcp_tasks_json_members(&rd->tool, members, 2);
+
+        if (value.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+            (void) ngx_http_mcp_tasks_json_members(&policy, members, 1);
+        }
+
+        if (value.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+            where = value.text.data;
+        }
+    }
+
+    line = 1;
+
+    for (p = rd->text.data; p < where; p++) {
+        line += (*p == '\n');
+    }
+
+    return line;
+}

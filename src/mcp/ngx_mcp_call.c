@@ -1,0 +1,721 @@
+
+/* Calls: the list of tools, and what becomes of calling one. */
+
+
+#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_input.h"
+
+
+#define NGX_HTTP_MCP_TASKS_TOOLS_PAGE  100
+
+
+typedef struct ngx_http_mcp_tasks_calling_s  ngx_http_mcp_tasks_calling_t;
+
+struct ngx_http_mcp_tasks_calling_s {
+    ngx_http_mcp_tasks_op_create_t   op;      /* must be the first */
+    ngx_uint_t                       mode;
+    ngx_msec_t                       after;
+    ngx_uint_t                       plain;   /* unsigned  plain:1; */
+    ngx_http_mcp_tasks_job_t        *job;     /* of a gateway, not begun */
+    ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_request_t              *r;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;     /* also after a redirect */
+};
+
+
+static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
+    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
+    ngx_http_mcp_tasks_tool_t *tool);
+static ngx_int_t ngx_http_mcp_tasks_call_support(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *task, ngx_uint_t *wants);
+static ngx_int_t ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *ttl, ngx_uint_t wants, ngx_uint_t passes);
+static ngx_int_t ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_calling_t *call);
+static void ngx_http_mcp_tasks_call_left(void *data);
+static ngx_int_t ngx_http_mcp_tasks_call_round(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_calling_t *call);
+static ngx_int_t ngx_http_mcp_tasks_called_again(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_http_mcp_tasks_called(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
+static void ngx_http_mcp_tasks_announce(void *data);
+
+
+/* in the order of the file; the cursor is the number of the first */
+
+ngx_int_t
+ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    int64_t                          first;
+    ngx_str_t                        s;
+    ngx_uint_t                       i, n, last;
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_json_t        cursor, number;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("cursor"), &cursor }
+    };
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    n = lcf->tools ? lcf->tools->nelts : 0;
+    first = 0;
+
+    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
+
+    if (cursor.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+
+        if (cursor.type == NGX_HTTP_MCP_TASKS_JSON_STRING
+            && ngx_http_mcp_tasks_json_string(r->pool, &cursor, &s) == NGX_OK
+            && s.len)
+        {
+            number.text = s;
+            number.type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+
+            if (ngx_http_mcp_tasks_json_integer(&number, &first) != NGX_OK) {
+                first = -1;
+            }
+
+        } else {
+            first = -1;
+        }
+
+        if (first <= 0 || first >= (int64_t) n
+            || first % NGX_HTTP_MCP_TASKS_TOOLS_PAGE)
+        {
+            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                              "invalid cursor");
+        }
+    }
+
+    last = ngx_min(n, (ngx_uint_t) first + NGX_HTTP_MCP_TASKS_TOOLS_PAGE);
+
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 4096);
+    ngx_http_mcp_tasks_out_lit(&out, "{");
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        ngx_http_mcp_tasks_out_lit(&out, "\"resultType\":\"complete\",");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "\"tools\":[");
+
+    for (i = first; i < last; i++) {
+
+        if (i > (ngx_uint_t) first) {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_render_tool(&out, lcf->tools, i,
+                                 ctx->era == NGX_HTTP_MCP_TASKS_LEGACY
+                                 && ctx->tasks);
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "]");
+
+    if (last < n) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"nextCursor\":\"");
+        ngx_http_mcp_tasks_out_number(&out, last);
+        ngx_http_mcp_tasks_out_lit(&out, "\"");
+    }
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        ngx_http_mcp_tasks_out_lit(&out,
+            ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
+            NGX_HTTP_MCP_TASKS_SERVER_INFO "},"
+            "\"ttlMs\":300000,\"cacheScope\":\"public\"");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    return ngx_http_mcp_tasks_out_result(r, &out);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    ngx_int_t                        rc;
+    ngx_uint_t                       wants, passes;
+    ngx_http_mcp_tasks_tool_t       *tool;
+    ngx_http_mcp_tasks_said_t       *said;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    said = &ctx->said;
+
+    if (said->name.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->arguments.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->task.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
+        || said->ttl.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
+    {
+        return ngx_http_mcp_tasks_twice(r, ctx);
+    }
+
+    if (said->name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &said->name, &ctx->tool)
+           != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "name is not a string");
+    }
+
+    if (said->arguments.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && said->arguments.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "arguments is not an object");
+    }
+
+    tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
+                      : NULL;
+    passes = (tool == NULL && lcf->pass.len);
+
+    if (passes) {
+        tool = ngx_http_mcp_tasks_route_find(lcf, &ctx->tool);
+    }
+
+    if (tool == NULL) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, "unknown tool");
+    }
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        said->ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+
+        if (!passes
+            && !ngx_http_mcp_tasks_modern_params(r, tool, &said->arguments))
+        {
+            return ngx_http_mcp_tasks_mismatch(r, ctx,
+                          "Header mismatch: an Mcp-Param header is not what "
+                          "the arguments say");
+        }
+    }
+
+    rc = ngx_http_mcp_tasks_call_support(r, ctx, tool, &said->task, &wants);
+
+    if (rc == NGX_DECLINED && passes) {
+        rc = ngx_http_mcp_tasks_pass_speaks(r, ctx);
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (passes && !wants) {
+        return ngx_http_mcp_tasks_pass(r, ctx);
+    }
+
+    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &said->ttl, wants,
+                                        passes);
+}
+
+
+/* whether the client wants a task; NGX_DECLINED: it may have its way */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_support(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *task, ngx_uint_t *wants)
+{
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        *wants = ctx->tasks && tool->support != NGX_HTTP_MCP_TASKS_FORBIDDEN;
+
+        return (!*wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED)
+               ? ngx_http_mcp_tasks_no_capability(r, ctx) : NGX_DECLINED;
+    }
+
+    *wants = ctx->tasks && task->type != NGX_HTTP_MCP_TASKS_JSON_NONE;
+
+    if (*wants && task->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "task is not an object");
+    }
+
+    if ((*wants && tool->support == NGX_HTTP_MCP_TASKS_FORBIDDEN)
+        || (!*wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED))
+    {
+        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
+                  NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
+                  *wants ? "The tool cannot be called as a task"
+                         : "The tool must be called as a task", NULL);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* there is a task for it in any case, which the client may not get to know */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_json_t *ttl, ngx_uint_t wants, ngx_uint_t passes)
+{
+    const char                     *err;
+    ngx_http_mcp_tasks_calling_t   *call;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    call = ngx_http_mcp_tasks_calling(r, ctx, &ctx->tool, tool);
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    err = ngx_http_mcp_tasks_token(r->pool, &ctx->said.token,
+                                   &call->op.task.token);
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_call_ttl(lcf, ttl, &call->op.task.ttl);
+    }
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    if (passes && ngx_http_mcp_tasks_call_job(r, ctx, tool, call) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (!wants) {
+        /* the client gets an answer, not a task: there is nothing to tell */
+        call->plain = 1;
+        call->mode = NGX_HTTP_MCP_TASKS_WAIT_CALL;
+        ngx_str_null(&call->op.task.session);
+
+    } else if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        call->mode = NGX_HTTP_MCP_TASKS_WAIT_AFTER;
+        call->after = tool->after;
+    }
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN && !passes) {
+        ctx->asked = (!wants || tool->asks);
+        return ngx_http_mcp_tasks_call_round(r, ctx, call);
+    }
+
+    return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+}
+
+
+/* this process is to run it */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
+    ngx_http_mcp_tasks_calling_t *call)
+{
+    ngx_uint_t                      bound;
+    ngx_pool_cleanup_t             *cln;
+    ngx_http_mcp_tasks_new_t       *nt;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    call->job = ngx_http_mcp_tasks_job_new(r, ctx, tool, &bound);
+    if (call->job == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_mcp_tasks_call_left;
+    cln->data = call;
+    call->ctx = ctx;
+
+    nt = &call->op.task;
+    nt->holder = call->job->holder;
+    nt->policy.route = lcf->route;
+    nt->policy.calls = (uint8_t) ((bound ? NGX_HTTP_MCP_TASKS_BOUND : 0)
+                                  | (tool->idempotent
+                                     ? NGX_HTTP_MCP_TASKS_IDEMPOTENT : 0));
+
+    return NGX_OK;
+}
+
+
+/* the client's request is over, and the call may not have begun */
+
+static void
+ngx_http_mcp_tasks_call_left(void *data)
+{
+    ngx_http_mcp_tasks_calling_t *call = data;
+
+    if (call->job) {
+        ngx_http_mcp_tasks_job_free(call->job);
+    }
+
+    ngx_http_mcp_tasks_job_left(call->ctx);
+}
+
+
+/* modern: a new call, with answers or without, or the next round of one */
+
+static ngx_int_t
+ngx_http_mcp_tasks_call_round(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_calling_t *call)
+{
+    ngx_int_t                   rc;
+    ngx_http_mcp_tasks_round_t  round;
+
+    rc = ngx_http_mcp_tasks_round_parse(r, ctx, &round);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (round.state.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+
+        if (round.responses.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+            call->op.task.responses = round.responses.text;
+        }
+
+        return ngx_http_mcp_tasks_run(r, &call->op.op,
+                                      ngx_http_mcp_tasks_called);
+    }
+
+    if (round.responses.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        round.responses.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+        ngx_str_set(&round.responses.text, "{}");
+    }
+
+    ctx->call = call;
+
+    return ngx_http_mcp_tasks_answer(r, &round.id, round.version,
+                                     &round.responses,
+                                     ngx_http_mcp_tasks_called_again);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_called_again(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_op_update_t  *op;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    op = (ngx_http_mcp_tasks_op_update_t *) o;
+
+    switch (o->reason) {
+
+    case NGX_HTTP_MCP_TASKS_OK:
+        ngx_http_mcp_tasks_known(r, ctx, &op->view);
+        return ngx_http_mcp_tasks_wait_outcome(r, ctx, &op->id,
+                                               ctx->call->mode,
+                                               ctx->call->after);
+
+    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+    case NGX_HTTP_MCP_TASKS_VERSION_CONFLICT:
+        return ngx_http_mcp_tasks_round_invalid(r, ctx);
+    }
+
+    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+}
+
+
+/* ours: any action, whether a tool of that name is listed or not */
+
+ngx_int_t
+ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    const char                      *err;
+    ngx_http_mcp_tasks_tool_t       *tool;
+    ngx_http_mcp_tasks_json_t        action, params, metadata, ttl, token;
+    ngx_http_mcp_tasks_calling_t    *call;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("action"), &action },
+        { ngx_string("params"), &params },
+        { ngx_string("metadata"), &metadata },
+        { ngx_string("ttl"), &ttl },
+        { ngx_string("progressToken"), &token }
+    };
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    if (ngx_http_mcp_tasks_members(ctx, members, 5) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
+    }
+
+    if (action.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &action, &ctx->tool)
+           != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "action is not a string");
+    }
+
+    if (params.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+                                          "params.params is not an object");
+    }
+
+    err = ngx_http_mcp_tasks_input_metadata(&metadata);
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
+                      : NULL;
+
+    call = ngx_http_mcp_tasks_calling(r, ctx, &ctx->tool, tool);
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->op.task.metadata = metadata.text;
+
+    if (token.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        token = ctx->said.token;
+    }
+
+    err = ngx_http_mcp_tasks_token(r->pool, &token, &call->op.task.token);
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &call->op.task.ttl);
+    }
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+}
+
+
+/* a task with what configuration and tool say about it */
+
+static ngx_http_mcp_tasks_calling_t *
+ngx_http_mcp_tasks_calling(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
+    ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_http_mcp_tasks_new_t        *nt;
+    ngx_http_mcp_tasks_policy_t     *policy;
+    ngx_http_mcp_tasks_calling_t    *call;
+    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+
+    call = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_CREATE,
+                                 sizeof(ngx_http_mcp_tasks_calling_t));
+    if (call == NULL) {
+        return NULL;
+    }
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    call->mode = NGX_HTTP_MCP_TASKS_WAIT_AFTER;
+
+    nt = &call->op.task;
+    nt->owner = ctx->owner;
+    nt->session = ctx->session;
+    nt->tool = *name;
+    nt->method = ctx->rpc.method;
+    nt->params = ctx->rpc.params.text;
+    nt->max_payload = lcf->max_payload;
+    nt->max_owner_bytes = lcf->max_owner_bytes;
+    nt->max_owner_tasks = (uint32_t) lcf->max_owner_tasks;
+
+#define ngx_http_mcp_tasks_own(field)                                         \
+    (tool && tool->field != NGX_CONF_UNSET_MSEC ? tool->field : lcf->field)
+
+#define ngx_http_mcp_tasks_seconds(ms)                                        \
+    ((ms) == NGX_HTTP_MCP_TASKS_UNLIMITED ? NGX_HTTP_MCP_TASKS_UNLIMITED      \
+                                          : (uint32_t) (((ms) + 999) / 1000))
+
+    policy = &nt->policy;
+    policy->lease = (uint32_t) ngx_http_mcp_tasks_own(lease);
+    policy->backoff = (uint32_t) ngx_http_mcp_tasks_own(backoff);
+    policy->queue_timeout = (uint32_t) ngx_http_mcp_tasks_own(queue_timeout);
+    policy->run_timeout = (uint32_t) ngx_http_mcp_tasks_own(run_timeout);
+    policy->poll_interval = (uint32_t) lcf->poll_interval;
+    policy->keep_completed = ngx_http_mcp_tasks_seconds(lcf->keep_completed);
+    policy->keep_failed = ngx_http_mcp_tasks_seconds(lcf->keep_failed);
+    policy->keep_cancelled = ngx_http_mcp_tasks_seconds(lcf->keep_cancelled);
+    policy->attempts = (uint8_t) (tool && tool->attempts != NGX_CONF_UNSET
+                                  ? tool->attempts
+                                  : (ngx_int_t) lcf->retries + 1);
+    policy->priority = tool ? (uint8_t) tool->priority : 1;
+
+    nt->ttl = ngx_http_mcp_tasks_own(ttl);
+
+    if (nt->ttl == NGX_HTTP_MCP_TASKS_UNLIMITED) {
+        nt->ttl = NGX_HTTP_MCP_TASKS_NEVER;
+    }
+
+    return call;
+}
+
+
+ngx_http_mcp_tasks_op_create_t *
+ngx_http_mcp_tasks_call_new(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
+    ngx_http_mcp_tasks_tool_t *tool)
+{
+    ngx_http_mcp_tasks_calling_t  *call;
+
+    call = ngx_http_mcp_tasks_calling(r, ctx, name, tool);
+
+    return call ? &call->op : NULL;
+}
+
+
+/* what the client asks for, within the limit; null asks for the most */
+
+const char *
+ngx_http_mcp_tasks_call_ttl(ngx_http_mcp_tasks_loc_conf_t *lcf,
+    ngx_http_mcp_tasks_json_t *ttl, uint64_t *value)
+{
+    int64_t   n;
+    uint64_t  max;
+
+    max = (lcf->max_ttl == NGX_HTTP_MCP_TASKS_UNLIMITED)
+          ? NGX_HTTP_MCP_TASKS_NEVER : lcf->max_ttl;
+
+    switch (ttl->type) {
+
+    case NGX_HTTP_MCP_TASKS_JSON_NONE:
+        return NULL;
+
+    case NGX_HTTP_MCP_TASKS_JSON_NULL:
+        *value = max;
+        return NULL;
+    }
+
+    if (ngx_http_mcp_tasks_json_integer(ttl, &n) != NGX_OK || n <= 0) {
+        return "ttl is not a positive integer";
+    }
+
+    *value = ngx_min((uint64_t) n, max);
+
+    return NULL;
+}
+
+
+/* a string always with the same escapes, so that it is found again */
+
+const char *
+ngx_http_mcp_tasks_token(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *token,
+    ngx_str_t *value)
+{
+    int64_t                   n;
+    ngx_str_t                 s;
+    ngx_http_mcp_tasks_out_t  out;
+
+    if (token->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        return NULL;
+    }
+
+    *value = token->text;
+
+    if (token->type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+
+        if (ngx_http_mcp_tasks_json_string(pool, token, &s) == NGX_OK) {
+            ngx_http_mcp_tasks_out_init(&out, pool, s.len + 2);
+            ngx_http_mcp_tasks_out_string(&out, &s);
+
+            if (ngx_http_mcp_tasks_out_end(&out, value) != NGX_OK) {
+                return "progressToken cannot be kept";
+            }
+        }
+
+    } else if (ngx_http_mcp_tasks_json_integer(token, &n) != NGX_OK) {
+        return "progressToken is neither a string nor an integer";
+    }
+
+    if (value->len > NGX_HTTP_MCP_TASKS_MAX_TOKEN) {
+        return "progressToken is longer than 60 bytes";
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_cleanup_t             *cln;
+    ngx_http_mcp_tasks_ctx_t       *ctx;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_job_t       *job;
+    ngx_http_mcp_tasks_calling_t   *call;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    call = (ngx_http_mcp_tasks_calling_t *) o;
+
+    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    }
+
+    ngx_http_mcp_tasks_known(r, ctx, &call->op.view);
+
+    if (call->job) {
+
+        if (call->after) {
+            ngx_http_mcp_tasks_job_caller(call->job, ctx);
+        }
+
+        job = call->job;
+        call->job = NULL;
+        ngx_http_mcp_tasks_job_begin(job, &call->op.view);
+    }
+
+    if (call->plain || call->after) {
+        return ngx_http_mcp_tasks_wait_outcome(r, ctx, &call->op.view.id,
+                                               call->mode, call->after);
+    }
+
+    if (ctx->session.len) {
+        cln = ngx_http_cleanup_add(r, 0);
+        if (cln == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        cln->handler = ngx_http_mcp_tasks_announce;
+        cln->data = call;
+        call->r = r;
+        call->zcf = lcf->zone;
+    }
+
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 512);
+    ngx_http_mcp_tasks_render_created(&out, ctx->era, &call->op.view);
+
+    return ngx_http_mcp_tasks_out_result(r, &out);
+}
+
+
+/*
+ * The answer has been sent, all of it: from now on the session's stream may
+ * tell of the task.
+ */
+
+static void
+ngx_http_mcp_tasks_announce(void *data)
+{
+    ngx_http_mcp_tasks_calling_t *call = data;
+
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.pool = call->r->pool;
+    op.id = call->op.view.id;
+    op.event.type = NGX_HTTP_MCP_TASKS_EV_ANNOUNCE;
+
+    (void) ngx_http_mcp_tasks_now(call->zcf, &op.op);
+}

@@ -1,0 +1,409 @@
+
+/* Waiting for the outcome of a task, by a plain call or by tasks/result. */
+
+
+#include "ngx_mcp_gateway.h"
+
+
+typedef struct {
+    ngx_http_mcp_tasks_wait_t   wait;         /* must be the first */
+    ngx_uint_t                  mode;
+    uint64_t                    version;      /* last told of */
+    double                      progress;     /* last told */
+} ngx_http_mcp_tasks_outcome_t;
+
+
+static ngx_int_t ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w);
+static ngx_uint_t ngx_http_mcp_tasks_outcome_due(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_outcome_tell(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+    ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_tasks_outcome_hand_out(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_outcome_exit(
+    ngx_http_mcp_tasks_outcome_t *o);
+static ngx_int_t ngx_http_mcp_tasks_outcome_ask(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+    ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_tasks_outcome_round(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_outcome_progress(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+    ngx_pool_t *pool);
+static ngx_int_t ngx_http_mcp_tasks_outcome_end(
+    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
+static void ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w);
+
+
+/* until the task ends, or until it is time to hand it out */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
+    ngx_uint_t mode, ngx_msec_t after)
+{
+    ngx_http_mcp_tasks_outcome_t   *o;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    o = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_outcome_t));
+    if (o == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    o->mode = mode;
+    o->progress = -1;
+
+    ngx_http_mcp_tasks_wait_init(&o->wait, r, ctx);
+    o->wait.id = *id;
+    o->wait.look = ngx_http_mcp_tasks_outcome_look;
+    o->wait.gone = ngx_http_mcp_tasks_outcome_gone;
+    o->wait.task = 1;
+    o->wait.streams = 1;
+
+    if (mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT) {
+        o->wait.result = 1;
+        o->wait.limited = 1;
+    }
+
+    if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY) {
+        o->wait.stream_id
+            = ngx_http_mcp_tasks_stream_new(&lcf->zone->zone.table);
+    }
+
+    o->wait.until = (mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER)
+                    ? ngx_current_msec + after : NGX_HTTP_MCP_TASKS_NEVER;
+
+    return ngx_http_mcp_tasks_wait(&o->wait);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_int_t                      rc;
+    ngx_pool_t                    *pool;
+    ngx_http_mcp_tasks_op_get_t    op;
+    ngx_http_mcp_tasks_outcome_t  *o;
+
+    o = (ngx_http_mcp_tasks_outcome_t *) w;
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.pool = w->r->pool;
+    op.id = w->id;
+    op.owner = &w->ctx->owner;
+    op.watch = 1;
+
+    /* the record alone; its bytes only if there is something to tell */
+
+    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
+        && !ngx_http_mcp_tasks_outcome_due(o, &op.view))
+    {
+        return NGX_DECLINED;
+    }
+
+    pool = ngx_create_pool(1024, w->r->connection->log);
+    if (pool == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    op.op.pool = pool;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_DETAIL;
+    op.carrier = w->stream_id;
+
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
+        && ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK)
+    {
+        rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+
+    } else if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+        rc = ngx_http_mcp_tasks_refused(w->r, w->ctx, op.op.reason);
+
+    } else {
+        ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
+        rc = ngx_http_mcp_tasks_outcome_tell(o, &op.view, pool);
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_outcome_due(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    return v->task.version != o->version
+           || ngx_http_mcp_tasks_terminal(v->task.state)
+           || v->asks
+           || ngx_current_msec >= o->wait.until
+           || ngx_exiting;
+}
+
+
+/* NGX_DECLINED: go on waiting */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_tell(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    o->version = v->task.version;
+
+    if (ngx_http_mcp_tasks_terminal(v->task.state)) {
+        return ngx_http_mcp_tasks_outcome_end(o, v);
+    }
+
+    if (o->mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER
+        && (ngx_current_msec >= o->wait.until || ngx_exiting
+            || (v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+                && !o->wait.ctx->asked)))
+    {
+        return ngx_http_mcp_tasks_outcome_hand_out(o, v);
+    }
+
+    if (ngx_exiting) {
+        return ngx_http_mcp_tasks_outcome_exit(o);
+    }
+
+    if (v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+        return ngx_http_mcp_tasks_outcome_ask(o, v, pool);
+    }
+
+    return ngx_http_mcp_tasks_outcome_progress(o, v, pool);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_hand_out(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_out_t  out;
+
+    ngx_http_mcp_tasks_job_left(o->wait.ctx);
+
+    ngx_http_mcp_tasks_out_answer(&out, o->wait.r, o->wait.ctx, 512);
+    ngx_http_mcp_tasks_render_created(&out, o->wait.ctx->era, v);
+
+    return ngx_http_mcp_tasks_out_result(o->wait.r, &out);
+}
+
+
+/*
+ * This process goes down.  A legacy client may ask for the task by its id; a
+ * modern one that knows no tasks will never hear of it.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_exit(ngx_http_mcp_tasks_outcome_t *o)
+{
+    ngx_str_t                   data;
+    ngx_http_mcp_tasks_ctx_t   *ctx;
+    ngx_http_mcp_tasks_out_t    out;
+
+    ctx = o->wait.ctx;
+
+    ngx_http_mcp_tasks_outcome_gone(&o->wait);
+
+    ngx_http_mcp_tasks_out_init(&out, o->wait.r->pool, 128);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"reason\":\"result_not_ready\"");
+
+    if (ctx->tasks) {
+        ngx_http_mcp_tasks_out_lit(&out, ",\"taskId\":\"");
+        ngx_http_mcp_tasks_out_str(&out, &ctx->task_id);
+        ngx_http_mcp_tasks_out_lit(&out, "\"");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_error(o->wait.r, ctx, NGX_HTTP_OK,
+                     NGX_HTTP_MCP_TASKS_RPC_NOT_READY,
+                     (ctx->era == NGX_HTTP_MCP_TASKS_MODERN)
+                     ? "The server is going down, the call was cancelled"
+                     : "The server is going down, the task goes on", &data);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    ngx_int_t  rc;
+
+    if (o->wait.ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
+        return ngx_http_mcp_tasks_outcome_round(o, v);
+    }
+
+    if (!v->asks) {
+        /* another stream does, or this one has */
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_mcp_tasks_wait_ask(&o->wait, v, pool);
+
+    return (rc == NGX_OK) ? NGX_DECLINED : rc;
+}
+
+
+/* modern: the questions are the answer to the call, for now */
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_round(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    u_char       buf[128];
+    ngx_str_t    data;
+    const char  *capability;
+
+    capability = ngx_http_mcp_tasks_round_lacks(o->wait.ctx, v);
+
+    if (capability == NULL) {
+        return ngx_http_mcp_tasks_round_ask(o->wait.r, o->wait.ctx, v);
+    }
+
+    /* nobody could ever answer */
+
+    ngx_http_mcp_tasks_outcome_gone(&o->wait);
+
+    data.data = buf;
+    data.len = ngx_sprintf(buf, "{\"requiredCapabilities\":{\"%s\":{}}}",
+                           capability)
+               - buf;
+
+    return ngx_http_mcp_tasks_lacks(o->wait.r, o->wait.ctx, &data);
+}
+
+
+/* legacy: the questions of a task as requests on the stream */
+
+ngx_int_t
+ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    ngx_str_t                        message;
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_json_t        requests, key, value;
+    ngx_http_mcp_tasks_json_iter_t   it;
+
+    requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    requests.text = v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
+
+    ngx_http_mcp_tasks_json_iter(&it, &requests);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+        ngx_http_mcp_tasks_out_init(&out, pool, value.text.len + 256);
+        ngx_http_mcp_tasks_render_question(&out, v, &key, &value);
+
+        if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
+            || ngx_http_mcp_tasks_wait_message(w, NULL, &message) == NGX_ERROR)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+{
+    ngx_str_t                 message;
+    ngx_http_mcp_tasks_out_t  out;
+
+    if (o->wait.ctx->said.token.type == NGX_HTTP_MCP_TASKS_JSON_NONE
+        || o->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT
+        || v->task.progress < 0
+        || v->task.progress <= o->progress)
+    {
+        return NGX_DECLINED;
+    }
+
+    o->progress = v->task.progress;
+
+    ngx_http_mcp_tasks_out_init(&out, pool, 256);
+    ngx_http_mcp_tasks_render_progress(&out, v,
+                                       &o->wait.ctx->said.token.text, 0);
+
+    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
+        || ngx_http_mcp_tasks_wait_message(&o->wait, NULL, &message)
+           == NGX_ERROR)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_outcome_end(ngx_http_mcp_tasks_outcome_t *o,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_str_t                        message;
+    ngx_http_request_t              *r;
+    ngx_http_mcp_tasks_out_t         out;
+    ngx_http_mcp_tasks_op_delete_t   op;
+
+    r = o->wait.r;
+
+    ngx_http_mcp_tasks_out_init(&out, r->pool,
+                            256 + v->payload[NGX_HTTP_MCP_TASKS_RESULT].len);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_http_mcp_tasks_out_str(&out, &o->wait.ctx->rpc.id.text);
+    ngx_http_mcp_tasks_out_lit(&out, ",");
+    ngx_http_mcp_tasks_render_outcome(&out, o->wait.ctx->era, v,
+                                o->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT);
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (o->mode != NGX_HTTP_MCP_TASKS_WAIT_RESULT) {
+
+        /* the client never got to know the task: nobody will ask for it */
+
+        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_delete_t));
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+        op.op.pool = r->pool;
+        op.id = o->wait.id;
+        (void) ngx_http_mcp_tasks_now(o->wait.zcf, &op.op);
+    }
+
+    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &message, 1);
+}
+
+
+/* in the modern era going away cancels a call, but never a task */
+
+static void
+ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    if (w->ctx->era != NGX_HTTP_MCP_TASKS_MODERN) {
+        return;
+    }
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.pool = w->r->pool;
+    op.id = w->id;
+    op.owner = &w->ctx->owner;
+    op.event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
+
+    (void) ngx_http_mcp_tasks_now(w->zcf, &op.op);
+}

@@ -1,0 +1,230 @@
+
+/*
+ * Calls of several rounds, in the modern era.  A tool that asks before its
+ * call has become a task answers the call with its questions; the client
+ * calls again, with the answers.  Between the rounds the task waits as it
+ * always does when it has asked; only that nobody was told of it.
+ *
+ * The state that comes back says which task it was.  It is sealed for the
+ * owner, for the tool, and for the asking: it cannot be made up, be used by
+ * anybody else or for anything else, and not once the questions are answered.
+ */
+
+
+#include "ngx_mcp_module.h"
+#include "ngx_mcp_hash.h"
+
+
+typedef struct {
+    u_char      id[NGX_HTTP_MCP_TASKS_ID_LEN];
+    uint64_t    version;
+    uint64_t    seal;
+} ngx_http_mcp_tasks_state_t;
+
+
+static const char *ngx_http_mcp_tasks_round_responses(
+    ngx_http_mcp_tasks_json_t *responses);
+static ngx_int_t ngx_http_mcp_tasks_state_parse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round);
+static uint64_t ngx_http_mcp_tasks_state_seal(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_state_t *state);
+
+
+/* NGX_DECLINED: nothing is wrong with it; else it is what to finalize with */
+
+ngx_int_t
+ngx_http_mcp_tasks_round_parse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round)
+{
+    const char                   *err;
+    ngx_http_mcp_tasks_member_t   members[] = {
+        { ngx_string("inputResponses"), &round->responses },
+        { ngx_string("requestState"), &round->state }
+    };
+
+    if (ngx_http_mcp_tasks_members(ctx, members, 2) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
+    }
+
+    err = ngx_http_mcp_tasks_round_responses(&round->responses);
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    if (round->state.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && ngx_http_mcp_tasks_state_parse(r, ctx, round) != NGX_OK)
+    {
+        return ngx_http_mcp_tasks_round_invalid(r, ctx);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* not ours, somebody else's, or used before: there is no telling which */
+
+ngx_int_t
+ngx_http_mcp_tasks_round_invalid(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    static ngx_str_t  data = ngx_string(
+                                   "{\"reason\":\"invalid_request_state\"}");
+
+    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
+                             NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
+                             "Invalid params: requestState is not valid",
+                             &data);
+}
+
+
+static const char *
+ngx_http_mcp_tasks_round_responses(ngx_http_mcp_tasks_json_t *responses)
+{
+    ngx_http_mcp_tasks_json_t       key, value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    if (responses->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        return NULL;
+    }
+
+    if (responses->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return "inputResponses is not an object";
+    }
+
+    ngx_http_mcp_tasks_json_iter(&it, responses);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+        if (value.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+            return "a member of inputResponses is not an object";
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_state_parse(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round)
+{
+    ngx_str_t                   text;
+    ngx_http_mcp_tasks_state_t  state;
+
+    if (round->state.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, &round->state, &text)
+           != NGX_OK
+        || text.len != 2 * sizeof(ngx_http_mcp_tasks_state_t)
+        || ngx_http_mcp_tasks_unhex((u_char *) &state, text.data,
+                                    sizeof(ngx_http_mcp_tasks_state_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (state.seal != ngx_http_mcp_tasks_state_seal(r, ctx, &state)) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(&round->id, state.id, NGX_HTTP_MCP_TASKS_ID_LEN);
+    round->version = state.version;
+
+    return NGX_OK;
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_state_seal(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_state_t *state)
+{
+    uint64_t                        key[2];
+    ngx_http_mcp_tasks_header_t    *sh;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    sh = lcf->zone->zone.table.sh;
+
+    /* not the key of cursors, nor of sessions */
+
+    key[0] = ngx_http_mcp_tasks_siphash(sh->secret, ctx->owner.data,
+                                        ctx->owner.len);
+    key[1] = ~ngx_http_mcp_tasks_siphash(sh->secret, ctx->tool.data,
+                                         ctx->tool.len);
+
+    return ngx_http_mcp_tasks_siphash(key, (u_char *) state,
+                               offsetof(ngx_http_mcp_tasks_state_t, seal));
+}
+
+
+/* the questions as the answer to the call */
+
+ngx_int_t
+ngx_http_mcp_tasks_round_ask(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v)
+{
+    u_char                      text[2 * sizeof(ngx_http_mcp_tasks_state_t)];
+    ngx_str_t                  *requests;
+    ngx_http_mcp_tasks_out_t    out;
+    ngx_http_mcp_tasks_state_t  state;
+
+    requests = &v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
+
+    ngx_memcpy(state.id, &v->id, NGX_HTTP_MCP_TASKS_ID_LEN);
+    state.version = v->task.version;
+    state.seal = ngx_http_mcp_tasks_state_seal(r, ctx, &state);
+
+    (void) ngx_hex_dump(text, (u_char *) &state, sizeof(state));
+
+    ngx_http_mcp_tasks_out_answer(&out, r, ctx, requests->len + 256);
+    ngx_http_mcp_tasks_out_lit(&out, "{\"resultType\":\"input_required\","
+                                     "\"inputRequests\":");
+    ngx_http_mcp_tasks_out_str(&out, requests);
+    ngx_http_mcp_tasks_out_lit(&out, ",\"requestState\":\"");
+    ngx_http_mcp_tasks_out_add(&out, text, sizeof(text));
+    ngx_http_mcp_tasks_out_lit(&out, "\"}");
+
+    return ngx_http_mcp_tasks_out_result(r, &out);
+}
+
+
+/* what the client would need to answer, and does not have; NULL: nothing */
+
+const char *
+ngx_http_mcp_tasks_round_lacks(ngx_http_mcp_tasks_ctx_t *ctx,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_json_t        requests, key, value, method;
+    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_http_mcp_tasks_member_t      members[] = {
+        { ngx_string("method"), &method }
+    };
+    struct {
+        ngx_str_t    method;
+        const char  *capability;
+        ngx_uint_t   declared;
+    } known[] = {
+        { ngx_string("elicitation/create"), "elicitation", ctx->elicitation },
+        { ngx_string("sampling/createMessage"), "sampling", ctx->sampling },
+        { ngx_string("roots/list"), "roots", ctx->roots }
+    };
+
+    requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    requests.text = v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
+
+    ngx_http_mcp_tasks_json_iter(&it, &requests);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+        (void) ngx_http_mcp_tasks_json_members(&value, members, 1);
+
+        for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+            if (!known[i].declared
+                && ngx_http_mcp_tasks_json_is(&method, &known[i].method))
+            {
+                return known[i].capability;
+            }
+        }
+    }
+
+    return NULL;
+}

@@ -1,0 +1,473 @@
+
+/* Directives of a location: reading, defaults, inheritance. */
+
+
+#include "ngx_mcp_module.h"
+
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_ARG_TIME = 0,
+    NGX_HTTP_MCP_TASKS_ARG_LIMIT,      /* a time, or "off" */
+    NGX_HTTP_MCP_TASKS_ARG_NUMBER,
+    NGX_HTTP_MCP_TASKS_ARG_SIZE
+} ngx_http_mcp_tasks_arg_e;
+
+
+/* the parameters of directives; one without a name stands first */
+
+typedef struct {
+    const char                  *directive;
+    const char                  *name;
+    ngx_uint_t                   type;
+    size_t                       offset;
+} ngx_http_mcp_tasks_arg_t;
+
+
+#define ngx_http_mcp_tasks_arg(directive, name, type, field)                  \
+    { "mcp_tasks_" directive, name, NGX_HTTP_MCP_TASKS_ARG_ ## type,          \
+      offsetof(ngx_http_mcp_tasks_loc_conf_t, field) }
+
+
+static ngx_http_mcp_tasks_arg_t  ngx_http_mcp_tasks_args[] = {
+    ngx_http_mcp_tasks_arg("ttl", "", LIMIT, ttl),
+    ngx_http_mcp_tasks_arg("ttl", "max=", LIMIT, max_ttl),
+    ngx_http_mcp_tasks_arg("retention", "completed=", LIMIT, keep_completed),
+    ngx_http_mcp_tasks_arg("retention", "failed=", LIMIT, keep_failed),
+    ngx_http_mcp_tasks_arg("retention", "cancelled=", LIMIT, keep_cancelled),
+    ngx_http_mcp_tasks_arg("timeout", "queue=", LIMIT, queue_timeout),
+    ngx_http_mcp_tasks_arg("timeout", "run=", LIMIT, run_timeout),
+    ngx_http_mcp_tasks_arg("limit", "tasks=", NUMBER, max_owner_tasks),
+    ngx_http_mcp_tasks_arg("limit", "bytes=", SIZE, max_owner_bytes),
+    ngx_http_mcp_tasks_arg("limit", "payload=", SIZE, max_payload),
+    ngx_http_mcp_tasks_arg("poll_timeout", "", TIME, poll_timeout),
+    ngx_http_mcp_tasks_arg("poll_timeout", "max=", TIME, max_poll_timeout),
+    ngx_http_mcp_tasks_arg("max_waiters", "", NUMBER, max_waiters),
+    ngx_http_mcp_tasks_arg("max_waiters", "zone=", NUMBER, max_zone_waiters),
+    ngx_http_mcp_tasks_arg("max_running", "", NUMBER, max_running),
+    ngx_http_mcp_tasks_arg("max_running", "tool=", NUMBER, max_tool_running),
+    ngx_http_mcp_tasks_arg("retries", "", NUMBER, retries),
+    ngx_http_mcp_tasks_arg("retries", "backoff=", TIME, backoff),
+    { NULL, NULL, 0, 0 }
+};
+
+
+static ngx_array_t *ngx_http_mcp_tasks_server_names(ngx_conf_t *cf);
+static ngx_int_t ngx_http_mcp_tasks_set_arg(ngx_str_t *value,
+    ngx_http_mcp_tasks_arg_t *arg, void *conf);
+
+
+void *
+ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
+{
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     lcf->zone = NULL;
+     *     lcf->open = 0;
+     *     lcf->admin = 0;
+     *     lcf->format = NGX_HTTP_MCP_TASKS_FORMAT_ANY;
+     *     lcf->owner = NULL;
+     *     lcf->pass = { 0, NULL };
+     */
+
+    lcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_loc_conf_t));
+    if (lcf == NULL) {
+        return NULL;
+    }
+
+    lcf->tools = NGX_CONF_UNSET_PTR;
+    lcf->origins = NGX_CONF_UNSET_PTR;
+    lcf->any_origin = NGX_CONF_UNSET;
+    lcf->ttl = NGX_CONF_UNSET_MSEC;
+    lcf->max_ttl = NGX_CONF_UNSET_MSEC;
+    lcf->keep_completed = NGX_CONF_UNSET_MSEC;
+    lcf->keep_failed = NGX_CONF_UNSET_MSEC;
+    lcf->keep_cancelled = NGX_CONF_UNSET_MSEC;
+    lcf->queue_timeout = NGX_CONF_UNSET_MSEC;
+    lcf->run_timeout = NGX_CONF_UNSET_MSEC;
+    lcf->poll_interval = NGX_CONF_UNSET_MSEC;
+    lcf->keepalive = NGX_CONF_UNSET_MSEC;
+    lcf->poll_timeout = NGX_CONF_UNSET_MSEC;
+    lcf->max_poll_timeout = NGX_CONF_UNSET_MSEC;
+    lcf->max_waiters = NGX_CONF_UNSET_UINT;
+    lcf->max_zone_waiters = NGX_CONF_UNSET_UINT;
+    lcf->lease = NGX_CONF_UNSET_MSEC;
+    lcf->backoff = NGX_CONF_UNSET_MSEC;
+    lcf->retries = NGX_CONF_UNSET_UINT;
+    lcf->max_owner_tasks = NGX_CONF_UNSET_UINT;
+    lcf->max_owner_bytes = NGX_CONF_UNSET_SIZE;
+    lcf->max_payload = NGX_CONF_UNSET_SIZE;
+    lcf->routes = NGX_CONF_UNSET_PTR;
+    lcf->max_running = NGX_CONF_UNSET_UINT;
+    lcf->max_tool_running = NGX_CONF_UNSET_UINT;
+
+    return lcf;
+}
+
+
+char *
+ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_mcp_tasks_loc_conf_t *prev = parent;
+    ngx_http_mcp_tasks_loc_conf_t *conf = child;
+
+    ngx_uint_t                 own_ttl;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    own_ttl = (conf->ttl != NGX_CONF_UNSET_MSEC);
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    /*
+     * "if" and "limit_except" blocks are part of their location: the former
+     * keeps its handler, the latter does not
+     */
+
+    if (clcf->noname && conf->zone == NULL) {
+        conf->zone = prev->zone;
+        conf->open = prev->open;
+        conf->admin = prev->admin;
+        conf->format = prev->format;
+        conf->location = prev->location;
+        conf->handler = prev->handler;
+    }
+
+    if (clcf->lmt_excpt && clcf->handler == NULL && conf->zone) {
+        clcf->handler = conf->handler;
+    }
+
+    if (conf->zone) {
+        conf->names = ngx_http_mcp_tasks_server_names(cf);
+
+        if (conf->names == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (conf->owner == NULL) {
+        conf->owner = prev->owner;
+    }
+
+    /* both come from one directive */
+
+    if (conf->any_origin == NGX_CONF_UNSET) {
+        conf->any_origin = prev->any_origin;
+        conf->origins = prev->origins;
+    }
+
+    ngx_conf_merge_value(conf->any_origin, prev->any_origin, 0);
+    ngx_conf_merge_ptr_value(conf->origins, prev->origins, NULL);
+    ngx_conf_merge_ptr_value(conf->tools, prev->tools, NULL);
+
+    ngx_conf_merge_msec_value(conf->ttl, prev->ttl, 86400000);
+    ngx_conf_merge_msec_value(conf->max_ttl, prev->max_ttl, 604800000);
+    ngx_conf_merge_msec_value(conf->keep_completed, prev->keep_completed,
+                              86400000);
+    ngx_conf_merge_msec_value(conf->keep_failed, prev->keep_failed, 86400000);
+    ngx_conf_merge_msec_value(conf->keep_cancelled, prev->keep_cancelled,
+                              3600000);
+    ngx_conf_merge_msec_value(conf->queue_timeout, prev->queue_timeout,
+                              600000);
+    ngx_conf_merge_msec_value(conf->run_timeout, prev->run_timeout, 3600000);
+    ngx_conf_merge_msec_value(conf->poll_interval, prev->poll_interval, 1000);
+    ngx_conf_merge_msec_value(conf->keepalive, prev->keepalive, 15000);
+    ngx_conf_merge_msec_value(conf->poll_timeout, prev->poll_timeout, 30000);
+    ngx_conf_merge_msec_value(conf->max_poll_timeout, prev->max_poll_timeout,
+                              60000);
+    ngx_conf_merge_uint_value(conf->max_waiters, prev->max_waiters, 100);
+    ngx_conf_merge_uint_value(conf->max_zone_waiters, prev->max_zone_waiters,
+                              10000);
+    ngx_conf_merge_msec_value(conf->lease, prev->lease, 30000);
+    ngx_conf_merge_msec_value(conf->backoff, prev->backoff, 1000);
+    ngx_conf_merge_uint_value(conf->retries, prev->retries, 2);
+
+    ngx_conf_merge_uint_value(conf->max_owner_tasks, prev->max_owner_tasks, 0);
+    ngx_conf_merge_size_value(conf->max_owner_bytes, prev->max_owner_bytes, 0);
+    ngx_conf_merge_size_value(conf->max_payload, prev->max_payload,
+                              1024 * 1024);
+
+    /* some clients poll without a pause if they are told none */
+
+    if (conf->poll_interval == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_poll_interval\" must not be zero");
+        return NGX_CONF_ERROR;
+    }
+
+    if (conf->lease == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_lease\" must not be zero");
+        return NGX_CONF_ERROR;
+    }
+
+    /* records keep them in 32 bits */
+
+    if (conf->poll_interval >= NGX_HTTP_MCP_TASKS_UNLIMITED
+        || conf->lease >= NGX_HTTP_MCP_TASKS_UNLIMITED)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_poll_interval\" and "
+                           "\"mcp_tasks_lease\" must not exceed 49 days");
+        return NGX_CONF_ERROR;
+    }
+
+    if (conf->ttl == 0 || conf->max_ttl == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_ttl\" must not be zero");
+        return NGX_CONF_ERROR;
+    }
+
+    if (conf->keepalive == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_keepalive\" must not be zero");
+        return NGX_CONF_ERROR;
+    }
+
+    if (conf->ttl > conf->max_ttl) {
+
+        if (own_ttl) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_ttl\" is larger than its \"max\"");
+            return NGX_CONF_ERROR;
+        }
+
+        /* one from above, or the default */
+
+        conf->ttl = conf->max_ttl;
+    }
+
+    if (conf->retries > 254) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_retries\" must not exceed 254");
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_merge_pass(cf, prev, conf);
+}
+
+
+/* a copy: nginx itself forgets them when it has read its configuration */
+
+static ngx_array_t *
+ngx_http_mcp_tasks_server_names(ngx_conf_t *cf)
+{
+    void                      *p;
+    ngx_uint_t                 n;
+    ngx_array_t               *names;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    n = cscf->server_names.nelts;
+
+    names = ngx_array_create(cf->pool, ngx_max(n, 1),
+                             sizeof(ngx_http_server_name_t));
+
+    if (names && n) {
+        p = ngx_array_push_n(names, n);
+        ngx_memcpy(p, cscf->server_names.elts,
+                   n * sizeof(ngx_http_server_name_t));
+    }
+
+    return names;
+}
+
+
+char *
+ngx_http_mcp_tasks_set_owner(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_str_t                         *value;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (lcf->owner) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    lcf->owner = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+    if (lcf->owner == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+    ccv.cf = cf;
+    ccv.value = &value[1];
+    ccv.complex_value = lcf->owner;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_tasks_set_tools(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_str_t  *value;
+
+    if (lcf->tools != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_conf_full_name(cf->cycle, &value[1], 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_tools_read(cf, &value[1], &lcf->tools);
+}
+
+
+char *
+ngx_http_mcp_tasks_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_str_t   *value, *s;
+    ngx_uint_t   i;
+
+    if (lcf->any_origin != NGX_CONF_UNSET) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+    lcf->any_origin = 0;
+
+    lcf->origins = ngx_array_create(cf->pool, cf->args->nelts - 1,
+                                    sizeof(ngx_str_t));
+    if (lcf->origins == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strcmp(value[i].data, "any") == 0) {
+            lcf->any_origin = 1;
+            continue;
+        }
+
+        s = ngx_array_push(lcf->origins);
+        if (s == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *s = value[i];
+        ngx_strlow(s->data, s->data, s->len);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_mcp_tasks_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    size_t                     len;
+    ngx_int_t                  rc;
+    ngx_str_t                 *value, s;
+    ngx_uint_t                 i;
+    ngx_http_mcp_tasks_arg_t  *arg;
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        rc = NGX_ERROR;
+
+        for (arg = ngx_http_mcp_tasks_args; arg->directive; arg++) {
+
+            len = ngx_strlen(arg->name);
+
+            if (ngx_strcmp(arg->directive, cmd->name.data) != 0
+                || (len == 0) != (i == 1 && ngx_strchr(value[i].data, '=')
+                                            == NULL)
+                || ngx_strncmp(value[i].data, arg->name, len) != 0)
+            {
+                continue;
+            }
+
+            s.data = value[i].data + len;
+            s.len = value[i].len - len;
+
+            rc = ngx_http_mcp_tasks_set_arg(&s, arg, conf);
+            break;
+        }
+
+        if (rc == NGX_DECLINED) {
+            return "is duplicate";
+        }
+
+        if (rc != NGX_OK) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\"", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* all of them are words of the machine, and -1 if they are not set */
+
+static ngx_int_t
+ngx_http_mcp_tasks_set_arg(ngx_str_t *value, ngx_http_mcp_tasks_arg_t *arg,
+    void *conf)
+{
+    ngx_int_t   n;
+    ngx_int_t  *field;
+
+    field = (ngx_int_t *) ((u_char *) conf + arg->offset);
+
+    if (*field != NGX_CONF_UNSET) {
+        return NGX_DECLINED;
+    }
+
+    switch (arg->type) {
+
+    case NGX_HTTP_MCP_TASKS_ARG_TIME:
+    case NGX_HTTP_MCP_TASKS_ARG_LIMIT:
+
+        if (arg->type == NGX_HTTP_MCP_TASKS_ARG_LIMIT
+            && value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0)
+        {
+            n = NGX_HTTP_MCP_TASKS_UNLIMITED;
+            break;
+        }
+
+        n = ngx_parse_time(value, 0);
+
+        if ((uint64_t) n >= NGX_HTTP_MCP_TASKS_UNLIMITED) {
+            return NGX_ERROR;
+        }
+
+        break;
+
+    case NGX_HTTP_MCP_TASKS_ARG_SIZE:
+        n = ngx_parse_size(value);
+        break;
+
+    default:
+        n = ngx_atoi(value->data, value->len);
+
+        if (n > (ngx_int_t) NGX_MAX_UINT32_VALUE) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (n == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    *field = n;
+
+    return NGX_OK;
+}

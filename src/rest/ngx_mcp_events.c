@@ -1,0 +1,424 @@
+
+/* Streams of events for browsers: of a task, or of all tasks of an owner. */
+
+
+#include "ngx_mcp_module.h"
+#include "ngx_mcp_hash.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_signal.h"
+
+
+/* tasks told of at once to who follows all of them */
+#define NGX_HTTP_MCP_TASKS_EVENTS_BATCH  32
+
+
+typedef struct {
+    ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
+    uint64_t                      version;    /* last told of */
+} ngx_http_mcp_tasks_events_t;
+
+
+typedef struct {
+    ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
+    uint64_t                      after;      /* the last change told of */
+    uint64_t                      hint;
+} ngx_http_mcp_tasks_owner_events_t;
+
+
+/*
+ * The task that was looked at last, as an event.  Those who follow the same
+ * task are woken together: the first one reads it for all of them.  It holds
+ * until this process is woken again.
+ */
+
+typedef struct {
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    ngx_http_mcp_tasks_id_t          id;
+    uint64_t                         version;
+    ngx_uint_t                       terminal;
+    ngx_uint_t                       wakeups;
+    ngx_http_mcp_tasks_shared_t     *event;
+    ngx_pool_t                      *pool;      /* to make it in */
+} ngx_http_mcp_tasks_latest_t;
+
+
+static ngx_int_t ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_latest_t *latest);
+static ngx_int_t ngx_http_mcp_tasks_owner_events_look(
+    ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_owner_events_tell(
+    ngx_http_mcp_tasks_owner_events_t *e, ngx_http_mcp_tasks_op_news_t *op);
+static uint32_t ngx_http_mcp_tasks_life(ngx_http_mcp_tasks_table_t *t);
+static uint64_t ngx_http_mcp_tasks_last_number(ngx_str_t *text);
+static ngx_uint_t ngx_http_mcp_tasks_last_event(ngx_http_request_t *r,
+    ngx_str_t *id);
+
+
+static ngx_http_mcp_tasks_latest_t  ngx_http_mcp_tasks_latest;
+
+
+ngx_int_t
+ngx_http_mcp_tasks_events(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    ngx_str_t                     last;
+    ngx_http_mcp_tasks_events_t  *e;
+
+    e = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_events_t));
+    if (e == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_mcp_tasks_last_event(r, &last)) {
+        e->version = ngx_http_mcp_tasks_last_number(&last);
+    }
+
+    ngx_http_mcp_tasks_wait_init(&e->wait, r, ctx);
+    e->wait.id = ctx->id;
+    e->wait.task = 1;
+    e->wait.limited = 1;
+    e->wait.streams = 1;
+    e->wait.look = ngx_http_mcp_tasks_events_look;
+    e->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
+
+    return ngx_http_mcp_tasks_wait(&e->wait);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_int_t                       rc;
+    ngx_http_mcp_tasks_events_t    *e;
+    ngx_http_mcp_tasks_latest_t    *latest;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    e = (ngx_http_mcp_tasks_events_t *) w;
+    latest = &ngx_http_mcp_tasks_latest;
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+
+    /* who is on the stream already has shown whose task it is */
+
+    if (!w->stream
+        || latest->wakeups != ngx_http_mcp_tasks_wakeups
+        || latest->zcf != lcf->zone
+        || latest->event == NULL
+        || ngx_memcmp(&latest->id, &w->id, sizeof(ngx_http_mcp_tasks_id_t))
+           != 0)
+    {
+        rc = ngx_http_mcp_tasks_events_read(w, latest);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    if (!w->stream) {
+
+        if (e->version > latest->version) {
+            /* nobody can have seen that: from the beginning */
+            e->version = 0;
+        }
+
+        if (latest->terminal && latest->version <= e->version) {
+            /* a browser comes back for more: this tells it not to */
+            return ngx_http_mcp_tasks_rest_none(w->r);
+        }
+
+        if (ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (latest->version > e->version) {
+        e->version = latest->version;
+
+        if (ngx_http_mcp_tasks_wait_share(w, latest->event) == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (latest->terminal || ngx_exiting) {
+        return ngx_http_mcp_tasks_wait_close(w);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* NGX_DECLINED: it is there; else it is what to finalize with */
+
+static ngx_int_t
+ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
+    ngx_http_mcp_tasks_latest_t *latest)
+{
+    u_char                          buf[NGX_INT64_LEN];
+    ngx_int_t                       rc;
+    ngx_str_t                       id, text;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_op_get_t     op;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+
+    ngx_http_mcp_tasks_unshare(latest->event);
+    latest->event = NULL;
+
+    /* made once: each event needs one, and only as long as it is made */
+
+    if (latest->pool == NULL) {
+        latest->pool = ngx_create_pool(2048, ngx_cycle->log);
+        if (latest->pool == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.pool = latest->pool;
+    op.id = w->id;
+    op.owner = &w->ctx->owner;
+    op.watch = 1;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_REST;
+
+    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
+
+    if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
+
+        ngx_http_mcp_tasks_out_init(&out, latest->pool, 512);
+        ngx_http_mcp_tasks_render_rest(&out, &op.view, 1);
+
+        id.data = buf;
+        id.len = ngx_sprintf(buf, "%uL", op.view.task.version) - buf;
+
+        if (ngx_http_mcp_tasks_out_end(&out, &text) == NGX_OK) {
+            latest->event = ngx_http_mcp_tasks_share(&id, &text,
+                                                     w->r->connection->log);
+        }
+
+        latest->zcf = lcf->zone;
+        latest->id = w->id;
+        latest->version = op.view.task.version;
+        latest->terminal = ngx_http_mcp_tasks_terminal(op.view.task.state);
+        latest->wakeups = ngx_http_mcp_tasks_wakeups;
+    }
+
+    ngx_reset_pool(latest->pool);
+
+    if (latest->event) {
+        return NGX_DECLINED;
+    }
+
+    if (rc != NGX_OK || op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        return w->stream ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* the task is gone: so is its stream */
+
+    return w->stream ? ngx_http_mcp_tasks_wait_close(w)
+                     : ngx_http_mcp_tasks_rest_refused(w->r, op.op.reason);
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    ngx_http_mcp_tasks_table_t         *t;
+    ngx_http_mcp_tasks_loc_conf_t      *lcf;
+    ngx_http_mcp_tasks_owner_events_t  *e;
+    static ngx_str_t                    nobody = ngx_string("owner_required");
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    t = &lcf->zone->zone.table;
+
+    /* without an owner the id is the only key to a task */
+
+    if (ctx->owner.len == 0) {
+        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &nobody,
+                                          NULL);
+    }
+
+    e = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_owner_events_t));
+    if (e == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    e->after = ngx_http_mcp_tasks_last_change(r, t);
+
+    ngx_http_mcp_tasks_wait_init(&e->wait, r, ctx);
+    e->wait.watches = &e->wait.watch;
+    e->wait.nwatches = 1;
+    e->wait.watch.key = ngx_http_mcp_tasks_signal_name(
+                            ngx_http_mcp_tasks_name_hash(t,
+                                NGX_HTTP_MCP_TASKS_OWNER, &ctx->owner));
+    e->wait.limited = 1;
+    e->wait.streams = 1;
+    e->wait.look = ngx_http_mcp_tasks_owner_events_look;
+    e->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
+
+    return ngx_http_mcp_tasks_wait(&e->wait);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_owner_events_look(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_int_t                           rc;
+    ngx_pool_t                         *pool;
+    ngx_http_mcp_tasks_op_news_t        op;
+    ngx_http_mcp_tasks_owner_events_t  *e;
+
+    e = (ngx_http_mcp_tasks_owner_events_t *) w;
+
+    if (!w->stream && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_exiting) {
+        return ngx_http_mcp_tasks_wait_close(w);
+    }
+
+    pool = ngx_create_pool(4096, w->r->connection->log);
+    if (pool == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_news_t));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
+    op.op.pool = pool;
+    op.owner = w->ctx->owner;
+    op.after = e->after;
+    op.hint = e->hint;
+    op.limit = NGX_HTTP_MCP_TASKS_EVENTS_BATCH;
+    op.want = NGX_HTTP_MCP_TASKS_WANT_TOOL | NGX_HTTP_MCP_TASKS_WANT_TASK;
+    op.watch = 1;
+
+    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
+
+    if (rc == NGX_OK) {
+        e->after = op.after;
+        e->hint = op.hint;
+        rc = ngx_http_mcp_tasks_owner_events_tell(e, &op);
+    }
+
+    ngx_destroy_pool(pool);
+
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    /* the rest in another turn, when these are sent */
+
+    w->missed = (op.more != 0);
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_owner_events_tell(ngx_http_mcp_tasks_owner_events_t *e,
+    ngx_http_mcp_tasks_op_news_t *op)
+{
+    u_char                          buf[NGX_HTTP_MCP_TASKS_CHANGE_LEN];
+    ngx_str_t                       id, text;
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_out_t        out;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(e->wait.r, ngx_http_mcp_tasks_module);
+    id.data = buf;
+
+    for (i = 0; i < op->n; i++) {
+        ngx_http_mcp_tasks_out_init(&out, op->op.pool, 512);
+        ngx_http_mcp_tasks_render_rest(&out, &op->views[i], 0);
+
+        id.len = ngx_http_mcp_tasks_change_id(buf, &lcf->zone->zone.table,
+                                              op->views[i].changed)
+                 - buf;
+
+        if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
+            || ngx_http_mcp_tasks_wait_message(&e->wait, &id, &text)
+               == NGX_ERROR)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* which life of the zone, and which change in it */
+
+u_char *
+ngx_http_mcp_tasks_change_id(u_char *p, ngx_http_mcp_tasks_table_t *t,
+    uint64_t changed)
+{
+    return ngx_sprintf(p, "%08xD-%uL", ngx_http_mcp_tasks_life(t), changed);
+}
+
+
+/* the change that the client saw last; 0: none, or in another life */
+
+uint64_t
+ngx_http_mcp_tasks_last_change(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_table_t *t)
+{
+    ngx_str_t  id;
+
+    if (!ngx_http_mcp_tasks_last_event(r, &id)
+        || id.len <= 9 || id.data[8] != '-'
+        || ngx_hextoi(id.data, 8) != (ngx_int_t) ngx_http_mcp_tasks_life(t))
+    {
+        return 0;
+    }
+
+    id.data += 9;
+    id.len -= 9;
+
+    return ngx_http_mcp_tasks_last_number(&id);
+}
+
+
+/* whether the client says that it was here before, truly or not */
+
+ngx_uint_t
+ngx_http_mcp_tasks_is_resumed(ngx_http_request_t *r)
+{
+    ngx_str_t  id;
+
+    return ngx_http_mcp_tasks_last_event(r, &id);
+}
+
+
+static uint32_t
+ngx_http_mcp_tasks_life(ngx_http_mcp_tasks_table_t *t)
+{
+    return (uint32_t) ngx_http_mcp_tasks_siphash(t->sh->secret,
+                                                 (u_char *) "life", 4);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_last_event(ngx_http_request_t *r, ngx_str_t *id)
+{
+    static ngx_str_t  name = ngx_string("last-event-id");
+
+    return ngx_http_mcp_tasks_header(r, &name, id) == 1;
+}
+
+
+/* what is no number was not sent by us: from the beginning */
+
+static uint64_t
+ngx_http_mcp_tasks_last_number(ngx_str_t *text)
+{
+    ngx_int_t  n;
+
+    n = ngx_atoi(text->data, text->len);
+
+    return (n == NGX_ERROR) ? 0 : (uint64_t) n;
+}

@@ -1,0 +1,231 @@
+
+/* All tasks of the zone, by their last change, for those who look after it. */
+
+
+#include "ngx_mcp_shm.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_signal.h"
+
+
+/* the filter, as it is held against a slot */
+
+typedef struct {
+    ngx_http_mcp_tasks_filter_t  *filter;
+    uint32_t                      owner;      /* names; 0: any */
+    uint32_t                      tool;
+} ngx_http_mcp_tasks_sieve_t;
+
+
+static void ngx_http_mcp_tasks_recent_find_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_t *o,
+    ngx_http_mcp_tasks_found_t *found);
+static ngx_uint_t ngx_http_mcp_tasks_recent_place_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_recent_t *op,
+    uint32_t *place);
+static ngx_uint_t ngx_http_mcp_tasks_sieve_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_filter_t *filter,
+    ngx_http_mcp_tasks_sieve_t *sieve);
+static uint32_t ngx_http_mcp_tasks_sieve_name_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_uint_t kind, ngx_str_t *name);
+static ngx_uint_t ngx_http_mcp_tasks_sieve_passes(
+    ngx_http_mcp_tasks_sieve_t *sieve, ngx_http_mcp_tasks_slot_t *s);
+
+
+ngx_int_t
+ngx_http_mcp_tasks_shm_recent(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_recent_t *op = (ngx_http_mcp_tasks_op_recent_t *) o;
+
+    u_char                      *p;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_found_t   found;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+
+    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
+                                       ngx_http_mcp_tasks_recent_find_locked,
+                                       ngx_http_mcp_tasks_lock_read);
+    if (op->views == NULL) {
+        return NGX_ERROR;
+    }
+
+    op->n = found.n;
+
+    for (p = found.room.data, i = 0; i < op->n; i++) {
+        p = ngx_http_mcp_tasks_view_locked(t,
+                                 ngx_http_mcp_tasks_slot(t, found.slots[i]),
+                                 op->want, &op->views[i], p);
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_recent_find_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
+{
+    ngx_http_mcp_tasks_op_recent_t *op = (ngx_http_mcp_tasks_op_recent_t *) o;
+
+    uint32_t                     n;
+    ngx_uint_t                   scanned, any;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_sieve_t   sieve;
+
+    op->more = 0;
+    op->next = op->after;
+    op->lost = ngx_http_mcp_tasks_recent_place_locked(t, op, &n);
+
+    if (op->watch) {
+        ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_ANY);
+    }
+
+    any = ngx_http_mcp_tasks_sieve_locked(t, &op->filter, &sieve);
+
+    for (scanned = 0;
+         n && found->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
+         scanned++)
+    {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (any && ngx_http_mcp_tasks_sieve_passes(&sieve, s)) {
+            found->slots[found->n++] = n;
+            found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+        }
+
+        op->next.seq = s->body.changed;
+        op->next.hint = n;
+        n = op->news ? s->recent.prev : s->recent.next;
+    }
+
+    op->more = (n != 0);
+
+    if (!op->news && n == 0) {
+        op->next.seq = 0;
+    }
+}
+
+
+/*
+ * Where to go on: after the task that was the last.  If it is gone or has
+ * changed, its place is looked for from the front, but not for long: 1, and
+ * news go on from the last change.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_recent_place_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_recent_t *op, uint32_t *place)
+{
+    uint32_t                    n, prev;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    n = t->sh->recent;
+
+    if (op->after.seq == 0 && op->after.hint == 0) {
+        *place = op->news ? 0 : n;
+
+        if (op->news) {
+            /* there may not have been a change yet */
+            op->next.seq = t->sh->seq;
+            op->next.hint = (uint64_t) -1;
+        }
+
+        return 0;
+    }
+
+    if (op->after.hint && op->after.hint < t->sh->slot.fresh) {
+        s = ngx_http_mcp_tasks_slot(t, op->after.hint);
+
+        if (s->body.changed == op->after.seq
+            && s->body.task.state != NGX_HTTP_MCP_TASKS_FREE)
+        {
+            *place = op->news ? s->recent.prev : s->recent.next;
+            return 0;
+        }
+    }
+
+    for (prev = 0, i = 0; n; i++) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (s->body.changed < op->after.seq + (op->news != 0)) {
+            break;
+        }
+
+        if (i == NGX_HTTP_MCP_TASKS_LIST_SCAN) {
+            op->next.seq = op->news ? t->sh->seq : 0;
+            *place = 0;
+            return 1;
+        }
+
+        prev = n;
+        n = s->recent.next;
+    }
+
+    *place = op->news ? prev : n;
+
+    return 0;
+}
+
+
+/* 0: no task can pass, as nobody has such a name */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_sieve_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_filter_t *filter, ngx_http_mcp_tasks_sieve_t *sieve)
+{
+    sieve->filter = filter;
+    sieve->owner = 0;
+    sieve->tool = 0;
+
+    if (filter->owner) {
+        sieve->owner = ngx_http_mcp_tasks_sieve_name_locked(t,
+                                    NGX_HTTP_MCP_TASKS_OWNER, filter->owner);
+        if (sieve->owner == 0) {
+            return 0;
+        }
+    }
+
+    if (filter->tool.len) {
+        sieve->tool = ngx_http_mcp_tasks_sieve_name_locked(t,
+                                    NGX_HTTP_MCP_TASKS_TOOL, &filter->tool);
+        if (sieve->tool == 0) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static uint32_t
+ngx_http_mcp_tasks_sieve_name_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_uint_t kind, ngx_str_t *name)
+{
+    return ngx_http_mcp_tasks_name_find_locked(t, kind, name,
+                               ngx_http_mcp_tasks_name_hash(t, kind, name));
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_sieve_passes(ngx_http_mcp_tasks_sieve_t *sieve,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    ngx_http_mcp_tasks_task_t    *task;
+    ngx_http_mcp_tasks_filter_t  *filter;
+
+    task = &s->body.task;
+    filter = sieve->filter;
+
+    return (sieve->owner == 0 || s->owner == sieve->owner)
+           && (sieve->tool == 0 || s->tool == sieve->tool)
+           && (filter->states == 0
+               || filter->states & ngx_http_mcp_tasks_list_bit(task))
+           && task->created >= filter->from
+           && (filter->to == 0 || task->created <= filter->to)
+           && ngx_current_msec < task->expires;
+}

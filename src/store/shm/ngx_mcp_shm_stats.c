@@ -1,0 +1,324 @@
+
+/*
+ * The figures of a zone.  They are copied out in pieces, each in a hold of the
+ * lock of its own, so that nobody waits for long; so those of tools may be a
+ * moment younger than those of the zone.
+ */
+
+
+#include "ngx_mcp_shm.h"
+#include "ngx_mcp_signal.h"
+#include "ngx_mcp_stats.h"
+
+
+/* entries copied in one hold of the lock */
+#define NGX_HTTP_MCP_TASKS_STATS_PIECE   16
+
+/* calls that are looked at to find those that wait for their turn */
+#define NGX_HTTP_MCP_TASKS_STATS_LOOK    1024
+
+/*
+ * Tools that share an entry are looked for among all names: so many, or so
+ * many buckets of the hash, in one hold of the lock, and not more often
+ */
+#define NGX_HTTP_MCP_TASKS_STATS_NAMES   1024
+#define NGX_HTTP_MCP_TASKS_STATS_HASH    16384
+#define NGX_HTTP_MCP_TASKS_STATS_HOLDS   8
+
+/* a worker says something at least once a minute, or it is not there */
+#define NGX_HTTP_MCP_TASKS_STATS_LATELY  120000
+
+
+static void ngx_http_mcp_tasks_stats_zone_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op);
+static void ngx_http_mcp_tasks_stats_present(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op);
+static void ngx_http_mcp_tasks_stats_workers_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_stats_t *op);
+static void ngx_http_mcp_tasks_stats_tools_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_stats_t *op);
+static uint64_t ngx_http_mcp_tasks_stats_queued_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t tool);
+static void ngx_http_mcp_tasks_stats_others(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tool_view_t *view);
+static uint64_t ngx_http_mcp_tasks_stats_others_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t *bucket);
+static void ngx_http_mcp_tasks_stats_held_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op, uint64_t *oldest);
+
+
+ngx_int_t
+ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_http_mcp_tasks_op_stats_t *op = (ngx_http_mcp_tasks_op_stats_t *) o;
+
+    uint64_t                     oldest[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
+    ngx_uint_t                   i, end;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &zone->table;
+    op->ntools = 0;
+    op->nworkers = 0;
+
+    if (op->detail) {
+
+        /* how many entries there may be does not change */
+
+        op->tool_views = ngx_palloc(o->pool, t->sh->tool_stats_end
+                                     * sizeof(ngx_http_mcp_tasks_tool_view_t));
+        op->worker_views = ngx_palloc(o->pool, t->sh->worker_stats_end
+                                   * sizeof(ngx_http_mcp_tasks_worker_stat_t));
+
+        if (op->tool_views == NULL || op->worker_views == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    ngx_http_mcp_tasks_lock_read(t);
+    ngx_http_mcp_tasks_stats_zone_locked(t, op);
+    ngx_http_mcp_tasks_stats_workers_locked(t, op);
+    end = t->sh->tool_stats;
+    ngx_http_mcp_tasks_unlock(t);
+
+    ngx_http_mcp_tasks_stats_present(t, op);
+
+    if (!op->detail) {
+        return NGX_OK;
+    }
+
+    ngx_memzero(oldest, sizeof(oldest));
+
+    ngx_http_mcp_tasks_lock_read(t);
+    ngx_http_mcp_tasks_stats_held_locked(t, op, oldest);
+    ngx_http_mcp_tasks_unlock(t);
+
+    while (op->ntools < end) {
+        ngx_http_mcp_tasks_lock_read(t);
+        ngx_http_mcp_tasks_stats_tools_locked(t, op);
+        ngx_http_mcp_tasks_unlock(t);
+    }
+
+    ngx_http_mcp_tasks_stats_others(t,
+                                   &op->tool_views[NGX_HTTP_MCP_TASKS_OTHER]);
+    op->oldest = 0;
+
+    for (i = 0; i < op->ntools; i++) {
+        op->tool_views[i].oldest = ngx_max(op->tool_views[i].oldest,
+                                           oldest[i]);
+        op->oldest = ngx_max(op->oldest, op->tool_views[i].oldest);
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_stats_zone_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op)
+{
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+
+    op->count = sh->count;
+    op->fates = sh->fates;
+    op->disk = sh->disk;
+    op->unsaved = sh->unsaved + sh->ngone;
+    ngx_memcpy(op->states, sh->states, sizeof(op->states));
+    op->owners = sh->names[NGX_HTTP_MCP_TASKS_OWNER];
+    op->tools = sh->names[NGX_HTTP_MCP_TASKS_TOOL];
+    op->sessions = sh->names[NGX_HTTP_MCP_TASKS_SESSION];
+    op->bytes = sh->bytes;
+    op->slots = sh->slot.end - 1;
+    op->slots_used = sh->slot.used;
+    op->blocks = sh->block.end - 1;
+    op->blocks_used = sh->block.used;
+    op->sweep_at = sh->sweep_at;
+    op->running = sh->running;
+}
+
+
+/* each process writes its own, without the lock */
+
+static void
+ngx_http_mcp_tasks_stats_present(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op)
+{
+    ngx_uint_t  i;
+
+    op->waiting = 0;
+    op->streams = 0;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PROCESSES; i++) {
+        op->waiting += t->sh->present[i].waiting;
+        op->streams += t->sh->present[i].streams;
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_stats_workers_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op)
+{
+    uint32_t  i;
+
+    op->workers = 0;
+
+    for (i = 0; i < t->sh->worker_stats; i++) {
+        op->workers += (t->worker_stats[i].seen
+                        + NGX_HTTP_MCP_TASKS_STATS_LATELY > ngx_current_msec);
+    }
+
+    if (op->detail) {
+        op->nworkers = t->sh->worker_stats;
+        ngx_memcpy(op->worker_views, t->worker_stats,
+                   op->nworkers * sizeof(ngx_http_mcp_tasks_worker_stat_t));
+    }
+}
+
+
+/* goes on where the last piece ended */
+
+static void
+ngx_http_mcp_tasks_stats_tools_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op)
+{
+    ngx_uint_t                       end;
+    ngx_http_mcp_tasks_tool_view_t  *view;
+
+    end = ngx_min(op->ntools + NGX_HTTP_MCP_TASKS_STATS_PIECE,
+                  t->sh->tool_stats);
+
+    for ( /* void */ ; op->ntools < end; op->ntools++) {
+        view = &op->tool_views[op->ntools];
+        view->stat = t->tool_stats[op->ntools];
+        view->oldest = ngx_http_mcp_tasks_stats_queued_locked(t,
+                                                            view->stat.tool);
+    }
+}
+
+
+/* queues keep their order: the first of each priority waits for longest */
+
+static uint64_t
+ngx_http_mcp_tasks_stats_queued_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t tool)
+{
+    uint32_t                     n;
+    uint64_t                     age, oldest;
+    ngx_uint_t                   i;
+    ngx_http_mcp_tasks_queue_t  *q;
+
+    oldest = 0;
+
+    if (tool == 0) {
+        return 0;
+    }
+
+    q = ngx_http_mcp_tasks_name(t, tool)->u.queue;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PRIORITIES; i++) {
+        n = q[i].head;
+
+        if (n) {
+            age = ngx_http_mcp_tasks_task_age(
+                                  &ngx_http_mcp_tasks_slot(t, n)->body.task,
+                                  ngx_current_msec);
+            oldest = ngx_max(oldest, age);
+        }
+    }
+
+    return oldest;
+}
+
+
+/* their entry does not know which they are */
+
+static void
+ngx_http_mcp_tasks_stats_others(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tool_view_t *view)
+{
+    uint32_t    bucket;
+    uint64_t    oldest;
+    ngx_uint_t  i;
+
+    if (view->stat.states[NGX_HTTP_MCP_TASKS_QUEUED] == 0) {
+        return;
+    }
+
+    bucket = 0;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATS_HOLDS; i++) {
+
+        ngx_http_mcp_tasks_lock_read(t);
+        oldest = ngx_http_mcp_tasks_stats_others_locked(t, &bucket);
+        ngx_http_mcp_tasks_unlock(t);
+
+        view->oldest = ngx_max(view->oldest, oldest);
+
+        if (bucket > t->sh->name_mask) {
+            break;
+        }
+    }
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_stats_others_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t *bucket)
+{
+    uint32_t                    n, end;
+    uint64_t                    age, oldest;
+    ngx_uint_t                  names;
+    ngx_http_mcp_tasks_name_t  *name;
+
+    end = ngx_min(*bucket + NGX_HTTP_MCP_TASKS_STATS_HASH,
+                  t->sh->name_mask + 1);
+    oldest = 0;
+
+    for (names = 0;
+         *bucket < end && names < NGX_HTTP_MCP_TASKS_STATS_NAMES;
+         (*bucket)++)
+    {
+        for (n = t->names[*bucket]; n; n = name->next) {
+            name = ngx_http_mcp_tasks_name(t, n);
+            names++;
+
+            if (name->kind == NGX_HTTP_MCP_TASKS_TOOL
+                && name->stat == NGX_HTTP_MCP_TASKS_OTHER)
+            {
+                age = ngx_http_mcp_tasks_stats_queued_locked(t, n);
+                oldest = ngx_max(oldest, age);
+            }
+        }
+    }
+
+    return oldest;
+}
+
+
+/* calls of ours that wait for their turn are among those that run */
+
+static void
+ngx_http_mcp_tasks_stats_held_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_stats_t *op, uint64_t *oldest)
+{
+    uint32_t                    n;
+    uint64_t                    age;
+    ngx_uint_t                  i, stat;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    n = t->sh->held.head;
+
+    for (i = 0; n && i < NGX_HTTP_MCP_TASKS_STATS_LOOK; i++) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+        n = s->queue_next;
+
+        if (ngx_http_mcp_tasks_task_claimable(&s->body.task)) {
+            stat = ngx_http_mcp_tasks_name(t, s->tool)->stat;
+            age = ngx_http_mcp_tasks_task_age(&s->body.task, ngx_current_msec);
+            oldest[stat] = ngx_max(oldest[stat], age);
+        }
+    }
+}

@@ -1,0 +1,306 @@
+
+/* Copies of tasks: what is wanted of them, in memory of the caller's. */
+
+
+#include "ngx_mcp_shm.h"
+#include "ngx_mcp_arena.h"
+#include "ngx_mcp_history.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_stats.h"
+
+
+static size_t ngx_http_mcp_tasks_moments_size_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s);
+static u_char *ngx_http_mcp_tasks_moments_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_http_mcp_tasks_view_t *view, u_char *p);
+static ngx_uint_t ngx_http_mcp_tasks_past_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_http_mcp_tasks_past_t *past, ngx_uint_t *dropped);
+static u_char *ngx_http_mcp_tasks_view_worker_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t worker, ngx_str_t *name,
+    u_char *p);
+
+
+/*
+ * Finds up to so many tasks, and returns with the lock held and with room for
+ * what is wanted of them; NULL: without the lock, for lack of memory.
+ */
+
+ngx_http_mcp_tasks_view_t *
+ngx_http_mcp_tasks_find_lock(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_op_t *op, ngx_uint_t *limit,
+    ngx_http_mcp_tasks_found_t *found, ngx_http_mcp_tasks_find_pt find,
+    ngx_http_mcp_tasks_lock_pt lock)
+{
+    ngx_http_mcp_tasks_view_t  *views;
+
+    *limit = ngx_max(1, ngx_min(*limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+
+    views = ngx_palloc(op->pool, *limit * sizeof(ngx_http_mcp_tasks_view_t));
+    if (views == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(&found->room, sizeof(ngx_http_mcp_tasks_room_t));
+    found->room.pool = op->pool;
+    found->size = ngx_max(NGX_HTTP_MCP_TASKS_VIEW_BYTES, *limit * 32);
+
+    for ( ;; ) {
+
+        if (ngx_http_mcp_tasks_room(&found->room, found->size) != NGX_OK) {
+            return NULL;
+        }
+
+        lock(t);
+
+        found->n = 0;
+        found->size = 0;
+
+        find(t, op, found);
+
+        if (found->size <= found->room.size) {
+            return views;
+        }
+
+        ngx_http_mcp_tasks_unlock(t);
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room, size_t size)
+{
+    if (size <= room->size) {
+        return NGX_OK;
+    }
+
+    /* the task may have grown again by the time of the next look */
+
+    if (room->size) {
+        size += size / 4;
+    }
+
+    room->data = ngx_pnalloc(room->pool, size);
+    if (room->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    room->size = size;
+
+    return NGX_OK;
+}
+
+
+size_t
+ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want)
+{
+    size_t      size;
+    ngx_uint_t  i;
+
+    size = 0;
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
+        size += ngx_http_mcp_tasks_name(t, s->owner)->len;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
+        size += ngx_http_mcp_tasks_name(t, s->tool)->len;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
+        size += ngx_http_mcp_tasks_name(t, s->token)->len;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_WORKER) {
+        size += NGX_HTTP_MCP_TASKS_WORKER_NAME;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_HISTORY) {
+        size += ngx_http_mcp_tasks_moments_size_locked(t, s);
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        if (want & NGX_HTTP_MCP_TASKS_WANT(i)) {
+            size += s->body.payload[i].len;
+        }
+    }
+
+    return size;
+}
+
+
+u_char *
+ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
+    ngx_http_mcp_tasks_view_t *view, u_char *p)
+{
+    ngx_str_t                         *str;
+    ngx_uint_t                         i;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
+
+    ngx_memzero(&view->owner, sizeof(ngx_http_mcp_tasks_view_t)
+                              - offsetof(ngx_http_mcp_tasks_view_t, owner));
+
+    view->id = s->id;
+    view->seq = s->seq;
+    view->changed = s->body.changed;
+    view->turned = s->body.turned;
+    view->moved = s->body.moved;
+    view->task = s->body.task;
+    view->asks = 0;
+
+    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, s->body.task.worker);
+    view->drain = (stat && stat->draining);
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
+        view->owner.data = p;
+        p = ngx_http_mcp_tasks_name_read_locked(t, s->owner, p);
+        view->owner.len = p - view->owner.data;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
+        view->tool.data = p;
+        p = ngx_http_mcp_tasks_name_read_locked(t, s->tool, p);
+        view->tool.len = p - view->tool.data;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
+        /* it comes after the number of its owner */
+        view->token.data = p + sizeof(uint32_t);
+        p = ngx_http_mcp_tasks_name_read_locked(t, s->token, p);
+        view->token.len = p - view->token.data;
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_WORKER) {
+        p = ngx_http_mcp_tasks_view_worker_locked(t, s->body.task.worker,
+                                                  &view->worker, p);
+    }
+
+    if (want & NGX_HTTP_MCP_TASKS_WANT_HISTORY) {
+        p = ngx_http_mcp_tasks_moments_locked(t, s, view, p);
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+
+        if (!(want & NGX_HTTP_MCP_TASKS_WANT(i))) {
+            continue;
+        }
+
+        str = &view->payload[i];
+        str->data = p;
+        p = ngx_http_mcp_tasks_chain_read_locked(t, &s->body.payload[i], p);
+        str->len = p - str->data;
+
+        if (i == NGX_HTTP_MCP_TASKS_PARAMS) {
+            view->method.data = str->data;
+            view->method.len = s->method_len;
+            str->data += s->method_len;
+            str->len -= s->method_len + NGX_HTTP_MCP_TASKS_HISTORY;
+        }
+    }
+
+    return p;
+}
+
+
+static size_t
+ngx_http_mcp_tasks_moments_size_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    size_t                      size;
+    ngx_uint_t                  i, n, dropped;
+    ngx_http_mcp_tasks_past_t   past[NGX_HTTP_MCP_TASKS_HISTORY_MAX];
+
+    n = ngx_http_mcp_tasks_past_locked(t, s, past, &dropped);
+
+    /* a change may add one; and they have to be aligned */
+
+    size = NGX_ALIGNMENT + (n + 1) * sizeof(ngx_http_mcp_tasks_moment_t)
+           + NGX_HTTP_MCP_TASKS_WORKER_NAME;
+
+    for (i = 0; i < n; i++) {
+        size += past[i].worker ? NGX_HTTP_MCP_TASKS_WORKER_NAME : 0;
+    }
+
+    return size;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_moments_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_view_t *view, u_char *p)
+{
+    ngx_uint_t                    i, n, attempt;
+    ngx_http_mcp_tasks_past_t     past[NGX_HTTP_MCP_TASKS_HISTORY_MAX];
+    ngx_http_mcp_tasks_moment_t  *moment;
+
+    n = ngx_http_mcp_tasks_past_locked(t, s, past, &view->dropped);
+
+    view->history = (ngx_http_mcp_tasks_moment_t *)
+                                             ngx_align_ptr(p, NGX_ALIGNMENT);
+    view->nhistory = n;
+    p = (u_char *) (view->history + n);
+
+    /* the attempt is known now, and before each claim it was one less */
+
+    attempt = s->body.task.attempt;
+
+    for (i = n; i-- > 0; /* void */) {
+        moment = &view->history[i];
+        moment->at = past[i].at;
+        moment->event = past[i].event;
+        moment->state = past[i].state;
+        moment->attempt = attempt;
+
+        p = ngx_http_mcp_tasks_view_worker_locked(t, past[i].worker,
+                                                  &moment->worker, p);
+
+        if (past[i].event == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
+            attempt--;
+
+        } else if (past[i].event == NGX_HTTP_MCP_TASKS_EV_RELEASE) {
+            attempt++;
+        }
+    }
+
+    return p;
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_past_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_past_t *past,
+    ngx_uint_t *dropped)
+{
+    u_char  *bytes;
+    size_t   size;
+
+    size = ngx_http_mcp_tasks_history_bytes_locked(t, s, &bytes);
+
+    return ngx_http_mcp_tasks_history_read(bytes, size, s->body.task.created,
+                                           past, dropped);
+}
+
+
+/* the name is known as long as the worker has its entry */
+
+static u_char *
+ngx_http_mcp_tasks_view_worker_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t worker, ngx_str_t *name, u_char *p)
+{
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
+
+    ngx_str_null(name);
+
+    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, worker);
+
+    if (stat) {
+        name->data = p;
+        name->len = stat->len;
+        p = ngx_cpymem(p, stat->name, stat->len);
+    }
+
+    return p;
+}

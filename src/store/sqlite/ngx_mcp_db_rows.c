@@ -1,0 +1,936 @@
+
+#include "ngx_mcp_db.h"
+
+
+#if (NGX_HTTP_MCP_TASKS_SQLITE)
+
+#include <sqlite3.h>
+
+
+/* what a column has; some values stand for none at all */
+
+typedef enum {
+    /* bytes */
+    NGX_HTTP_MCP_TASKS_COL_ID = 0,
+    NGX_HTTP_MCP_TASKS_COL_STR,          /* empty: NULL */
+    NGX_HTTP_MCP_TASKS_COL_TEXT,
+    NGX_HTTP_MCP_TASKS_COL_BYTES,
+    NGX_HTTP_MCP_TASKS_COL_STATE,
+
+    /* numbers */
+    NGX_HTTP_MCP_TASKS_COL_U64,          /* NEVER: NULL */
+    NGX_HTTP_MCP_TASKS_COL_U32,          /* UNLIMITED: NULL */
+    NGX_HTTP_MCP_TASKS_COL_HASH,         /* 32 bits, any of them */
+    NGX_HTTP_MCP_TASKS_COL_U8,
+    NGX_HTTP_MCP_TASKS_COL_BITS,         /* 64 of them */
+    NGX_HTTP_MCP_TASKS_COL_DOUBLE,       /* negative: NULL */
+    NGX_HTTP_MCP_TASKS_COL_TIME,         /* monotonic; NEVER: NULL */
+
+    /* a time, or for a task that waits for input a duration */
+    NGX_HTTP_MCP_TASKS_COL_PHASE,
+    NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT
+} ngx_http_mcp_tasks_col_e;
+
+
+typedef struct {
+    const char                  *name;
+    ngx_uint_t                   type;
+    size_t                       offset;            /* in a record */
+    ngx_uint_t                   changes;
+} ngx_http_mcp_tasks_col_t;
+
+
+#define ngx_http_mcp_tasks_rec(field)                                         \
+    offsetof(ngx_http_mcp_tasks_record_t, field)
+
+#define ngx_http_mcp_tasks_col(type, rec, col)                                \
+    (*(type *) ((u_char *) (rec) + (col)->offset))
+
+
+static ngx_int_t ngx_http_mcp_tasks_db_batch(ngx_http_mcp_tasks_db_t *db,
+    ngx_http_mcp_tasks_batch_t *batch);
+static ngx_int_t ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db,
+    uint64_t instance);
+static ngx_int_t ngx_http_mcp_tasks_db_mine(ngx_http_mcp_tasks_db_t *db,
+    uint64_t instance);
+static ngx_int_t ngx_http_mcp_tasks_db_gone(ngx_http_mcp_tasks_db_t *db,
+    uint64_t seq);
+static ngx_int_t ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
+    ngx_http_mcp_tasks_record_t *rec, ngx_http_mcp_tasks_batch_t *batch);
+static void ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
+    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec,
+    ngx_http_mcp_tasks_batch_t *batch);
+static ngx_int_t ngx_http_mcp_tasks_db_run(ngx_http_mcp_tasks_db_t *db,
+    sqlite3_stmt *stmt);
+static ngx_int_t ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
+    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec);
+static ngx_int_t ngx_http_mcp_tasks_db_payloads(ngx_http_mcp_tasks_db_t *db,
+    sqlite3_stmt *stmt, int *rc, ngx_http_mcp_tasks_record_t *rec,
+    ngx_http_mcp_tasks_batch_t *buf);
+
+
+/* in the order of the statements below; the key comes first */
+
+static ngx_http_mcp_tasks_col_t  ngx_http_mcp_tasks_cols[] = {
+    { "seq", NGX_HTTP_MCP_TASKS_COL_U64, ngx_http_mcp_tasks_rec(seq), 0 },
+    { "id", NGX_HTTP_MCP_TASKS_COL_ID, ngx_http_mcp_tasks_rec(id), 0 },
+    { "owner", NGX_HTTP_MCP_TASKS_COL_TEXT, ngx_http_mcp_tasks_rec(owner), 0 },
+    { "tool", NGX_HTTP_MCP_TASKS_COL_TEXT, ngx_http_mcp_tasks_rec(tool), 0 },
+    { "method", NGX_HTTP_MCP_TASKS_COL_STR, ngx_http_mcp_tasks_rec(method),
+      0 },
+    { "token", NGX_HTTP_MCP_TASKS_COL_STR, ngx_http_mcp_tasks_rec(token), 0 },
+    { "session", NGX_HTTP_MCP_TASKS_COL_STR, ngx_http_mcp_tasks_rec(session),
+      0 },
+    { "state", NGX_HTTP_MCP_TASKS_COL_STATE,
+      ngx_http_mcp_tasks_rec(body.task.state), 1 },
+    { "version", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.task.version), 1 },
+    { "attempt", NGX_HTTP_MCP_TASKS_COL_U8,
+      ngx_http_mcp_tasks_rec(body.task.attempt), 1 },
+    { "progress", NGX_HTTP_MCP_TASKS_COL_DOUBLE,
+      ngx_http_mcp_tasks_rec(body.task.progress), 1 },
+    { "total", NGX_HTTP_MCP_TASKS_COL_DOUBLE,
+      ngx_http_mcp_tasks_rec(body.task.total), 1 },
+    { "cause", NGX_HTTP_MCP_TASKS_COL_U8,
+      ngx_http_mcp_tasks_rec(body.task.cause), 1 },
+    { "flags", NGX_HTTP_MCP_TASKS_COL_U8,
+      ngx_http_mcp_tasks_rec(body.task.flags), 1 },
+    { "lease", NGX_HTTP_MCP_TASKS_COL_BITS,
+      ngx_http_mcp_tasks_rec(body.task.lease), 1 },
+    { "created_at", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.task.created), 0 },
+    { "updated_at", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.task.updated), 1 },
+    { "expires_at", NGX_HTTP_MCP_TASKS_COL_TIME,
+      ngx_http_mcp_tasks_rec(body.task.expires), 1 },
+    { "step_end_at", NGX_HTTP_MCP_TASKS_COL_TIME,
+      ngx_http_mcp_tasks_rec(body.task.step_end), 1 },
+    { "phase_end_at", NGX_HTTP_MCP_TASKS_COL_PHASE,
+      ngx_http_mcp_tasks_rec(body.task.phase_end), 1 },
+    { "phase_left", NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT,
+      ngx_http_mcp_tasks_rec(body.task.phase_end), 1 },
+    { "since_at", NGX_HTTP_MCP_TASKS_COL_PHASE,
+      ngx_http_mcp_tasks_rec(body.task.since), 1 },
+    { "ran", NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT,
+      ngx_http_mcp_tasks_rec(body.task.since), 1 },
+    { "changed", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.changed), 1 },
+    { "turned", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.turned), 1 },
+    { "moved", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.moved), 1 },
+    { "queue_seq", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.queue_seq), 1 },
+    { "peak", NGX_HTTP_MCP_TASKS_COL_DOUBLE,
+      ngx_http_mcp_tasks_rec(body.peak), 1 },
+    { "ttl", NGX_HTTP_MCP_TASKS_COL_U64,
+      ngx_http_mcp_tasks_rec(body.task.ttl), 0 },
+    { "lease_time", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.lease), 0 },
+    { "queue_timeout", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.queue_timeout), 0 },
+    { "run_timeout", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.run_timeout), 0 },
+    { "backoff", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.backoff), 0 },
+    { "poll_interval", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.poll_interval), 0 },
+    { "keep_completed", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.keep_completed), 0 },
+    { "keep_failed", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.keep_failed), 0 },
+    { "keep_cancelled", NGX_HTTP_MCP_TASKS_COL_U32,
+      ngx_http_mcp_tasks_rec(body.task.policy.keep_cancelled), 0 },
+    { "route", NGX_HTTP_MCP_TASKS_COL_HASH,
+      ngx_http_mcp_tasks_rec(body.task.policy.route), 0 },
+    { "attempts", NGX_HTTP_MCP_TASKS_COL_U8,
+      ngx_http_mcp_tasks_rec(body.task.policy.attempts), 0 },
+    { "priority", NGX_HTTP_MCP_TASKS_COL_U8,
+      ngx_http_mcp_tasks_rec(body.task.policy.priority), 0 },
+    { "calls", NGX_HTTP_MCP_TASKS_COL_U8,
+      ngx_http_mcp_tasks_rec(body.task.policy.calls), 0 },
+    { "history", NGX_HTTP_MCP_TASKS_COL_BYTES, ngx_http_mcp_tasks_rec(history),
+      1 }
+};
+
+#define NGX_HTTP_MCP_TASKS_COLS                                               \
+    (sizeof(ngx_http_mcp_tasks_cols) / sizeof(ngx_http_mcp_tasks_col_t))
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_statement(ngx_http_mcp_tasks_db_t *db, const char *sql,
+    void **stmt)
+{
+    if (sqlite3_prepare_v3(db->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT,
+                           (sqlite3_stmt **) stmt, NULL)
+        != SQLITE_OK)
+    {
+        return ngx_http_mcp_tasks_db_fail(db, "has not the tables it should");
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_db_prepare(ngx_http_mcp_tasks_db_t *db)
+{
+    u_char      buf[4096], *p, *last;
+    ngx_uint_t  i, first;
+
+    last = buf + sizeof(buf);
+    p = ngx_slprintf(buf, last, "INSERT INTO task (");
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+        p = ngx_slprintf(p, last, "%s%s", i ? "," : "",
+                         ngx_http_mcp_tasks_cols[i].name);
+    }
+
+    p = ngx_slprintf(p, last, ") VALUES (");
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+        p = ngx_slprintf(p, last, "%s?", i ? "," : "");
+    }
+
+    p = ngx_slprintf(p, last, ") ON CONFLICT (seq) DO UPDATE SET ");
+
+    for (first = 1, i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+        if (ngx_http_mcp_tasks_cols[i].changes) {
+            p = ngx_slprintf(p, last, "%s%s=excluded.%s", first ? "" : ",",
+                             ngx_http_mcp_tasks_cols[i].name,
+                             ngx_http_mcp_tasks_cols[i].name);
+            first = 0;
+        }
+    }
+
+    *ngx_min(p, last - 1) = '\0';
+
+    if (ngx_http_mcp_tasks_db_statement(db, (char *) buf, &db->task)
+        != NGX_OK
+        || ngx_http_mcp_tasks_db_statement(db,
+               "INSERT OR REPLACE INTO payload VALUES (?, ?)", &db->payload)
+           != NGX_OK
+        || ngx_http_mcp_tasks_db_statement(db,
+               "DELETE FROM payload WHERE key = ?", &db->no_payload)
+           != NGX_OK
+        || ngx_http_mcp_tasks_db_statement(db,
+               "DELETE FROM task WHERE seq = ?", &db->no_task)
+           != NGX_OK
+        || ngx_http_mcp_tasks_db_statement(db,
+               "DELETE FROM payload WHERE key BETWEEN ? AND ?",
+               &db->no_payloads)
+           != NGX_OK
+        || ngx_http_mcp_tasks_db_statement(db,
+               "SELECT value FROM meta WHERE key = ?", &db->meta)
+           != NGX_OK
+        || ngx_http_mcp_tasks_db_statement(db,
+               "INSERT OR REPLACE INTO meta VALUES (?, ?)", &db->set_meta)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * All of it or nothing; what it says was done is in these very files.
+ * NGX_DECLINED: the database has become another zone's.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_write(ngx_http_mcp_tasks_db_t *db,
+    ngx_http_mcp_tasks_batch_t *batch)
+{
+    ngx_int_t  rc;
+
+    if (ngx_http_mcp_tasks_db_same(db) != NGX_OK
+        || (db->sync != db->synced && ngx_http_mcp_tasks_db_sync(db) != NGX_OK)
+        || ngx_http_mcp_tasks_db_begin(db) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    rc = ngx_http_mcp_tasks_db_commit(db,
+                                     ngx_http_mcp_tasks_db_batch(db, batch));
+
+    return (rc == NGX_OK) ? ngx_http_mcp_tasks_db_same(db) : rc;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_db_begin(ngx_http_mcp_tasks_db_t *db)
+{
+    return ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE",
+                                      "cannot be written");
+}
+
+
+/* the end of a transaction that has come so far */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db, ngx_int_t rc)
+{
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_db_exec(db, "COMMIT", "cannot be written");
+    }
+
+    if (rc != NGX_OK && !sqlite3_get_autocommit(db->sqlite)) {
+        (void) sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    }
+
+    return rc;
+}
+
+
+/* what it has is of the past, and all tasks will be written again */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_empty(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+{
+    uint64_t   seq;
+    ngx_int_t  rc;
+
+    if (ngx_http_mcp_tasks_db_begin(db) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    seq = 0;
+    rc = ngx_http_mcp_tasks_db_fence(db, instance);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_db_exec(db, "DELETE FROM task;"
+                                        "DELETE FROM payload",
+                                        "cannot be written");
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_db_mine(db, instance);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_mcp_tasks_db_set(db, "seq", &seq, 1);
+    }
+
+    return ngx_http_mcp_tasks_db_commit(db, rc);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_batch(ngx_http_mcp_tasks_db_t *db,
+    ngx_http_mcp_tasks_batch_t *batch)
+{
+    ngx_int_t   rc;
+    ngx_uint_t  i;
+
+    rc = ngx_http_mcp_tasks_db_fence(db, batch->instance);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    for (i = 0; i < batch->ngone; i++) {
+        if (ngx_http_mcp_tasks_db_gone(db, batch->gone[i]) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    for (i = 0; i < batch->n; i++) {
+        if (ngx_http_mcp_tasks_db_record(db, &batch->records[i], batch)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return ngx_http_mcp_tasks_db_set(db, "seq", &batch->upto, 1);
+}
+
+
+/*
+ * Two zones must never write to one database, whatever became of locks.  One
+ * that is nobody's and has nothing is as good as a new one.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+{
+    int64_t    tasks;
+    uint64_t   value;
+    ngx_int_t  rc;
+
+    rc = ngx_http_mcp_tasks_db_get(db, "instance", &value, 1);
+
+    if (rc == NGX_ERROR || (rc == NGX_OK && value == instance)) {
+        return rc;
+    }
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_mcp_tasks_db_number(db, "SELECT count(*) FROM"
+                                          " (SELECT 1 FROM task LIMIT 1)",
+                                          &tasks);
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (tasks == 0) {
+            return ngx_http_mcp_tasks_db_mine(db, instance);
+        }
+    }
+
+    (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                            "belongs to another instance of nginx");
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_mine(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+{
+    if (db->instance
+        && ngx_http_mcp_tasks_db_set(db, "secret", db->secret, 2) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_gone(ngx_http_mcp_tasks_db_t *db, uint64_t seq)
+{
+    sqlite3_bind_int64(db->no_task, 1, (sqlite3_int64) seq);
+    sqlite3_bind_int64(db->no_payloads, 1, (sqlite3_int64) (seq * 8));
+    sqlite3_bind_int64(db->no_payloads, 2, (sqlite3_int64) (seq * 8 + 7));
+
+    if (ngx_http_mcp_tasks_db_run(db, db->no_task) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_db_run(db, db->no_payloads);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
+    ngx_http_mcp_tasks_record_t *rec, ngx_http_mcp_tasks_batch_t *batch)
+{
+    ngx_str_t      *str;
+    ngx_uint_t      i;
+    sqlite3_stmt   *stmt;
+    sqlite3_int64   key;
+
+    rec->body.task.flags &= ~NGX_HTTP_MCP_TASKS_REMOVED;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+        ngx_http_mcp_tasks_db_bind(db->task, (int) i + 1,
+                                   &ngx_http_mcp_tasks_cols[i], rec, batch);
+    }
+
+    if (ngx_http_mcp_tasks_db_run(db, db->task) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+
+        if (!(rec->mask & (1u << i))) {
+            continue;
+        }
+
+        str = &rec->payload[i];
+        stmt = str->len ? db->payload : db->no_payload;
+        key = (sqlite3_int64) (rec->seq * 8 + i);
+
+        sqlite3_bind_int64(stmt, 1, key);
+
+        if (str->len) {
+            sqlite3_bind_text64(stmt, 2, (char *) str->data, str->len,
+                                SQLITE_STATIC, SQLITE_UTF8);
+
+        } else if (rec->mask == NGX_HTTP_MCP_TASKS_UNSAVED_ALL
+                   && rec->body.task.version == 1)
+        {
+            /* it is new: there cannot be one */
+            continue;
+        }
+
+        if (ngx_http_mcp_tasks_db_run(db, stmt) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
+    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec,
+    ngx_http_mcp_tasks_batch_t *batch)
+{
+    double      number;
+    u_char      id[NGX_HTTP_MCP_TASKS_ID_TEXT];
+    uint64_t    value;
+    ngx_str_t  *str;
+    ngx_uint_t  asks;
+
+    asks = (rec->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+
+    switch (col->type) {
+
+    case NGX_HTTP_MCP_TASKS_COL_ID:
+        (void) ngx_http_mcp_tasks_id_text(id, &rec->id);
+        sqlite3_bind_text(stmt, i, (char *) id, sizeof(id), SQLITE_TRANSIENT);
+        return;
+
+    case NGX_HTTP_MCP_TASKS_COL_STR:
+    case NGX_HTTP_MCP_TASKS_COL_TEXT:
+        str = &ngx_http_mcp_tasks_col(ngx_str_t, rec, col);
+
+        if (str->len == 0 && col->type == NGX_HTTP_MCP_TASKS_COL_STR) {
+            sqlite3_bind_null(stmt, i);
+
+        } else {
+            sqlite3_bind_text(stmt, i, str->len ? (char *) str->data : "",
+                              (int) str->len, SQLITE_STATIC);
+        }
+
+        return;
+
+    case NGX_HTTP_MCP_TASKS_COL_BYTES:
+        str = &ngx_http_mcp_tasks_col(ngx_str_t, rec, col);
+        sqlite3_bind_blob(stmt, i, str->data, (int) str->len, SQLITE_STATIC);
+        return;
+
+    case NGX_HTTP_MCP_TASKS_COL_STATE:
+        str = ngx_http_mcp_tasks_state_name(rec->body.task.state);
+        sqlite3_bind_text(stmt, i, (char *) str->data, (int) str->len,
+                          SQLITE_STATIC);
+        return;
+
+    case NGX_HTTP_MCP_TASKS_COL_DOUBLE:
+        number = ngx_http_mcp_tasks_col(double, rec, col);
+
+        if (number < 0) {
+            sqlite3_bind_null(stmt, i);
+
+        } else {
+            sqlite3_bind_double(stmt, i, number);
+        }
+
+        return;
+
+    case NGX_HTTP_MCP_TASKS_COL_BITS:
+        sqlite3_bind_int64(stmt, i, (sqlite3_int64)
+                           ngx_http_mcp_tasks_col(uint64_t, rec, col));
+        return;
+
+    case NGX_HTTP_MCP_TASKS_COL_U8:
+        value = ngx_http_mcp_tasks_col(uint8_t, rec, col);
+        break;
+
+    case NGX_HTTP_MCP_TASKS_COL_HASH:
+        value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
+        break;
+
+    case NGX_HTTP_MCP_TASKS_COL_U32:
+        value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
+
+        if (value == NGX_HTTP_MCP_TASKS_UNLIMITED) {
+            value = NGX_HTTP_MCP_TASKS_NEVER;
+        }
+
+        break;
+
+    case NGX_HTTP_MCP_TASKS_COL_TIME:
+    case NGX_HTTP_MCP_TASKS_COL_PHASE:
+        value = ngx_http_mcp_tasks_to_wall(ngx_http_mcp_tasks_col(uint64_t,
+                                                                  rec, col),
+                                           batch->now, batch->wall);
+
+        if (asks && col->type == NGX_HTTP_MCP_TASKS_COL_PHASE) {
+            value = NGX_HTTP_MCP_TASKS_NEVER;
+        }
+
+        break;
+
+    case NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT:
+        value = asks ? ngx_http_mcp_tasks_col(uint64_t, rec, col)
+                     : NGX_HTTP_MCP_TASKS_NEVER;
+        break;
+
+    default: /* NGX_HTTP_MCP_TASKS_COL_U64 */
+        value = ngx_http_mcp_tasks_col(uint64_t, rec, col);
+        break;
+    }
+
+    if (value == NGX_HTTP_MCP_TASKS_NEVER) {
+        sqlite3_bind_null(stmt, i);
+
+    } else {
+        sqlite3_bind_int64(stmt, i, (sqlite3_int64) value);
+    }
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_run(ngx_http_mcp_tasks_db_t *db, sqlite3_stmt *stmt)
+{
+    int  rc;
+
+    rc = sqlite3_step(stmt);
+
+    if (rc != SQLITE_DONE) {
+        (void) ngx_http_mcp_tasks_db_fail(db, "cannot be written");
+    }
+
+    (void) sqlite3_reset(stmt);
+
+    return (rc == SQLITE_DONE) ? NGX_OK : NGX_ERROR;
+}
+
+
+/*
+ * Tasks that ran out while nobody was there.  Others are removed one by one,
+ * since a clock that was set says nothing about them.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
+    uint64_t *n)
+{
+    int             rc;
+    ngx_int_t       done;
+    sqlite3_stmt   *stmt;
+
+    *n = 0;
+
+    if (sqlite3_prepare_v2(db->sqlite,
+                           "SELECT seq FROM task WHERE expires_at <= ?", -1,
+                           &stmt, NULL)
+        != SQLITE_OK)
+    {
+        return ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+    }
+
+    sqlite3_bind_int64(stmt, 1, (sqlite3_int64) wall);
+    done = NGX_OK;
+
+    for ( ;; ) {
+        rc = sqlite3_step(stmt);
+
+        if (rc != SQLITE_ROW) {
+            break;
+        }
+
+        (*n)++;
+        done = ngx_http_mcp_tasks_db_gone(db,
+                                   (uint64_t) sqlite3_column_int64(stmt, 0));
+        if (done != NGX_OK) {
+            break;
+        }
+    }
+
+    if (done == NGX_OK && rc != SQLITE_DONE) {
+        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+    }
+
+    (void) sqlite3_finalize(stmt);
+
+    return done;
+}
+
+
+/*
+ * Tasks in the order of their creation.  A record and its bytes are good
+ * until the row handler returns; NGX_ERROR from it ends the reading.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
+    ngx_http_mcp_tasks_db_row_pt row, void *data)
+{
+    int                           rc, more;
+    u_char                        buf[2048], *p;
+    ngx_int_t                     done;
+    ngx_uint_t                    i;
+    sqlite3_stmt                 *stmt, *payloads;
+    ngx_http_mcp_tasks_batch_t    bytes;
+    ngx_http_mcp_tasks_record_t   rec;
+
+    p = ngx_cpymem(buf, "SELECT ", 7);
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+        p = ngx_slprintf(p, buf + sizeof(buf), "%s%s", i ? "," : "",
+                         ngx_http_mcp_tasks_cols[i].name);
+    }
+
+    p = ngx_slprintf(p, buf + sizeof(buf) - 1, " FROM task ORDER BY seq");
+    *p = '\0';
+
+    stmt = NULL;
+    payloads = NULL;
+    ngx_memzero(&bytes, sizeof(ngx_http_mcp_tasks_batch_t));
+
+    if (sqlite3_prepare_v2(db->sqlite, (char *) buf, -1, &stmt, NULL)
+        != SQLITE_OK
+        || sqlite3_prepare_v2(db->sqlite,
+                              "SELECT key, data FROM payload ORDER BY key", -1,
+                              &payloads, NULL)
+           != SQLITE_OK)
+    {
+        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        (void) sqlite3_finalize(stmt);
+        return done;
+    }
+
+    more = sqlite3_step(payloads);
+    done = NGX_OK;
+
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+
+        ngx_memzero(&rec, sizeof(ngx_http_mcp_tasks_record_t));
+        rec.mask = NGX_HTTP_MCP_TASKS_UNSAVED_ALL;
+
+        for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS && done == NGX_OK; i++) {
+            done = ngx_http_mcp_tasks_db_column(stmt, (int) i,
+                                                &ngx_http_mcp_tasks_cols[i],
+                                                &rec);
+        }
+
+        if (done != NGX_OK) {
+            (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                    "has a task that is not valid: row %lld",
+                                    sqlite3_column_int64(stmt, 0));
+            break;
+        }
+
+        done = ngx_http_mcp_tasks_db_payloads(db, payloads, &more, &rec,
+                                              &bytes);
+        if (done == NGX_OK) {
+            done = row(data, &rec);
+        }
+
+        if (done != NGX_OK) {
+            break;
+        }
+    }
+
+    if (done == NGX_OK
+        && (rc != SQLITE_DONE || (more != SQLITE_ROW && more != SQLITE_DONE)))
+    {
+        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+    }
+
+    (void) sqlite3_finalize(stmt);
+    (void) sqlite3_finalize(payloads);
+    ngx_http_mcp_tasks_batch_free(&bytes);
+
+    return done;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
+    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec)
+{
+    uint64_t    value;
+    ngx_str_t   text, *name;
+    ngx_uint_t  null, state, asks;
+
+    null = (sqlite3_column_type(stmt, i) == SQLITE_NULL);
+
+    if (col->type <= NGX_HTTP_MCP_TASKS_COL_STATE) {
+        text.data = (u_char *) sqlite3_column_blob(stmt, i);
+        text.len = sqlite3_column_bytes(stmt, i);
+
+    } else {
+        ngx_str_null(&text);
+    }
+
+    value = null ? NGX_HTTP_MCP_TASKS_NEVER
+                 : (uint64_t) sqlite3_column_int64(stmt, i);
+    asks = (rec->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+
+    switch (col->type) {
+
+    case NGX_HTTP_MCP_TASKS_COL_ID:
+        return ngx_http_mcp_tasks_id_parse(&rec->id, &text);
+
+    case NGX_HTTP_MCP_TASKS_COL_STR:
+    case NGX_HTTP_MCP_TASKS_COL_TEXT:
+    case NGX_HTTP_MCP_TASKS_COL_BYTES:
+        ngx_http_mcp_tasks_col(ngx_str_t, rec, col) = text;
+
+        return (text.len <= NGX_HTTP_MCP_TASKS_MAX_NAME) ? NGX_OK : NGX_ERROR;
+
+    case NGX_HTTP_MCP_TASKS_COL_STATE:
+
+        for (state = NGX_HTTP_MCP_TASKS_QUEUED;
+             state < NGX_HTTP_MCP_TASKS_STATES;
+             state++)
+        {
+            name = ngx_http_mcp_tasks_state_name(state);
+
+            if (name->len == text.len
+                && ngx_memcmp(name->data, text.data, text.len) == 0)
+            {
+                rec->body.task.state = (uint8_t) state;
+                return NGX_OK;
+            }
+        }
+
+        return NGX_ERROR;
+
+    case NGX_HTTP_MCP_TASKS_COL_DOUBLE:
+        ngx_http_mcp_tasks_col(double, rec, col)
+            = null ? -1 : sqlite3_column_double(stmt, i);
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_TASKS_COL_U8:
+        ngx_http_mcp_tasks_col(uint8_t, rec, col) = (uint8_t) value;
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_TASKS_COL_HASH:
+    case NGX_HTTP_MCP_TASKS_COL_U32:
+        ngx_http_mcp_tasks_col(uint32_t, rec, col) = (uint32_t) value;
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT:
+        if (!asks) {
+            return NGX_OK;
+        }
+
+        break;
+    }
+
+    ngx_http_mcp_tasks_col(uint64_t, rec, col) = value;
+
+    return NGX_OK;
+}
+
+
+/* the bytes of a record, which is the next one in the order of keys */
+
+static ngx_int_t
+ngx_http_mcp_tasks_db_payloads(ngx_http_mcp_tasks_db_t *db,
+    sqlite3_stmt *stmt, int *rc, ngx_http_mcp_tasks_record_t *rec,
+    ngx_http_mcp_tasks_batch_t *bytes)
+{
+    size_t       used, len, at[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    u_char      *data;
+    uint64_t     key;
+    ngx_uint_t   i;
+
+    used = 0;
+
+    for ( /* void */ ; *rc == SQLITE_ROW; *rc = sqlite3_step(stmt)) {
+        key = (uint64_t) sqlite3_column_int64(stmt, 0);
+
+        if (key / 8 > rec->seq) {
+            break;
+        }
+
+        if (key / 8 < rec->seq || key % 8 >= NGX_HTTP_MCP_TASKS_PAYLOADS) {
+            /* of no task, or of a kind that nobody knows */
+            continue;
+        }
+
+        data = (u_char *) sqlite3_column_text(stmt, 1);
+        len = sqlite3_column_bytes(stmt, 1);
+
+        if (used + len > bytes->size) {
+            bytes->size = (used + len) * 2;
+            bytes->data = realloc(bytes->data, bytes->size);
+
+            if (bytes->data == NULL) {
+                (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                        "out of memory");
+                return NGX_ERROR;
+            }
+        }
+
+        if (len) {
+            ngx_memcpy(bytes->data + used, data, len);
+        }
+
+        at[key % 8] = used;
+        rec->payload[key % 8].len = len;
+        used += len;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        if (rec->payload[i].len) {
+            rec->payload[i].data = bytes->data + at[i];
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* words that the store keeps for itself, hexadecimal; NGX_DECLINED: none */
+
+ngx_int_t
+ngx_http_mcp_tasks_db_get(ngx_http_mcp_tasks_db_t *db, const char *key,
+    uint64_t *value, ngx_uint_t n)
+{
+    int          rc;
+    u_char      *text;
+    ngx_int_t    done, byte;
+    ngx_uint_t   i;
+
+    sqlite3_bind_text(db->meta, 1, key, -1, SQLITE_STATIC);
+    rc = sqlite3_step(db->meta);
+    done = NGX_DECLINED;
+
+    if (rc == SQLITE_ROW
+        && sqlite3_column_bytes(db->meta, 0) == (int) (n * 16))
+    {
+        text = (u_char *) sqlite3_column_text(db->meta, 0);
+        done = NGX_OK;
+
+        for (i = 0; i < n * 8; i++) {
+            byte = ngx_hextoi(text + i * 2, 2);
+
+            if (byte == NGX_ERROR) {
+                done = NGX_DECLINED;
+                break;
+            }
+
+            value[i / 8] = value[i / 8] << 8 | (uint64_t) byte;
+        }
+
+    } else if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+    }
+
+    (void) sqlite3_reset(db->meta);
+
+    return done;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_db_set(ngx_http_mcp_tasks_db_t *db, const char *key,
+    const uint64_t *value, ngx_uint_t n)
+{
+    u_char      text[64], *p;
+    ngx_uint_t  i;
+
+    for (p = text, i = 0; i < n; i++) {
+        p = ngx_sprintf(p, "%016xL", value[i]);
+    }
+
+    sqlite3_bind_text(db->set_meta, 1, key, -1, SQLITE_STATIC);
+    sqlite3_bind_text(db->set_meta, 2, (char *) text, (int) (p - text),
+                      SQLITE_TRANSIENT);
+
+    return ngx_http_mcp_tasks_db_run(db, db->set_meta);
+}
+
+
+#endif /* NGX_HTTP_MCP_TASKS_SQLITE */

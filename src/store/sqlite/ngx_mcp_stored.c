@@ -1,0 +1,431 @@
+
+/*
+ * Operations of a zone with a store on disk: those in shared memory, and
+ * where they have changed something, the wait until that is saved.
+ */
+
+
+#include "ngx_mcp_module.h"
+#include "ngx_mcp_signal.h"
+#include "ngx_mcp_shm.h"
+
+
+#if (NGX_HTTP_MCP_TASKS_STORED)
+
+
+/*
+ * For how long changes may be unsaved while others are acknowledged, in
+ * milliseconds: a second less what the time of an event loop may lag behind.
+ */
+#define NGX_HTTP_MCP_TASKS_STORED_LATE  900
+
+
+/* what an operation does to that which is saved */
+
+typedef enum {
+    NGX_HTTP_MCP_TASKS_STORED_NOTHING = 0,
+    NGX_HTTP_MCP_TASKS_STORED_CHANGES,
+
+    /* work begins: not if it could be forgotten, though nobody waits */
+    NGX_HTTP_MCP_TASKS_STORED_BEGINS
+} ngx_http_mcp_tasks_stored_e;
+
+
+typedef struct {
+    ngx_queue_t                      queue;
+    ngx_http_mcp_tasks_op_t         *op;
+    uint64_t                         changed;
+} ngx_http_mcp_tasks_parked_t;
+
+
+static ngx_int_t ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op);
+static void ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
+    ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason);
+static ngx_uint_t ngx_http_mcp_tasks_stored_changes(
+    ngx_http_mcp_tasks_op_t *op);
+static ngx_uint_t ngx_http_mcp_tasks_stored_late(
+    ngx_http_mcp_tasks_table_t *t);
+static uint64_t ngx_http_mcp_tasks_stored_changed(
+    ngx_http_mcp_tasks_op_t *op);
+static ngx_int_t ngx_http_mcp_tasks_stored_nothing(
+    ngx_http_mcp_tasks_op_t *op);
+static void ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev);
+static void ngx_http_mcp_tasks_stored_done(
+    ngx_http_mcp_tasks_zone_conf_t *zcf);
+static ngx_int_t ngx_http_mcp_tasks_stored_undo(
+    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
+
+
+ngx_http_mcp_tasks_submit_pt
+    ngx_http_mcp_tasks_stored[NGX_HTTP_MCP_TASKS_OPS];
+
+
+void
+ngx_http_mcp_tasks_stored_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_OPS; i++) {
+        ngx_http_mcp_tasks_stored[i] = ngx_http_mcp_tasks_stored_op;
+    }
+
+    zcf->zone.store = ngx_http_mcp_tasks_stored;
+    zcf->stored.fd = -1;
+}
+
+
+void
+ngx_http_mcp_tasks_stored_process(ngx_cycle_t *cycle,
+    ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+
+    ngx_queue_init(&st->parked);
+
+    st->ready.handler = ngx_http_mcp_tasks_stored_ready_handler;
+    st->ready.data = &zcf->dummy;
+    st->ready.log = cycle->log;
+
+    ngx_http_mcp_tasks_watch(&zcf->local, &st->saved,
+                             NGX_HTTP_MCP_TASKS_SAVED, &st->ready);
+
+    ngx_http_mcp_tasks_writer_process(cycle, zcf);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op)
+{
+    uint64_t                         changed;
+    ngx_int_t                        rc;
+    ngx_uint_t                       changes;
+    ngx_http_mcp_tasks_header_t     *sh;
+    ngx_http_mcp_tasks_parked_t     *parked;
+    ngx_http_mcp_tasks_stored_t     *st;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+
+    zcf = (ngx_http_mcp_tasks_zone_conf_t *) zone;
+    st = &zcf->stored;
+    sh = zone->table.sh;
+
+    if (!st->attached) {
+        rc = ngx_http_mcp_tasks_stored_nothing(op);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    changes = ngx_http_mcp_tasks_stored_changes(op);
+
+    if (changes && !sh->disk.up
+        && (op->handler || changes == NGX_HTTP_MCP_TASKS_STORED_BEGINS))
+    {
+        ngx_http_mcp_tasks_stored_refuse(sh, op,
+                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+        return NGX_OK;
+    }
+
+    /* before it, because afterwards nothing may fail */
+
+    parked = NULL;
+
+    if (changes && op->handler
+        && (st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
+            || ngx_http_mcp_tasks_stored_late(&zone->table)))
+    {
+        parked = ngx_palloc(op->pool, sizeof(ngx_http_mcp_tasks_parked_t));
+        if (parked == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    rc = ngx_http_mcp_tasks_shm[op->type](zone, op);
+
+    if (rc != NGX_OK || op->reason != NGX_HTTP_MCP_TASKS_OK
+        || parked == NULL)
+    {
+        return rc;
+    }
+
+    changed = ngx_http_mcp_tasks_stored_changed(op);
+
+    if (changed <= sh->safe) {
+        return NGX_OK;
+    }
+
+    parked->op = op;
+    parked->changed = changed;
+    ngx_queue_insert_tail(&st->parked, &parked->queue);
+
+    ngx_http_mcp_tasks_writer_kick(zcf);
+
+    return NGX_AGAIN;
+}
+
+
+/* counted without the lock, which others may have for long */
+
+static void
+ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
+    ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason)
+{
+    op->reason = reason;
+
+    (void) __atomic_fetch_add(&sh->count.refused[reason], 1,
+                              __ATOMIC_RELAXED);
+}
+
+
+/* a heartbeat prolongs a lease, which begins anew when tasks are loaded */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
+{
+    switch (op->type) {
+
+    case NGX_HTTP_MCP_TASKS_OP_UPDATE:
+        return (((ngx_http_mcp_tasks_op_update_t *) op)->event.type
+                == NGX_HTTP_MCP_TASKS_EV_HEARTBEAT)
+               ? NGX_HTTP_MCP_TASKS_STORED_NOTHING
+               : NGX_HTTP_MCP_TASKS_STORED_CHANGES;
+
+    case NGX_HTTP_MCP_TASKS_OP_CLAIM:
+    case NGX_HTTP_MCP_TASKS_OP_RUN:
+        return NGX_HTTP_MCP_TASKS_STORED_BEGINS;
+
+    case NGX_HTTP_MCP_TASKS_OP_CREATE:
+    case NGX_HTTP_MCP_TASKS_OP_DELETE:
+    case NGX_HTTP_MCP_TASKS_OP_SYNC:
+        return NGX_HTTP_MCP_TASKS_STORED_CHANGES;
+
+    default:
+        return NGX_HTTP_MCP_TASKS_STORED_NOTHING;
+    }
+}
+
+
+/*
+ * No more than a second may be lost: if the disk is slower than that, changes
+ * wait for it.  Words are read without the lock.
+ */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_stored_late(ngx_http_mcp_tasks_table_t *t)
+{
+    uint64_t  since;
+
+    since = t->sh->since;
+
+    return since && ngx_current_msec >= since + NGX_HTTP_MCP_TASKS_STORED_LATE;
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_stored_changed(ngx_http_mcp_tasks_op_t *op)
+{
+    ngx_http_mcp_tasks_op_claim_t  *claim;
+
+    switch (op->type) {
+
+    case NGX_HTTP_MCP_TASKS_OP_CREATE:
+        return ((ngx_http_mcp_tasks_op_create_t *) op)->view.changed;
+
+    case NGX_HTTP_MCP_TASKS_OP_UPDATE:
+        return ((ngx_http_mcp_tasks_op_update_t *) op)->view.changed;
+
+    case NGX_HTTP_MCP_TASKS_OP_RUN:
+        return ((ngx_http_mcp_tasks_op_run_t *) op)->view.changed;
+
+    case NGX_HTTP_MCP_TASKS_OP_CLAIM:
+        claim = (ngx_http_mcp_tasks_op_claim_t *) op;
+        return claim->found ? claim->view.changed : 0;
+
+    case NGX_HTTP_MCP_TASKS_OP_DELETE:
+        return ((ngx_http_mcp_tasks_op_delete_t *) op)->changed;
+
+    default: /* NGX_HTTP_MCP_TASKS_OP_SYNC */
+        return ((ngx_http_mcp_tasks_op_sync_t *) op)->changed;
+    }
+}
+
+
+/*
+ * The zone is not filled yet, or belongs to others now.  NGX_DECLINED: that
+ * does not matter to this operation.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_stored_nothing(ngx_http_mcp_tasks_op_t *op)
+{
+    ngx_http_mcp_tasks_op_sweep_t    *sweep;
+    ngx_http_mcp_tasks_op_orphans_t  *orphans;
+
+    switch (op->type) {
+
+    case NGX_HTTP_MCP_TASKS_OP_STATS:
+    case NGX_HTTP_MCP_TASKS_OP_LEAVE:
+        return NGX_DECLINED;
+
+    case NGX_HTTP_MCP_TASKS_OP_SWEEP:
+        sweep = (ngx_http_mcp_tasks_op_sweep_t *) op;
+        sweep->done = 0;
+        sweep->next = NGX_HTTP_MCP_TASKS_NEVER;
+        return NGX_OK;
+
+    case NGX_HTTP_MCP_TASKS_OP_ORPHANS:
+        orphans = (ngx_http_mcp_tasks_op_orphans_t *) op;
+        orphans->n = 0;
+        orphans->more = 0;
+        return NGX_OK;
+
+    default:
+        op->reason = NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE;
+        return NGX_OK;
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev)
+{
+    ngx_connection_t                *c;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+
+    c = ev->data;
+    zcf = c->data;
+
+    if (!zcf->stored.attached) {
+        (void) ngx_http_mcp_tasks_attach_try(zcf, ev->log);
+    }
+
+    ngx_http_mcp_tasks_stored_look(zcf);
+}
+
+
+/* answers those whose changes are saved, or will not be for now */
+
+void
+ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    uint64_t                      safe, failed;
+    ngx_http_mcp_tasks_table_t   *t;
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+    t = &zcf->zone.table;
+
+    for ( ;; ) {
+        ngx_http_mcp_tasks_stored_done(zcf);
+
+        if (ngx_queue_empty(&st->parked)) {
+            return;
+        }
+
+        safe = t->sh->safe;
+        failed = t->sh->failed;
+
+        ngx_http_mcp_tasks_lock_read(t);
+        ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
+        ngx_http_mcp_tasks_unlock(t);
+
+        if (safe == t->sh->safe && failed == t->sh->failed) {
+            return;
+        }
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
+{
+    ngx_queue_t                  *q, *next, done;
+    ngx_http_mcp_tasks_op_t      *op;
+    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_http_mcp_tasks_parked_t  *parked;
+    ngx_http_mcp_tasks_stored_t  *st;
+
+    st = &zcf->stored;
+    sh = zcf->zone.table.sh;
+
+    ngx_queue_init(&done);
+
+    for (q = ngx_queue_head(&st->parked);
+         q != ngx_queue_sentinel(&st->parked);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        parked = ngx_queue_data(q, ngx_http_mcp_tasks_parked_t, queue);
+        op = parked->op;
+
+        if (parked->changed > sh->safe) {
+
+            if (parked->changed > sh->failed && st->attached) {
+                continue;
+            }
+
+            if (ngx_http_mcp_tasks_stored_undo(&zcf->zone, op) == NGX_OK) {
+                ngx_http_mcp_tasks_stored_refuse(sh, op,
+                                             NGX_HTTP_MCP_TASKS_STORE_FAILED);
+            }
+        }
+
+        ngx_queue_remove(q);
+        ngx_queue_insert_tail(&done, q);
+    }
+
+    /* handlers bring new ones */
+
+    while (!ngx_queue_empty(&done)) {
+        q = ngx_queue_head(&done);
+        ngx_queue_remove(q);
+
+        parked = ngx_queue_data(q, ngx_http_mcp_tasks_parked_t, queue);
+        op = parked->op;
+        op->handler(op);
+    }
+}
+
+
+/*
+ * Nobody will be told of it, so it is better not there: a task that nobody
+ * knows, a call that has not begun.  Other changes stay, and will be saved.
+ * NGX_DECLINED: it has been saved just now, and others may have been told.
+ */
+
+static ngx_int_t
+ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op)
+{
+    ngx_http_mcp_tasks_op_delete_t  remove;
+    ngx_http_mcp_tasks_op_update_t  release;
+
+    if (op->type == NGX_HTTP_MCP_TASKS_OP_CREATE) {
+        ngx_memzero(&remove, sizeof(ngx_http_mcp_tasks_op_delete_t));
+        remove.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+        remove.op.pool = op->pool;
+        remove.id = ((ngx_http_mcp_tasks_op_create_t *) op)->view.id;
+        remove.unsaved = ((ngx_http_mcp_tasks_op_create_t *) op)->view.changed;
+
+        (void) ngx_http_mcp_tasks_shm[remove.op.type](zone, &remove.op);
+
+        return remove.op.reason == NGX_HTTP_MCP_TASKS_STATE_INVALID
+               ? NGX_DECLINED : NGX_OK;
+    }
+
+    if (op->type == NGX_HTTP_MCP_TASKS_OP_RUN) {
+        ngx_http_mcp_tasks_release(&release,
+                             &((ngx_http_mcp_tasks_op_run_t *) op)->view);
+        release.op.pool = op->pool;
+        (void) ngx_http_mcp_tasks_shm[release.op.type](zone, &release.op);
+    }
+
+    return NGX_OK;
+}
+
+
+#endif /* NGX_HTTP_MCP_TASKS_STORED */

@@ -1,0 +1,761 @@
+
+#include "ngx_mcp_recover.h"
+#include "ngx_mcp_arena.h"
+#include "ngx_mcp_history.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_order.h"
+#include "ngx_mcp_save.h"
+#include "ngx_mcp_wheel.h"
+#include "ngx_mcp_news.h"
+#include "ngx_mcp_stats.h"
+
+
+/*
+ * Every statement that ngx_mcp_table.h makes about the table, held
+ * against the table.  Slow on purpose: for tests and for the operator's
+ * doubts, not for a request.
+ */
+
+typedef struct {
+    uint32_t    tasks;
+    uint32_t    states[NGX_HTTP_MCP_TASKS_STATES];
+    uint32_t    queued;
+    uint32_t    running;
+    uint32_t    holding;
+    uint32_t    timed;
+    uint32_t    unsaved;
+    uint32_t    blocks;
+    uint32_t    tokens;
+    uint32_t    sessions;
+    uint32_t    known;          /* to the client of their session */
+    uint32_t    names[NGX_HTTP_MCP_TASKS_NAMES];
+    uint64_t    bytes;
+
+    struct {
+        uint32_t    states[NGX_HTTP_MCP_TASKS_STATES];
+        uint32_t    running;
+        uint32_t    tool;
+    } tools[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
+} ngx_http_mcp_tasks_tally_t;
+
+
+static const char *ngx_http_mcp_tasks_check_slot_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
+    ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_chain_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_chain_t *chain,
+    ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_saved_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_names_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_owner_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t n);
+static const char *ngx_http_mcp_tasks_check_session_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t n,
+    ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_order_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_order_t *order,
+    uint32_t n, uint32_t expected);
+static const char *ngx_http_mcp_tasks_check_queue_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_queue_t *q,
+    uint32_t tool, ngx_uint_t priority, ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_tool_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t n,
+    ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_wheel_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_stats_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_http_mcp_tasks_check_free_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
+
+
+/* NULL, or what is wrong */
+
+const char *
+ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t                      n;
+    ngx_uint_t                    i;
+    const char                   *err;
+    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_http_mcp_tasks_tally_t    tally;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+
+    ngx_memzero(&tally, sizeof(ngx_http_mcp_tasks_tally_t));
+    ngx_memzero(t->map, ngx_http_mcp_tasks_map_size((size_t) sh->block.end));
+
+    if (sh->magic != NGX_HTTP_MCP_TASKS_MAGIC) {
+        return "wrong magic";
+    }
+
+    if (sh->journal) {
+        return "a change is left in the journal";
+    }
+
+    if (sh->tool_stats > sh->tool_stats_end
+        || sh->worker_stats > sh->worker_stats_end)
+    {
+        return "there are more entries than there can be";
+    }
+
+    for (n = 1; n < sh->slot.fresh; n++) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE) {
+            continue;
+        }
+
+        err = ngx_http_mcp_tasks_check_slot_locked(t, s, &tally);
+        if (err) {
+            return err;
+        }
+    }
+
+    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_recent,
+                                                0, tally.tasks);
+    if (err) {
+        return err;
+    }
+
+    err = ngx_http_mcp_tasks_check_saved_locked(t, &tally);
+    if (err) {
+        return err;
+    }
+
+    err = ngx_http_mcp_tasks_check_names_locked(t, &tally);
+    if (err) {
+        return err;
+    }
+
+    err = ngx_http_mcp_tasks_check_wheel_locked(t, &tally);
+    if (err) {
+        return err;
+    }
+
+    err = ngx_http_mcp_tasks_check_free_locked(t, &tally);
+    if (err) {
+        return err;
+    }
+
+    err = ngx_http_mcp_tasks_check_stats_locked(t, &tally);
+    if (err) {
+        return err;
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+        if (tally.states[i] != sh->states[i]) {
+            return "tasks by state are miscounted";
+        }
+    }
+
+    if (tally.bytes != sh->bytes) {
+        return "payload bytes are miscounted";
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_tally_t *tally)
+{
+    ngx_uint_t                  i, stat;
+    const char                 *err;
+    ngx_http_mcp_tasks_task_t  *task;
+
+    task = &s->body.task;
+
+    if (task->state >= NGX_HTTP_MCP_TASKS_STATES) {
+        return "a task has an unknown state";
+    }
+
+    /* asked as of the beginning of time, so that none has expired */
+
+    if (ngx_http_mcp_tasks_find_locked(t, &s->id, NULL, 0) != s) {
+        return "a task is not found by its id";
+    }
+
+    if (s->seq > t->sh->seq || s->body.queue_seq > t->sh->seq
+        || s->body.changed > t->sh->seq)
+    {
+        return "a task is from the future";
+    }
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        err = ngx_http_mcp_tasks_check_chain_locked(t, &s->body.payload[i],
+                                                    tally);
+        if (err) {
+            return err;
+        }
+    }
+
+    if (s->body.payload[NGX_HTTP_MCP_TASKS_PARAMS].len
+        < (uint32_t) s->method_len + NGX_HTTP_MCP_TASKS_HISTORY)
+    {
+        return "a task's method is longer than what holds it";
+    }
+
+    tally->bytes += ngx_http_mcp_tasks_bytes(s);
+
+    if (ngx_http_mcp_tasks_task_listed(task) != s->queued) {
+        return "a task is in a queue and not claimable, or the reverse";
+    }
+
+    if ((ngx_http_mcp_tasks_task_deadline(task) != NGX_HTTP_MCP_TASKS_NEVER)
+        != (s->bucket != 0))
+    {
+        return "a task with a deadline is not in the wheel, or the reverse";
+    }
+
+    stat = ngx_http_mcp_tasks_name(t, s->tool)->stat;
+
+    if (stat >= t->sh->tool_stats) {
+        return "a tool has an entry that there is not";
+    }
+
+    tally->tools[stat].states[task->state]++;
+    tally->tools[stat].running += ngx_http_mcp_tasks_task_runs(task);
+
+    tally->tasks++;
+    tally->tokens += (s->token != 0);
+    tally->sessions += (s->session != 0);
+    tally->known += ngx_http_mcp_tasks_news_has(s) ? 1 : 0;
+    tally->states[task->state]++;
+    tally->queued += s->queued;
+    tally->running += ngx_http_mcp_tasks_task_runs(task);
+    tally->timed += (s->bucket != 0);
+    tally->unsaved += (s->body.changed > t->sh->saved);
+
+    return NULL;
+}
+
+
+/* what a store on disk has to be told yet */
+
+static const char *
+ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                      n, last, gone;
+    uint64_t                      decided;
+    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+    last = 0;
+
+    for (n = sh->recent; n; n = s->recent.next) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (s->body.changed <= sh->saved) {
+            break;
+        }
+
+        last = n;
+    }
+
+    if (tally->unsaved != sh->unsaved || last != sh->oldest) {
+        return "tasks that are not saved are miscounted";
+    }
+
+    if (sh->safe > sh->saved) {
+        return "more is safe than is saved";
+    }
+
+    if (ngx_http_mcp_tasks_has_unsaved(t) && sh->since == 0) {
+        return "what is not saved has no time";
+    }
+
+    last = 0;
+    decided = 0;
+
+    for (gone = 0, n = sh->gone.head; n; gone++) {
+        s = ngx_http_mcp_tasks_slot(t, n);
+
+        if (gone >= sh->slot.fresh
+            || s->body.task.state != NGX_HTTP_MCP_TASKS_FREE
+            || !(s->body.task.flags & NGX_HTTP_MCP_TASKS_REMOVED)
+            || s->body.changed < decided)
+        {
+            return "a task is among those whose rows have to go";
+        }
+
+        decided = s->body.changed;
+        last = n;
+        n = s->hash_next;
+    }
+
+    if (gone != sh->ngone || last != sh->gone.tail) {
+        return "rows that have to go are miscounted";
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_chain_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_chain_t *chain, ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t  n, left;
+
+    n = chain->last;
+
+    for (left = ngx_http_mcp_tasks_blocks_for(chain->len); left; left--) {
+
+        if (n == 0 || n >= t->sh->block.fresh) {
+            return "a chain leads out of the blocks";
+        }
+
+        if (ngx_http_mcp_tasks_map_mark(t, n)) {
+            return "a block is used twice";
+        }
+
+        tally->blocks++;
+        n = ngx_http_mcp_tasks_block(t, n)->next;
+    }
+
+    if (n != chain->last) {
+        return "a chain is longer or shorter than its bytes";
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                     i, n;
+    uint64_t                     tasks[NGX_HTTP_MCP_TASKS_NAMES];
+    uint64_t                     bytes[NGX_HTTP_MCP_TASKS_NAMES];
+    const char                  *err;
+    ngx_http_mcp_tasks_name_t   *name;
+    ngx_http_mcp_tasks_chain_t   chain;
+
+    ngx_memzero(tasks, sizeof(tasks));
+    ngx_memzero(bytes, sizeof(bytes));
+
+    /* first, because tools count what is there */
+
+    err = ngx_http_mcp_tasks_check_queue_locked(t, &t->sh->held, 0, 0, tally);
+    if (err) {
+        return err;
+    }
+
+    for (i = 0; i <= t->sh->name_mask; i++) {
+
+        for (n = t->names[i]; n; n = name->next) {
+
+            if (n >= t->sh->block.fresh || ngx_http_mcp_tasks_map_mark(t, n)) {
+                return "a name's block is used twice";
+            }
+
+            tally->blocks++;
+            name = ngx_http_mcp_tasks_name(t, n);
+
+            if ((name->hash & t->sh->name_mask) != i || name->tasks == 0) {
+                return "a name is in the wrong bucket or has no task";
+            }
+
+            ngx_http_mcp_tasks_name_rest(name, &chain);
+
+            err = ngx_http_mcp_tasks_check_chain_locked(t, &chain, tally);
+            if (err) {
+                return err;
+            }
+
+            tasks[name->kind] += name->tasks;
+            bytes[name->kind] += name->bytes;
+
+            tally->names[name->kind]++;
+
+            if (name->kind == NGX_HTTP_MCP_TASKS_OWNER) {
+                err = ngx_http_mcp_tasks_check_owner_locked(t, n);
+
+            } else if (name->kind == NGX_HTTP_MCP_TASKS_TOOL) {
+                err = ngx_http_mcp_tasks_check_tool_locked(t, n, tally);
+
+            } else if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
+                err = ngx_http_mcp_tasks_check_session_locked(t, n, tally);
+
+            } else if (name->u.task
+                       && ngx_http_mcp_tasks_slot(t, name->u.task)->token != n)
+            {
+                return "a token leads to another task";
+            }
+
+            if (err) {
+                return err;
+            }
+        }
+    }
+
+    if (tasks[0] != tally->tasks || tasks[1] != tally->tasks
+        || tasks[2] != tally->tokens || tasks[3] != tally->sessions
+        || bytes[0] != tally->bytes || bytes[1] != tally->bytes
+        || ngx_memcmp(tally->names, t->sh->names, sizeof(tally->names)) != 0)
+    {
+        return "names miscount their tasks";
+    }
+
+    if (tally->known != 0) {
+        return "a task is not in the list of its session";
+    }
+
+    if (tally->queued != 0) {
+        return "a claimable task is not in its queue";
+    }
+
+    if (tally->running != t->sh->running
+        || tally->holding != t->sh->holding)
+    {
+        return "running calls are miscounted";
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_owner_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t n)
+{
+    uint32_t                    i;
+    uint64_t                    bytes;
+    const char                 *err;
+    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_http_mcp_tasks_name_t  *name;
+
+    name = ngx_http_mcp_tasks_name(t, n);
+
+    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_by_seq,
+                                                n, name->tasks);
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_check_order_locked(t,
+                              &ngx_http_mcp_tasks_by_change, n, name->tasks);
+    }
+
+    if (err) {
+        return err;
+    }
+
+    bytes = 0;
+
+    for (i = name->u.owned.by_seq[0]; i; i = s->by_seq[0].next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+        bytes += ngx_http_mcp_tasks_bytes(s);
+    }
+
+    return (bytes == name->bytes) ? NULL : "an owner's bytes are miscounted";
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_session_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t n, ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                    i, tasks, behind;
+    const char                 *err;
+    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_http_mcp_tasks_told_t  *told;
+
+    told = &ngx_http_mcp_tasks_name(t, n)->u.told;
+    tasks = 0;
+    behind = 0;
+
+    for (i = told->news; i; i = s->news.next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+
+        if (!ngx_http_mcp_tasks_news_has(s) || tasks++ >= tally->tasks) {
+            return "a session's list has a stranger or a loop";
+        }
+
+        behind += (s->body.changed > told->told);
+    }
+
+    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_news, n,
+                                                tasks);
+    if (err) {
+        return err;
+    }
+
+    tally->known -= tasks;
+
+    return (behind == told->behind) ? NULL : "a session's news are miscounted";
+}
+
+
+/* each lane is the part of the list below that belongs on it */
+
+static const char *
+ngx_http_mcp_tasks_check_order_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_order_t *order, uint32_t n, uint32_t expected)
+{
+    uint32_t                    i, prev, tasks, lane;
+    ngx_uint_t                  level;
+    ngx_http_mcp_tasks_slot_t  *s, *before;
+    ngx_http_mcp_tasks_link_t  *link;
+
+    for (level = 0; level < order->levels; level++) {
+
+        prev = 0;
+        tasks = 0;
+        lane = ngx_http_mcp_tasks_order_front(t, order, n)[level];
+
+        for (i = ngx_http_mcp_tasks_order_front(t, order, n)[0];
+             i;
+             i = link[0].next)
+        {
+            s = ngx_http_mcp_tasks_slot(t, i);
+            link = ngx_http_mcp_tasks_order_link(order, s);
+
+            if (ngx_http_mcp_tasks_order_name(order, s) != n
+                || s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
+                || tasks++ >= expected)
+            {
+                return "a list has a stranger or a loop";
+            }
+
+            if (ngx_http_mcp_tasks_order_level(t, order, s) < level) {
+                continue;
+            }
+
+            before = ngx_http_mcp_tasks_slot(t, prev);
+
+            if (lane != i
+                || link[level].prev != prev
+                || (prev && ngx_http_mcp_tasks_order_key(order, before)
+                            <= ngx_http_mcp_tasks_order_key(order, s)))
+            {
+                return "a list is out of order";
+            }
+
+            prev = i;
+            lane = link[level].next;
+        }
+
+        if (lane || tasks != expected) {
+            return "a list is not complete";
+        }
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t n, ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                    i, running;
+    ngx_uint_t                  p;
+    const char                 *err;
+    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_http_mcp_tasks_name_t  *tool;
+
+    tool = ngx_http_mcp_tasks_name(t, n);
+
+    for (p = 0; p < NGX_HTTP_MCP_TASKS_PRIORITIES; p++) {
+        err = ngx_http_mcp_tasks_check_queue_locked(t, &tool->u.queue[p], n, p,
+                                                    tally);
+        if (err) {
+            return err;
+        }
+    }
+
+    running = 0;
+
+    if (tool->stat) {
+        tally->tools[tool->stat].tool = n;
+    }
+
+    for (i = t->sh->held.head; i; i = s->queue_next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+        running += (s->tool == n
+                    && ngx_http_mcp_tasks_task_runs(&s->body.task));
+    }
+
+    return (running == tool->running)
+           ? NULL : "a tool's running calls are miscounted";
+}
+
+
+/* the name, as long as there is one, and what tools have now */
+
+static const char *
+ngx_http_mcp_tasks_check_stats_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                         i;
+    ngx_str_t                        name;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    for (i = 0; i < t->sh->tool_stats; i++) {
+        stat = &t->tool_stats[i];
+        name.data = stat->name;
+        name.len = stat->len;
+
+        if (stat->tool != tally->tools[i].tool
+            || (stat->tool
+                && !ngx_http_mcp_tasks_name_is_locked(t, stat->tool, &name)))
+        {
+            return "an entry belongs to another tool";
+        }
+
+        if (stat->running != tally->tools[i].running
+            || ngx_memcmp(stat->states, tally->tools[i].states,
+                          sizeof(stat->states)) != 0)
+        {
+            return "tasks of a tool are miscounted";
+        }
+    }
+
+    return NULL;
+}
+
+
+/* of a tool and a priority, or, without a tool, of all that is held */
+
+static const char *
+ngx_http_mcp_tasks_check_queue_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_queue_t *q, uint32_t tool, ngx_uint_t priority,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                     i, prev;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_task_t   *task;
+
+    prev = 0;
+
+    for (i = q->head; i; i = s->queue_next) {
+        s = ngx_http_mcp_tasks_slot(t, i);
+        task = &s->body.task;
+
+        if (!s->queued
+            || (task->policy.route != 0) != (tool == 0)
+            || (tool && (s->tool != tool || task->policy.priority != priority))
+            || s->queue_prev != prev
+            || tally->queued == 0
+            || (prev && ngx_http_mcp_tasks_slot(t, prev)->body.queue_seq
+                        >= s->body.queue_seq))
+        {
+            return "a queue has a stranger or is out of order";
+        }
+
+        tally->queued--;
+        tally->holding += (tool == 0);
+        prev = i;
+    }
+
+    return (q->tail == prev) ? NULL : "a queue has the wrong end";
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_wheel_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                     i, prev;
+    uint64_t                     deadline, bit;
+    ngx_uint_t                   bucket, level;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_wheel_t  *wheel;
+
+    wheel = &t->sh->wheel;
+
+    for (bucket = 0;
+         bucket < NGX_HTTP_MCP_TASKS_WHEEL_LEVELS
+                  * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS;
+         bucket++)
+    {
+        prev = 0;
+
+        for (i = wheel->head[bucket]; i; i = s->wheel_next) {
+            s = ngx_http_mcp_tasks_slot(t, i);
+
+            if (s->bucket != bucket + 1 || s->wheel_prev != prev
+                || s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
+                || tally->timed-- == 0)
+            {
+                return "the wheel has a stranger or a loop";
+            }
+
+            /* a task may wait higher up than it must, never lower */
+
+            deadline = ngx_http_mcp_tasks_task_deadline(&s->body.task);
+            level = bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS;
+
+            if (level < ngx_http_mcp_tasks_wheel_bucket(wheel->base, deadline)
+                        / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS)
+            {
+                return "a task would be swept before its time";
+            }
+
+            prev = i;
+        }
+
+        bit = wheel->map[bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS]
+              >> (bucket % NGX_HTTP_MCP_TASKS_WHEEL_SLOTS) & 1;
+
+        if (bit != (wheel->head[bucket] != 0)) {
+            return "the wheel's map does not fit its buckets";
+        }
+    }
+
+    if (tally->timed != 0) {
+        return "a task with a deadline is not in its bucket";
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_check_free_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_tally_t *tally)
+{
+    uint32_t                      n, free;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+
+    for (free = 0, n = sh->slot.free; n; free++) {
+        if (n >= sh->slot.fresh || free >= sh->slot.fresh
+            || ngx_http_mcp_tasks_slot(t, n)->body.task.state
+               != NGX_HTTP_MCP_TASKS_FREE)
+        {
+            return "a task is on the free list";
+        }
+
+        n = ngx_http_mcp_tasks_slot(t, n)->hash_next;
+    }
+
+    if (sh->slot.used != tally->tasks + sh->ngone
+        || sh->slot.used + free + 1 != sh->slot.fresh)
+    {
+        return "slots are lost or miscounted";
+    }
+
+    for (free = 0, n = sh->block.free; n; free++) {
+        if (n >= sh->block.fresh || ngx_http_mcp_tasks_map_mark(t, n)) {
+            return "a block in use is on the free list";
+        }
+
+        n = ngx_http_mcp_tasks_block(t, n)->next;
+    }
+
+    if (sh->block.used != tally->blocks
+        || sh->block.used + free + 1 != sh->block.fresh)
+    {
+        return "blocks are lost or miscounted";
+    }
+
+    return NULL;
+}

@@ -1,0 +1,221 @@
+
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_arena.h"
+#include "ngx_mcp_hash.h"
+#include "ngx_mcp_stats.h"
+
+
+/* a name has to fit into a block */
+
+typedef char  ngx_http_mcp_tasks_name_fits[
+    sizeof(ngx_http_mcp_tasks_name_t) <= NGX_HTTP_MCP_TASKS_BLOCK_SIZE ? 1 : -1
+];
+
+
+/* the secret never changes: this needs no lock */
+
+uint32_t
+ngx_http_mcp_tasks_name_hash(ngx_http_mcp_tasks_table_t *t, ngx_uint_t kind,
+    ngx_str_t *text)
+{
+    uint64_t  key[2];
+
+    key[0] = t->sh->secret[0] ^ kind;
+    key[1] = t->sh->secret[1];
+
+    return (uint32_t) ngx_http_mcp_tasks_siphash(key, text->data, text->len);
+}
+
+
+uint32_t
+ngx_http_mcp_tasks_name_find_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_uint_t kind, ngx_str_t *text, uint32_t hash)
+{
+    uint32_t                    n;
+    ngx_http_mcp_tasks_name_t  *name;
+
+    for (n = t->names[hash & t->sh->name_mask]; n; n = name->next) {
+        name = ngx_http_mcp_tasks_name(t, n);
+
+        if (name->hash == hash
+            && name->kind == kind
+            && ngx_http_mcp_tasks_name_is_locked(t, n, text))
+        {
+            return n;
+        }
+    }
+
+    return 0;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_name_blocks(ngx_str_t *text)
+{
+    if (text->len <= NGX_HTTP_MCP_TASKS_NAME_INLINE) {
+        return 1;
+    }
+
+    return 1 + ngx_http_mcp_tasks_blocks_for(text->len
+                                             - NGX_HTTP_MCP_TASKS_NAME_INLINE);
+}
+
+
+/* the caller has made sure that there are blocks enough */
+
+uint32_t
+ngx_http_mcp_tasks_name_new_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_uint_t kind, ngx_str_t *text, uint32_t hash)
+{
+    size_t                       len;
+    uint32_t                     n;
+    ngx_str_t                    rest;
+    ngx_http_mcp_tasks_name_t   *name;
+    ngx_http_mcp_tasks_chain_t   chain;
+
+    n = ngx_http_mcp_tasks_block_alloc_locked(t);
+    name = ngx_http_mcp_tasks_name(t, n);
+
+    ngx_memzero(name, sizeof(ngx_http_mcp_tasks_name_t));
+
+    len = ngx_min(text->len, NGX_HTTP_MCP_TASKS_NAME_INLINE);
+
+    name->hash = hash;
+    name->kind = (uint8_t) kind;
+    name->len = (uint16_t) text->len;
+
+    if (len) {
+        ngx_memcpy(name->data, text->data, len);
+    }
+
+    rest.data = text->data;
+    rest.len = text->len - len;
+
+    if (rest.len) {
+        rest.data += len;
+    }
+
+    ngx_http_mcp_tasks_chain_write_locked(t, &chain, &rest, 1);
+    name->rest = chain.last;
+
+    if (kind == NGX_HTTP_MCP_TASKS_TOOL) {
+        name->stat = (uint8_t) ngx_http_mcp_tasks_stats_tool_locked(t, text,
+                                                                    hash);
+    }
+
+    ngx_http_mcp_tasks_failpoint("name_new");
+
+    ngx_http_mcp_tasks_name_link_locked(t, n);
+
+    return n;
+}
+
+
+void
+ngx_http_mcp_tasks_name_link_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+{
+    uint32_t                   *bucket;
+    ngx_http_mcp_tasks_name_t  *name;
+
+    name = ngx_http_mcp_tasks_name(t, n);
+    bucket = &t->names[name->hash & t->sh->name_mask];
+
+    name->next = *bucket;
+    *bucket = n;
+
+    t->sh->names[name->kind]++;
+
+    if (name->stat) {
+        t->tool_stats[name->stat].tool = n;
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_name_unref_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+{
+    uint32_t                    *p;
+    ngx_http_mcp_tasks_name_t   *name;
+    ngx_http_mcp_tasks_chain_t   chain;
+
+    name = ngx_http_mcp_tasks_name(t, n);
+
+    if (--name->tasks) {
+        return;
+    }
+
+    p = &t->names[name->hash & t->sh->name_mask];
+
+    while (*p != n) {
+        p = &ngx_http_mcp_tasks_name(t, *p)->next;
+    }
+
+    *p = name->next;
+
+    t->sh->names[name->kind]--;
+
+    if (name->stat) {
+        t->tool_stats[name->stat].tool = 0;
+    }
+
+    ngx_http_mcp_tasks_failpoint("name_gone");
+
+    ngx_http_mcp_tasks_name_rest(name, &chain);
+    ngx_http_mcp_tasks_chain_free_locked(t, &chain);
+    ngx_http_mcp_tasks_block_free_locked(t, n);
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_name_is_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n,
+    ngx_str_t *text)
+{
+    u_char                       buf[NGX_HTTP_MCP_TASKS_MAX_NAME];
+    ngx_http_mcp_tasks_name_t   *name;
+
+    name = ngx_http_mcp_tasks_name(t, n);
+
+    if (name->len != text->len) {
+        return 0;
+    }
+
+    if (name->len == 0) {
+        return 1;
+    }
+
+    if (name->len <= NGX_HTTP_MCP_TASKS_NAME_INLINE) {
+        return ngx_memcmp(name->data, text->data, name->len) == 0;
+    }
+
+    (void) ngx_http_mcp_tasks_name_read_locked(t, n, buf);
+
+    return ngx_memcmp(buf, text->data, name->len) == 0;
+}
+
+
+u_char *
+ngx_http_mcp_tasks_name_read_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n,
+    u_char *p)
+{
+    ngx_http_mcp_tasks_name_t   *name;
+    ngx_http_mcp_tasks_chain_t   chain;
+
+    name = ngx_http_mcp_tasks_name(t, n);
+
+    p = ngx_cpymem(p, name->data,
+                   ngx_min(name->len, NGX_HTTP_MCP_TASKS_NAME_INLINE));
+
+    ngx_http_mcp_tasks_name_rest(name, &chain);
+
+    return ngx_http_mcp_tasks_chain_read_locked(t, &chain, p);
+}
+
+
+void
+ngx_http_mcp_tasks_name_rest(ngx_http_mcp_tasks_name_t *name,
+    ngx_http_mcp_tasks_chain_t *chain)
+{
+    chain->last = name->rest;
+    chain->len = (name->len > NGX_HTTP_MCP_TASKS_NAME_INLINE)
+                 ? name->len - NGX_HTTP_MCP_TASKS_NAME_INLINE : 0;
+}

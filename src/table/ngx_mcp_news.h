@@ -1,0 +1,44 @@
+
+/*
+ * What owners and sessions have not been told yet.
+ *
+ * Every change gets a number, and a task that changes moves to the front of
+ * its owner's list by change: whoever knows the number of the last change he
+ * was told of finds there what is new, each task once, in its latest state.
+ *
+ * A session has such a list of its own, and the zone remembers how much of it
+ * was told, so that its client may come back on another connection without
+ * saying where it was.  A task is in there once its client knows of it.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_NEWS_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_NEWS_H_INCLUDED_
+
+
+#include "ngx_mcp_table.h"
+
+
+ngx_uint_t ngx_http_mcp_tasks_news_made_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_body_t *body);
+void ngx_http_mcp_tasks_news_take_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_news_put_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_news_insert_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+
+uint32_t ngx_http_mcp_tasks_news_first_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t session);
+void ngx_http_mcp_tasks_news_told_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_news_rewind_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t session, uint64_t told);
+
+
+#define ngx_http_mcp_tasks_news_has(s)                                        \
+    ((s)->session                                                             \
+     && (s)->body.task.flags & NGX_HTTP_MCP_TASKS_ANNOUNCED)
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_NEWS_H_INCLUDED_ */

@@ -1,0 +1,234 @@
+
+#include "ngx_mcp_order.h"
+#include "ngx_mcp_hash.h"
+
+
+static uint32_t ngx_http_mcp_tasks_order_find_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_order_t *order,
+    uint32_t owner, uint64_t key);
+
+
+ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_seq = {
+    offsetof(ngx_http_mcp_tasks_slot_t, by_seq),
+    offsetof(ngx_http_mcp_tasks_slot_t, seq),
+    offsetof(ngx_http_mcp_tasks_slot_t, owner),
+    offsetof(ngx_http_mcp_tasks_name_t, u.owned.by_seq),
+    NGX_HTTP_MCP_TASKS_ORDER_LEVELS, 0
+};
+
+
+ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_change = {
+    offsetof(ngx_http_mcp_tasks_slot_t, by_change),
+    offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
+    offsetof(ngx_http_mcp_tasks_slot_t, owner),
+    offsetof(ngx_http_mcp_tasks_name_t, u.owned.by_change),
+    NGX_HTTP_MCP_TASKS_ORDER_LEVELS, 0
+};
+
+
+/* nobody is far behind in it: it needs no lanes */
+
+ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_news = {
+    offsetof(ngx_http_mcp_tasks_slot_t, news),
+    offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
+    offsetof(ngx_http_mcp_tasks_slot_t, session),
+    offsetof(ngx_http_mcp_tasks_name_t, u.told.news),
+    1, 0
+};
+
+
+/* who reads it begins at the front, or knows the task where it went on */
+
+ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_recent = {
+    offsetof(ngx_http_mcp_tasks_slot_t, recent),
+    offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
+    0,
+    offsetof(ngx_http_mcp_tasks_header_t, recent),
+    1, 1
+};
+
+
+/* the number of fast lanes that a task is on, for all of its life */
+
+ngx_uint_t
+ngx_http_mcp_tasks_order_level(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s)
+{
+    uint64_t    h;
+    ngx_uint_t  level;
+
+    h = ngx_http_mcp_tasks_mix(s->seq ^ t->sh->secret[0]);
+
+    for (level = 0; level < order->levels - 1; level++) {
+        if (h & 63) {
+            break;
+        }
+
+        h >>= 6;
+    }
+
+    return level;
+}
+
+
+void
+ngx_http_mcp_tasks_order_insert_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s)
+{
+    uint32_t                    n, *front;
+    ngx_uint_t                  i, level;
+    ngx_http_mcp_tasks_link_t  *link;
+    ngx_http_mcp_tasks_slot_t  *old;
+
+    n = ngx_http_mcp_tasks_index(t, s);
+    front = ngx_http_mcp_tasks_order_front(t, order,
+                                     ngx_http_mcp_tasks_order_name(order, s));
+    link = ngx_http_mcp_tasks_order_link(order, s);
+    level = ngx_http_mcp_tasks_order_level(t, order, s);
+
+    for (i = 0; i <= level; i++) {
+        link[i].prev = 0;
+        link[i].next = front[i];
+
+        if (front[i]) {
+            old = ngx_http_mcp_tasks_slot(t, front[i]);
+            ngx_http_mcp_tasks_order_link(order, old)[i].prev = n;
+        }
+
+        ngx_http_mcp_tasks_failpoint("order_insert");
+
+        front[i] = n;
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_order_remove_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s)
+{
+    uint32_t                    prev, next;
+    ngx_uint_t                  i, level;
+    ngx_http_mcp_tasks_link_t  *link;
+    ngx_http_mcp_tasks_slot_t  *other;
+
+    link = ngx_http_mcp_tasks_order_link(order, s);
+    level = ngx_http_mcp_tasks_order_level(t, order, s);
+
+    for (i = 0; i <= level; i++) {
+        prev = link[i].prev;
+        next = link[i].next;
+
+        if (next) {
+            other = ngx_http_mcp_tasks_slot(t, next);
+            ngx_http_mcp_tasks_order_link(order, other)[i].prev = prev;
+        }
+
+        ngx_http_mcp_tasks_failpoint("order_remove");
+
+        if (prev) {
+            other = ngx_http_mcp_tasks_slot(t, prev);
+            ngx_http_mcp_tasks_order_link(order, other)[i].next = next;
+
+        } else {
+            ngx_http_mcp_tasks_order_front(t, order,
+                           ngx_http_mcp_tasks_order_name(order, s))[i] = next;
+        }
+    }
+}
+
+
+/*
+ * The newest task of the owner that is older than seq; of all, if seq is 0.
+ * The slot that the task with that number had is where to look first.
+ */
+
+uint32_t
+ngx_http_mcp_tasks_order_after_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t owner, uint64_t seq, uint64_t hint)
+{
+    uint32_t                    n;
+    ngx_http_mcp_tasks_name_t  *name;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    name = ngx_http_mcp_tasks_name(t, owner);
+
+    if (seq == 0) {
+        return name->u.owned.by_seq[0];
+    }
+
+    if (hint && hint < t->sh->slot.fresh) {
+        s = ngx_http_mcp_tasks_slot(t, hint);
+
+        if (s->seq == seq && s->owner == owner
+            && s->body.task.state != NGX_HTTP_MCP_TASKS_FREE)
+        {
+            return s->by_seq[0].next;
+        }
+    }
+
+    n = ngx_http_mcp_tasks_order_find_locked(t, &ngx_http_mcp_tasks_by_seq,
+                                             owner, seq);
+
+    return n ? ngx_http_mcp_tasks_slot(t, n)->by_seq[0].next
+             : name->u.owned.by_seq[0];
+}
+
+
+/*
+ * The task of the owner that changed first after that change; 0: none did.
+ * The hint is as above.
+ */
+
+uint32_t
+ngx_http_mcp_tasks_order_since_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t owner, uint64_t changed, uint64_t hint)
+{
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    if (hint && hint < t->sh->slot.fresh) {
+        s = ngx_http_mcp_tasks_slot(t, hint);
+
+        if (s->body.changed == changed && s->owner == owner
+            && s->body.task.state != NGX_HTTP_MCP_TASKS_FREE)
+        {
+            return s->by_change[0].prev;
+        }
+    }
+
+    return ngx_http_mcp_tasks_order_find_locked(t,
+                            &ngx_http_mcp_tasks_by_change, owner, changed + 1);
+}
+
+
+/* the last task, from the front, whose key is not less; 0: none */
+
+static uint32_t
+ngx_http_mcp_tasks_order_find_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_order_t *order, uint32_t owner, uint64_t key)
+{
+    uint32_t                    n, next;
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    n = 0;
+
+    for (i = order->levels; i-- > 0; /* void */) {
+
+        next = n ? ngx_http_mcp_tasks_order_link(order,
+                                     ngx_http_mcp_tasks_slot(t, n))[i].next
+                 : ngx_http_mcp_tasks_order_front(t, order, owner)[i];
+
+        while (next) {
+            s = ngx_http_mcp_tasks_slot(t, next);
+
+            if (ngx_http_mcp_tasks_order_key(order, s) < key) {
+                break;
+            }
+
+            n = next;
+            next = ngx_http_mcp_tasks_order_link(order, s)[i].next;
+        }
+    }
+
+    return n;
+}

@@ -1,0 +1,137 @@
+
+#include "ngx_mcp_signal.h"
+
+
+static void ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t *processes, uint64_t key);
+
+
+void
+ngx_http_mcp_tasks_await_task_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    s->waiters |= t->self;
+}
+
+
+void
+ngx_http_mcp_tasks_await_name_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t hash)
+{
+    ngx_http_mcp_tasks_await_key_locked(t,
+                                        ngx_http_mcp_tasks_signal_name(hash));
+}
+
+
+void
+ngx_http_mcp_tasks_await_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key)
+{
+    t->sh->awaited[key] |= t->self;
+}
+
+
+void
+ngx_http_mcp_tasks_signal_task_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    if (s->waiters) {
+        ngx_http_mcp_tasks_signal_locked(t, &s->waiters,
+                                         ngx_http_mcp_tasks_signal_id(&s->id));
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_signal_name_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t hash)
+{
+    ngx_http_mcp_tasks_signal_key_locked(t,
+                                        ngx_http_mcp_tasks_signal_name(hash));
+}
+
+
+void
+ngx_http_mcp_tasks_signal_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key)
+{
+    if (t->sh->awaited[key]) {
+        ngx_http_mcp_tasks_signal_locked(t, &t->sh->awaited[key], key);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t *processes, uint64_t key)
+{
+    ngx_http_mcp_tasks_signal_t  *sig;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+    sig = &t->log[sh->logged & sh->log_mask];
+
+    /* who reads what is written over now has to see how far we are */
+
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+
+    sig->processes = *processes;
+    sig->key = key;
+
+    /* read without the lock: what is in the log is whole */
+
+    __atomic_store_n(&sh->logged, sh->logged + 1, __ATOMIC_RELEASE);
+
+    t->wake |= *processes;
+    *processes = 0;
+
+    sh->count.signals += ngx_http_mcp_tasks_signal_is_news(key);
+}
+
+
+/* everybody has to look at everything */
+
+void
+ngx_http_mcp_tasks_signal_all_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    t->sh->logged += t->sh->log_mask + 1;
+    t->wake = (uint64_t) -1;
+}
+
+
+/*
+ * Up to n signals that came after the cursor, whoever they are for.  More
+ * than n is returned if too many came: nobody knows what they were.  The
+ * oldest one may be written over at this very moment, hence one less.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
+    uint64_t *cursor, ngx_http_mcp_tasks_signal_t *signals, ngx_uint_t n)
+{
+    uint64_t                      end;
+    ngx_uint_t                    i;
+    ngx_http_mcp_tasks_header_t  *sh;
+
+    sh = t->sh;
+    end = __atomic_load_n(&sh->logged, __ATOMIC_ACQUIRE);
+
+    if (end - *cursor <= sh->log_mask) {
+
+        for (i = 0; i < n && i < end - *cursor; i++) {
+            signals[i] = t->log[(*cursor + i) & sh->log_mask];
+        }
+
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        end = __atomic_load_n(&sh->logged, __ATOMIC_RELAXED);
+
+        if (end - *cursor <= sh->log_mask) {
+            *cursor += i;
+            return i;
+        }
+    }
+
+    *cursor = end;
+
+    return n + 1;
+}

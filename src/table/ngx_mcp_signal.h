@@ -1,0 +1,96 @@
+
+/*
+ * Telling processes that something changed which they wait for.
+ *
+ * A process that waits for a task leaves its bit in the task's slot; for what
+ * may not exist yet (the tasks of an owner, of a session, or for a tool to be
+ * claimed) it does so under the hash of the name.  Who makes a change writes
+ * a signal into the zone's log for the processes found there, takes the bits
+ * away, and wakes these processes once the lock is free.  A signal says what
+ * to look at, never what is to be seen.  Whoever looks and goes on waiting
+ * leaves the bit again, in the same hold of the lock.
+ *
+ * None of this is needed to know the truth.  A process that finds that the
+ * log has overtaken it looks at everything, and so do all after a recovery;
+ * and since each reads the log now and then without being woken, a wake-up
+ * that was lost delays nobody for long.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_SIGNAL_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_SIGNAL_H_INCLUDED_
+
+
+#include "ngx_mcp_table.h"
+
+
+/* of a task: ids are random */
+
+static ngx_inline uint64_t
+ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
+{
+    uint64_t  key;
+
+    ngx_memcpy(&key, id->data, sizeof(uint64_t));
+
+    return key | ((uint64_t) 1 << 63);
+}
+
+
+/* of a name: all with the same hash, whatever their kind */
+
+#define ngx_http_mcp_tasks_signal_name(hash)                                  \
+    ((uint64_t) ((hash) % NGX_HTTP_MCP_TASKS_AWAITED))
+
+/* in place of a hash: one call less is running, or waits to */
+#define NGX_HTTP_MCP_TASKS_ROOM  0
+/* some task, whosever it is, has changed */
+#define NGX_HTTP_MCP_TASKS_ANY   1
+
+/* no names: there is something to save, for the one who does; it is saved */
+#define NGX_HTTP_MCP_TASKS_UNSAVED  NGX_HTTP_MCP_TASKS_AWAITED
+#define NGX_HTTP_MCP_TASKS_SAVED    (NGX_HTTP_MCP_TASKS_AWAITED + 1)
+
+#define ngx_http_mcp_tasks_signal_is_name(key)  (((key) >> 63) == 0)
+
+/* somebody waits for a change, and not for its being saved */
+#define ngx_http_mcp_tasks_signal_is_news(key)                                \
+    ((key) != NGX_HTTP_MCP_TASKS_UNSAVED && (key) != NGX_HTTP_MCP_TASKS_SAVED)
+
+
+/*
+ * A stream is known by the place of its process, by which of the processes
+ * that had this place it is, and by a number there: others see whether it may
+ * still be alive.
+ */
+
+#define ngx_http_mcp_tasks_stream(place, life, n)                             \
+    ((uint64_t) (place) << 56 | ((uint64_t) (life) & 0xffffff) << 32          \
+     | (uint32_t) (n))
+
+#define ngx_http_mcp_tasks_stream_alive(t, stream)                            \
+    ((stream)                                                                 \
+     && ((stream) >> 32 & 0xffffff)                                           \
+        == ((t)->sh->lives[(stream) >> 56] & 0xffffff))
+
+
+void ngx_http_mcp_tasks_await_task_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_await_name_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t hash);
+void ngx_http_mcp_tasks_await_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key);
+
+void ngx_http_mcp_tasks_signal_task_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_signal_name_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t hash);
+void ngx_http_mcp_tasks_signal_key_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t key);
+void ngx_http_mcp_tasks_signal_all_locked(ngx_http_mcp_tasks_table_t *t);
+
+ngx_uint_t ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
+    uint64_t *cursor, ngx_http_mcp_tasks_signal_t *signals, ngx_uint_t n);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_SIGNAL_H_INCLUDED_ */

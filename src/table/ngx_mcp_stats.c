@@ -1,0 +1,498 @@
+
+#include "ngx_mcp_stats.h"
+#include "ngx_mcp_json.h"
+
+
+static ngx_uint_t ngx_http_mcp_tasks_stats_shown(ngx_str_t *name);
+static ngx_uint_t ngx_http_mcp_tasks_stats_oldest_locked(
+    ngx_http_mcp_tasks_table_t *t);
+static void ngx_http_mcp_tasks_stats_fate(ngx_http_mcp_tasks_fates_t *count,
+    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to,
+    uint64_t age);
+static void ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
+
+
+/* an entry's number has to fit into a name, and a worker's into a task */
+
+typedef char  ngx_http_mcp_tasks_stats_fit[
+    NGX_HTTP_MCP_TASKS_STAT_TOOLS <= 256
+    && NGX_HTTP_MCP_TASKS_STAT_WORKERS <= 255 ? 1 : -1
+];
+
+
+/* of the buckets of histograms, ms */
+
+const uint32_t  ngx_http_mcp_tasks_bounds[NGX_HTTP_MCP_TASKS_BUCKETS - 1] = {
+    5, 10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000
+};
+
+
+/* a small part of the zone: the smallest one has one entry of each */
+
+void
+ngx_http_mcp_tasks_stats_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
+    size_t *offset)
+{
+    size_t  n;
+
+    n = size / NGX_HTTP_MCP_TASKS_TOOLS_PART
+        / sizeof(ngx_http_mcp_tasks_tool_stat_t);
+
+    l->tool_stats = (uint32_t) ngx_min(ngx_max(n, 1),
+                                       NGX_HTTP_MCP_TASKS_STAT_TOOLS);
+
+    n = size / NGX_HTTP_MCP_TASKS_WORKERS_PART
+        / sizeof(ngx_http_mcp_tasks_worker_stat_t);
+
+    l->worker_stats = (uint32_t) ngx_min(ngx_max(n, 1),
+                                         NGX_HTTP_MCP_TASKS_STAT_WORKERS);
+
+    l->tool_stat = *offset = ngx_align(*offset, ngx_cacheline_size);
+    *offset += l->tool_stats * sizeof(ngx_http_mcp_tasks_tool_stat_t);
+
+    l->worker_stat = *offset = ngx_align(*offset, ngx_cacheline_size);
+    *offset += l->worker_stats * sizeof(ngx_http_mcp_tasks_worker_stat_t);
+}
+
+
+/* the memory is zeroed */
+
+void
+ngx_http_mcp_tasks_stats_create(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_layout_t *l)
+{
+    ngx_http_mcp_tasks_tool_stat_t  *other;
+
+    other = &t->tool_stats[NGX_HTTP_MCP_TASKS_OTHER];
+    other->len = sizeof(NGX_HTTP_MCP_TASKS_OTHER_NAME) - 1;
+    ngx_memcpy(other->name, NGX_HTTP_MCP_TASKS_OTHER_NAME, other->len);
+
+    t->sh->tool_stats = 1;
+    t->sh->tool_stats_end = l->tool_stats;
+    t->sh->worker_stats_end = l->worker_stats;
+}
+
+
+/* before recovery: what it counts again */
+
+void
+ngx_http_mcp_tasks_stats_reset_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t                         i;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    ngx_memzero(t->sh->states, sizeof(t->sh->states));
+    t->sh->running = 0;
+
+    for (i = 0; i < t->sh->tool_stats; i++) {
+        stat = &t->tool_stats[i];
+
+        ngx_memzero(stat->states, sizeof(stat->states));
+        stat->running = 0;
+        stat->tool = 0;
+    }
+}
+
+
+/* the end of those in use, if there is none of that name */
+
+ngx_uint_t
+ngx_http_mcp_tasks_stats_find_tool_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash)
+{
+    uint32_t                         i;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    for (i = 1; i < t->sh->tool_stats; i++) {
+
+        if (t->sh->tool_hash[i] != hash) {
+            continue;
+        }
+
+        stat = &t->tool_stats[i];
+
+        if (stat->len == name->len
+            && ngx_memcmp(stat->name, name->data, name->len) == 0)
+        {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_stats_is_other(ngx_str_t *name)
+{
+    return name->len == sizeof(NGX_HTTP_MCP_TASKS_OTHER_NAME) - 1
+           && ngx_memcmp(name->data, NGX_HTTP_MCP_TASKS_OTHER_NAME, name->len)
+              == 0;
+}
+
+
+/*
+ * The entry of a tool, which may be a new one.  A tool that is itself called
+ * "other" is one of the others.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash)
+{
+    uint32_t                         i;
+    ngx_http_mcp_tasks_header_t     *sh;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    sh = t->sh;
+    i = ngx_http_mcp_tasks_stats_find_tool_locked(t, name, hash);
+
+    if (i < sh->tool_stats) {
+        return i;
+    }
+
+    if (i == sh->tool_stats_end
+        || name->len > NGX_HTTP_MCP_TASKS_STAT_NAME
+        || ngx_http_mcp_tasks_stats_is_other(name)
+        || !ngx_http_mcp_tasks_stats_shown(name))
+    {
+        return NGX_HTTP_MCP_TASKS_OTHER;
+    }
+
+    stat = &t->tool_stats[i];
+    stat->len = (uint16_t) name->len;
+    ngx_memcpy(stat->name, name->data, name->len);
+    sh->tool_hash[i] = hash;
+
+    /* from now on there is one more */
+
+    ngx_http_mcp_tasks_failpoint("stat_new");
+
+    ngx_http_mcp_tasks_barrier();
+    sh->tool_stats = i + 1;
+
+    return i;
+}
+
+
+/* names are shown as UTF-8; what comes as JSON is that already */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_stats_shown(ngx_str_t *name)
+{
+    u_char  *p, *end;
+
+    p = name->data;
+    end = p + name->len;
+
+    while (p < end) {
+        p = (*p < 0x80) ? p + 1 : ngx_http_mcp_tasks_json_utf8(p, end);
+
+        if (p == NULL) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* the same of workers */
+
+ngx_uint_t
+ngx_http_mcp_tasks_stats_find_worker_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash)
+{
+    uint32_t                           i;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
+
+    for (i = 0; i < t->sh->worker_stats; i++) {
+        stat = &t->worker_stats[i];
+
+        if (t->sh->worker_hash[i] == hash
+            && stat->len == name->len
+            && ngx_memcmp(stat->name, name->data, name->len) == 0)
+        {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
+/* a worker is there: what stands for it in the tasks that it claims */
+
+uint32_t
+ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash, ngx_http_mcp_tasks_event_t *ev)
+{
+    uint32_t                           i;
+    ngx_http_mcp_tasks_header_t       *sh;
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
+
+    sh = t->sh;
+
+    if (name->len == 0 || name->len > NGX_HTTP_MCP_TASKS_WORKER_NAME) {
+        return 0;
+    }
+
+    i = ngx_http_mcp_tasks_stats_find_worker_locked(t, name, hash);
+    stat = &t->worker_stats[i];
+
+    if (i < sh->worker_stats) {
+        goto found;
+    }
+
+    if (!ngx_http_mcp_tasks_stats_shown(name)) {
+        return 0;
+    }
+
+    if (i == sh->worker_stats_end) {
+        i = ngx_http_mcp_tasks_stats_oldest_locked(t);
+    }
+
+    stat = &t->worker_stats[i];
+
+    /* what the one before claimed does not count for this one */
+
+    stat->life++;
+    stat->draining = 0;
+    stat->claimed = 0;
+    stat->completed = 0;
+    stat->failed = 0;
+    stat->len = (uint16_t) name->len;
+    ngx_memcpy(stat->name, name->data, name->len);
+    sh->worker_hash[i] = hash;
+
+    ngx_http_mcp_tasks_barrier();
+    sh->worker_stats = ngx_max(sh->worker_stats, i + 1);
+
+found:
+
+    stat->seen = ev->now;
+    stat->seen_wall = ev->wall;
+
+    return ngx_http_mcp_tasks_worker_id(i, stat->life);
+}
+
+
+static ngx_uint_t
+ngx_http_mcp_tasks_stats_oldest_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    uint32_t  i, oldest;
+
+    for (oldest = 0, i = 1; i < t->sh->worker_stats; i++) {
+        if (t->worker_stats[i].seen < t->worker_stats[oldest].seen) {
+            oldest = i;
+        }
+    }
+
+    return oldest;
+}
+
+
+/* FREE is no state of a task: it comes from nowhere, or is gone */
+
+void
+ngx_http_mcp_tasks_stats_state_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t from, ngx_uint_t to)
+{
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    stat = ngx_http_mcp_tasks_tool_stat(t, s);
+
+    if (from != NGX_HTTP_MCP_TASKS_FREE) {
+        t->sh->states[from]--;
+        stat->states[from]--;
+    }
+
+    if (to != NGX_HTTP_MCP_TASKS_FREE) {
+        t->sh->states[to]++;
+        stat->states[to]++;
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_stats_created_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    t->sh->fates.created++;
+    ngx_http_mcp_tasks_tool_stat(t, s)->count.created++;
+}
+
+
+/* after an event: the state before it, and how long the task was in that */
+
+void
+ngx_http_mcp_tasks_stats_changed_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
+    ngx_uint_t from, uint64_t age)
+{
+    ngx_uint_t                       to;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    to = s->body.task.state;
+
+    if (from != to) {
+        stat = ngx_http_mcp_tasks_tool_stat(t, s);
+
+        ngx_http_mcp_tasks_stats_fate(&t->sh->fates, ev, from, to, age);
+        ngx_http_mcp_tasks_stats_fate(&stat->count, ev, from, to, age);
+    }
+
+    if (s->body.task.worker
+        && (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM
+            || ngx_http_mcp_tasks_fenced(ev->type)))
+    {
+        ngx_http_mcp_tasks_stats_work_locked(t, &s->body.task, ev);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_stats_fate(ngx_http_mcp_tasks_fates_t *count,
+    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to,
+    uint64_t age)
+{
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
+        count->claimed++;
+        ngx_http_mcp_tasks_stats_time(&count->wait, age);
+        return;
+    }
+
+    if (ev->type == NGX_HTTP_MCP_TASKS_EV_LEASE_LOST) {
+        count->leases_lost++;
+    }
+
+    switch (to) {
+    case NGX_HTTP_MCP_TASKS_QUEUED:
+        count->requeued++;
+        break;
+    case NGX_HTTP_MCP_TASKS_COMPLETED:
+        count->completed++;
+        break;
+    case NGX_HTTP_MCP_TASKS_FAILED:
+        count->failed++;
+        break;
+    case NGX_HTTP_MCP_TASKS_CANCELLED:
+        count->cancelled++;
+        break;
+    default:
+        /* it goes on */
+        return;
+    }
+
+    if (from != NGX_HTTP_MCP_TASKS_QUEUED) {
+        ngx_http_mcp_tasks_stats_time(&count->run, age);
+    }
+}
+
+
+/* NULL: there was none, or another one has its entry by now */
+
+ngx_http_mcp_tasks_worker_stat_t *
+ngx_http_mcp_tasks_stats_worker_of_locked(ngx_http_mcp_tasks_table_t *t,
+    uint32_t worker)
+{
+    uint32_t  i;
+
+    i = (worker & 0xff) - 1;
+
+    if (i >= t->sh->worker_stats
+        || ngx_http_mcp_tasks_worker_id(i, t->worker_stats[i].life) != worker)
+    {
+        return NULL;
+    }
+
+    return &t->worker_stats[i];
+}
+
+
+static void
+ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev)
+{
+    ngx_http_mcp_tasks_worker_stat_t  *stat;
+
+    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, task->worker);
+
+    if (stat == NULL) {
+        return;
+    }
+
+    stat->seen = ev->now;
+    stat->seen_wall = ev->wall;
+
+    switch (ev->type) {
+    case NGX_HTTP_MCP_TASKS_EV_CLAIM:
+        stat->claimed++;
+        break;
+    case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
+        stat->completed++;
+        break;
+    case NGX_HTTP_MCP_TASKS_EV_FAIL:
+    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+        stat->failed++;
+        break;
+    }
+}
+
+
+/* before it is gone: the name of its tool goes with the last task */
+
+void
+ngx_http_mcp_tasks_stats_removed_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t expired)
+{
+    ngx_uint_t                       ended;
+    ngx_http_mcp_tasks_tool_stat_t  *stat;
+
+    stat = ngx_http_mcp_tasks_tool_stat(t, s);
+    ended = ngx_http_mcp_tasks_terminal(s->body.task.state);
+
+    if (expired) {
+        t->sh->count.expired++;
+        t->sh->fates.lapsed += !ended;
+        stat->count.lapsed += !ended;
+
+    } else {
+        t->sh->count.deleted++;
+        t->sh->fates.dropped += !ended;
+        stat->count.dropped += !ended;
+    }
+}
+
+
+void
+ngx_http_mcp_tasks_stats_swept_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_uint_t tasks, uint64_t lag)
+{
+    ngx_http_mcp_tasks_counters_t  *count;
+
+    count = &t->sh->count;
+
+    count->sweeps++;
+    count->swept += tasks;
+    count->sweep_batch = tasks;
+    count->sweep_lag = lag;
+    count->sweep_lag_max = ngx_max(count->sweep_lag_max, lag);
+}
+
+
+void
+ngx_http_mcp_tasks_stats_time(ngx_http_mcp_tasks_histogram_t *h, uint64_t ms)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_BUCKETS - 1; i++) {
+        if (ms <= ngx_http_mcp_tasks_bounds[i]) {
+            break;
+        }
+    }
+
+    h->bucket[i]++;
+    h->sum += ms;
+}

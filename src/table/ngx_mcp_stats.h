@@ -1,0 +1,77 @@
+
+/*
+ * What is counted: of the zone, of each tool, and of each worker.
+ *
+ * Tools and workers have entries of a fixed size and number.  A tool gets one
+ * with its first task and keeps it; those that come when all are taken share
+ * the first, which is called "other".  A worker that is new takes the entry of
+ * the one that was not seen for longest.  Nothing here takes more time than a
+ * few additions, but for a search over the entries' hashes when a tool has its
+ * first task, and when a worker claims one.
+ *
+ * A process that dies may leave a count behind that is one less than it should
+ * be.  How many tasks there are in which state is not counted from the past:
+ * recovery makes these figures anew.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_STATS_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_STATS_H_INCLUDED_
+
+
+#include "ngx_mcp_table.h"
+
+
+/* the entry of tools that have none of their own, and what it is called */
+#define NGX_HTTP_MCP_TASKS_OTHER       0
+#define NGX_HTTP_MCP_TASKS_OTHER_NAME  "other"
+
+
+/* a worker in a task's record: its entry, and which of those that had it */
+
+#define ngx_http_mcp_tasks_worker_id(index, life)                             \
+    ((uint32_t) (life) << 8 | ((uint32_t) (index) + 1))
+
+#define ngx_http_mcp_tasks_tool_stat(t, s)                                    \
+    (&(t)->tool_stats[ngx_http_mcp_tasks_name(t, (s)->tool)->stat])
+
+
+extern const uint32_t  ngx_http_mcp_tasks_bounds[];
+
+
+void ngx_http_mcp_tasks_stats_layout(ngx_http_mcp_tasks_layout_t *l,
+    size_t size, size_t *offset);
+void ngx_http_mcp_tasks_stats_create(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_layout_t *l);
+void ngx_http_mcp_tasks_stats_reset_locked(ngx_http_mcp_tasks_table_t *t);
+
+ngx_uint_t ngx_http_mcp_tasks_stats_find_tool_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_str_t *name, uint32_t hash);
+ngx_uint_t ngx_http_mcp_tasks_stats_find_worker_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_str_t *name, uint32_t hash);
+ngx_uint_t ngx_http_mcp_tasks_stats_is_other(ngx_str_t *name);
+
+ngx_uint_t ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash);
+uint32_t ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_str_t *name, uint32_t hash, ngx_http_mcp_tasks_event_t *ev);
+
+ngx_http_mcp_tasks_worker_stat_t *ngx_http_mcp_tasks_stats_worker_of_locked(
+    ngx_http_mcp_tasks_table_t *t, uint32_t worker);
+
+void ngx_http_mcp_tasks_stats_state_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t from, ngx_uint_t to);
+void ngx_http_mcp_tasks_stats_created_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_stats_changed_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
+    ngx_uint_t from, uint64_t age);
+void ngx_http_mcp_tasks_stats_removed_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t expired);
+void ngx_http_mcp_tasks_stats_swept_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_uint_t tasks, uint64_t lag);
+void ngx_http_mcp_tasks_stats_time(ngx_http_mcp_tasks_histogram_t *h,
+    uint64_t ms);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_STATS_H_INCLUDED_ */

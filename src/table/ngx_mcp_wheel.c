@@ -1,0 +1,246 @@
+
+#include "ngx_mcp_wheel.h"
+
+
+#define NGX_HTTP_MCP_TASKS_WHEEL_BITS   6
+#define NGX_HTTP_MCP_TASKS_WHEEL_MASK   (NGX_HTTP_MCP_TASKS_WHEEL_SLOTS - 1)
+#define NGX_HTTP_MCP_TASKS_WHEEL_SPAN                                         \
+    ((uint64_t) 1 << (NGX_HTTP_MCP_TASKS_WHEEL_BITS                           \
+                      * NGX_HTTP_MCP_TASKS_WHEEL_LEVELS))
+
+
+static uint64_t ngx_http_mcp_tasks_wheel_first_locked(
+    ngx_http_mcp_tasks_table_t *t, ngx_uint_t *bucket);
+static void ngx_http_mcp_tasks_wheel_prefetch(ngx_http_mcp_tasks_table_t *t,
+    uint32_t n);
+
+
+/*
+ * The level is that of the highest digit, to base 64, in which the deadline
+ * differs from the base.  As long as the base does not pass the beginning of
+ * a bucket in use, this stays true while the base advances.
+ */
+
+ngx_uint_t
+ngx_http_mcp_tasks_wheel_bucket(uint64_t base, uint64_t deadline)
+{
+    uint64_t    diff;
+    ngx_uint_t  level;
+
+    if (deadline < base) {
+        deadline = base;
+    }
+
+    diff = deadline ^ base;
+
+    if (diff >= NGX_HTTP_MCP_TASKS_WHEEL_SPAN) {
+
+        /* further than the wheel reaches: looked at again on the way */
+
+        deadline = base | (NGX_HTTP_MCP_TASKS_WHEEL_SPAN - 1);
+        diff = deadline ^ base;
+    }
+
+    level = diff ? (63 - __builtin_clzll(diff)) / NGX_HTTP_MCP_TASKS_WHEEL_BITS
+                 : 0;
+
+    return level * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS
+           + ((deadline >> (level * NGX_HTTP_MCP_TASKS_WHEEL_BITS))
+              & NGX_HTTP_MCP_TASKS_WHEEL_MASK);
+}
+
+
+void
+ngx_http_mcp_tasks_wheel_insert_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    uint32_t                     n, *head;
+    uint64_t                     deadline;
+    ngx_uint_t                   bucket;
+    ngx_http_mcp_tasks_wheel_t  *wheel;
+
+    deadline = ngx_http_mcp_tasks_task_deadline(&s->body.task);
+
+    if (deadline == NGX_HTTP_MCP_TASKS_NEVER) {
+        s->bucket = 0;
+        return;
+    }
+
+    wheel = &t->sh->wheel;
+    bucket = ngx_http_mcp_tasks_wheel_bucket(wheel->base, deadline);
+    head = &wheel->head[bucket];
+    n = ngx_http_mcp_tasks_index(t, s);
+
+    s->bucket = (uint16_t) (bucket + 1);
+    s->wheel_prev = 0;
+    s->wheel_next = *head;
+
+    if (*head) {
+        ngx_http_mcp_tasks_slot(t, *head)->wheel_prev = n;
+    }
+
+    ngx_http_mcp_tasks_failpoint("wheel_insert");
+
+    *head = n;
+    wheel->map[bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS]
+        |= (uint64_t) 1 << (bucket & NGX_HTTP_MCP_TASKS_WHEEL_MASK);
+}
+
+
+void
+ngx_http_mcp_tasks_wheel_remove_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s)
+{
+    ngx_uint_t                   bucket;
+    ngx_http_mcp_tasks_wheel_t  *wheel;
+
+    if (s->bucket == 0) {
+        return;
+    }
+
+    wheel = &t->sh->wheel;
+    bucket = s->bucket - 1;
+
+    if (s->wheel_next) {
+        ngx_http_mcp_tasks_slot(t, s->wheel_next)->wheel_prev = s->wheel_prev;
+    }
+
+    ngx_http_mcp_tasks_failpoint("wheel_remove");
+
+    if (s->wheel_prev) {
+        ngx_http_mcp_tasks_slot(t, s->wheel_prev)->wheel_next = s->wheel_next;
+
+    } else {
+        wheel->head[bucket] = s->wheel_next;
+
+        if (s->wheel_next == 0) {
+            wheel->map[bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS]
+                &= ~((uint64_t) 1 << (bucket & NGX_HTTP_MCP_TASKS_WHEEL_MASK));
+        }
+    }
+
+    s->bucket = 0;
+}
+
+
+/* when the wheel wants to be looked at again: at the latest when due */
+
+uint64_t
+ngx_http_mcp_tasks_wheel_next_locked(ngx_http_mcp_tasks_table_t *t)
+{
+    ngx_uint_t  bucket;
+
+    return ngx_http_mcp_tasks_wheel_first_locked(t, &bucket);
+}
+
+
+/*
+ * Does a little of what is due: moves one task a level down (NGX_AGAIN), or
+ * takes one that is due out of the wheel (NGX_OK).  NGX_DECLINED: nothing is
+ * due at that time.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_wheel_step_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t now, ngx_http_mcp_tasks_slot_t **due)
+{
+    uint64_t                    start;
+    ngx_uint_t                  bucket;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    start = ngx_http_mcp_tasks_wheel_first_locked(t, &bucket);
+
+    if (start > now) {
+        /* a base as near as possible to the present spares moves later on */
+        t->sh->wheel.base = ngx_max(t->sh->wheel.base, now);
+        return NGX_DECLINED;
+    }
+
+    t->sh->wheel.base = start;
+
+    s = ngx_http_mcp_tasks_slot(t, t->sh->wheel.head[bucket]);
+    ngx_http_mcp_tasks_wheel_prefetch(t, s->wheel_next);
+    ngx_http_mcp_tasks_wheel_remove_locked(t, s);
+
+    /* what is due need not go all the way down */
+
+    if (ngx_http_mcp_tasks_task_deadline(&s->body.task) > now) {
+        ngx_http_mcp_tasks_wheel_insert_locked(t, s);
+        return NGX_AGAIN;
+    }
+
+    *due = s;
+
+    return NGX_OK;
+}
+
+
+/*
+ * What the next step will touch, and the slot of the step after it: a burst
+ * of expiries goes through memory that nobody has looked at for a long time.
+ */
+
+static void
+ngx_http_mcp_tasks_wheel_prefetch(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+{
+    ngx_uint_t                  i;
+    ngx_http_mcp_tasks_slot_t  *s;
+
+    if (n == 0) {
+        return;
+    }
+
+    s = ngx_http_mcp_tasks_slot(t, n);
+
+    ngx_http_mcp_tasks_prefetch(t, s->wheel_next);
+
+    __builtin_prefetch(&t->hash[ngx_http_mcp_tasks_id_hash(&s->id)
+                                & t->sh->hash_mask]);
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        if (s->body.payload[i].len) {
+            __builtin_prefetch(ngx_http_mcp_tasks_block(t,
+                                                 s->body.payload[i].last));
+        }
+    }
+}
+
+
+/*
+ * The bucket that begins first; among those that begin at the same time the
+ * highest, so that it is emptied into the lower ones before these are swept.
+ */
+
+static uint64_t
+ngx_http_mcp_tasks_wheel_first_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_uint_t *bucket)
+{
+    uint64_t                     map, start, first;
+    ngx_uint_t                   level, shift, n;
+    ngx_http_mcp_tasks_wheel_t  *wheel;
+
+    wheel = &t->sh->wheel;
+    first = NGX_HTTP_MCP_TASKS_NEVER;
+
+    for (level = NGX_HTTP_MCP_TASKS_WHEEL_LEVELS; level-- > 0; /* void */) {
+        map = wheel->map[level];
+
+        if (map == 0) {
+            continue;
+        }
+
+        n = __builtin_ctzll(map);
+        shift = level * NGX_HTTP_MCP_TASKS_WHEEL_BITS;
+
+        start = wheel->base >> shift;
+        start &= ~(uint64_t) NGX_HTTP_MCP_TASKS_WHEEL_MASK;
+        start = (start | n) << shift;
+
+        if (start < first) {
+            first = start;
+            *bucket = level * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS + n;
+        }
+    }
+
+    return first;
+}

@@ -1,0 +1,30 @@
+
+/*
+ * Deadlines: a hierarchical timing wheel over the slots.
+ *
+ * Level 0 has a bucket for each of the 64 milliseconds around the time up to
+ * which the wheel was swept, level 1 for each 64 ms of the 4 seconds around
+ * it, and so on up to 139 years.  Putting in and taking out cost the same
+ * however many tasks there are; on its way to its deadline a task moves down
+ * at most once a level.
+ */
+
+
+#ifndef _NGX_HTTP_MCP_TASKS_WHEEL_H_INCLUDED_
+#define _NGX_HTTP_MCP_TASKS_WHEEL_H_INCLUDED_
+
+
+#include "ngx_mcp_table.h"
+
+
+void ngx_http_mcp_tasks_wheel_insert_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+void ngx_http_mcp_tasks_wheel_remove_locked(ngx_http_mcp_tasks_table_t *t,
+    ngx_http_mcp_tasks_slot_t *s);
+uint64_t ngx_http_mcp_tasks_wheel_next_locked(ngx_http_mcp_tasks_table_t *t);
+ngx_int_t ngx_http_mcp_tasks_wheel_step_locked(ngx_http_mcp_tasks_table_t *t,
+    uint64_t now, ngx_http_mcp_tasks_slot_t **due);
+ngx_uint_t ngx_http_mcp_tasks_wheel_bucket(uint64_t base, uint64_t deadline);
+
+
+#endif /* _NGX_HTTP_MCP_TASKS_WHEEL_H_INCLUDED_ */

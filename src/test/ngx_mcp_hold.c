@@ -1,0 +1,50 @@
+
+#include <time.h>
+
+#include "ngx_mcp_hold.h"
+
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+
+
+static ngx_inline uint64_t
+ngx_http_mcp_tasks_hold_now(ngx_http_mcp_tasks_hold_t *hold)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime((clockid_t) hold->clock, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+
+/* it lies in the zone, and is written by whoever holds the lock */
+
+void
+ngx_http_mcp_tasks_hold_begin(ngx_http_mcp_tasks_hold_t *hold)
+{
+    hold->since = hold->clock ? ngx_http_mcp_tasks_hold_now(hold) : 0;
+}
+
+
+void
+ngx_http_mcp_tasks_hold_end(ngx_http_mcp_tasks_hold_t *hold)
+{
+    uint64_t  ns;
+
+    /* measuring has begun, or its clock has changed, during this hold */
+
+    if (hold->since == 0) {
+        return;
+    }
+
+    ns = ngx_http_mcp_tasks_hold_now(hold) - hold->since;
+
+    hold->sum += ns;
+    hold->rare += (ns >= NGX_HTTP_MCP_TASKS_HOLD_LONG) ? ns : 0;
+    hold->longest = ngx_max(hold->longest, ns);
+    hold->times++;
+}
+
+
+#endif /* NGX_HTTP_MCP_TASKS_TEST */

@@ -1,0 +1,612 @@
+
+/*
+ * Test build only: operations on the table over HTTP, one a request, with
+ * their arguments in the query, and the failpoints.  Each answer names the
+ * process that gave it.
+ */
+
+
+#include "ngx_mcp_module.h"
+#include "ngx_mcp_recover.h"
+
+
+#if (NGX_HTTP_MCP_TASKS_TEST)
+
+
+typedef struct {
+    ngx_http_request_t           *r;
+    ngx_http_mcp_tasks_zone_t    *zone;
+    u_char                       *pos;
+    u_char                       *end;
+} ngx_http_mcp_tasks_probe_t;
+
+
+typedef struct {
+    ngx_str_t                     name;
+    void                        (*handler)(ngx_http_mcp_tasks_probe_t *p);
+} ngx_http_mcp_tasks_probe_op_t;
+
+
+/* all that it shows; with more, the lock would be taken twice */
+#define NGX_HTTP_MCP_TASKS_PROBE_WANT                                         \
+    (NGX_HTTP_MCP_TASKS_WANT_ALL & ~(NGX_HTTP_MCP_TASKS_WANT_WORKER           \
+                                     | NGX_HTTP_MCP_TASKS_WANT_HISTORY))
+
+
+static ngx_int_t ngx_http_mcp_tasks_probe_handler(ngx_http_request_t *r);
+static void ngx_http_mcp_tasks_probe_create(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_list(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p);
+static void ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p);
+static ngx_int_t ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op);
+static void ngx_http_mcp_tasks_late_handler(ngx_event_t *ev);
+
+
+static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
+    { ngx_string("create"), ngx_http_mcp_tasks_probe_create },
+    { ngx_string("get"), ngx_http_mcp_tasks_probe_get },
+    { ngx_string("list"), ngx_http_mcp_tasks_probe_list },
+    { ngx_string("claim"), ngx_http_mcp_tasks_probe_claim },
+    { ngx_string("event"), ngx_http_mcp_tasks_probe_event },
+    { ngx_string("delete"), ngx_http_mcp_tasks_probe_delete },
+    { ngx_string("leave"), ngx_http_mcp_tasks_probe_leave },
+    { ngx_string("stats"), ngx_http_mcp_tasks_probe_stats },
+    { ngx_string("check"), ngx_http_mcp_tasks_probe_check },
+    { ngx_string("die"), ngx_http_mcp_tasks_probe_die },
+    { ngx_string("waits"), ngx_http_mcp_tasks_probe_waits },
+    { ngx_string("hold"), ngx_http_mcp_tasks_probe_hold },
+    { ngx_string("late"), ngx_http_mcp_tasks_probe_late },
+    { ngx_null_string, NULL }
+};
+
+
+char *
+ngx_http_mcp_tasks_probe(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+
+    ngx_str_t                 *value;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    value = cf->args->elts;
+
+    lcf->zone = ngx_http_mcp_tasks_zone_arg(cf, &value[1]);
+    if (lcf->zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_mcp_tasks_probe_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_probe_handler(ngx_http_request_t *r)
+{
+    ngx_str_t                       name, answer;
+    ngx_http_mcp_tasks_probe_t      p;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_http_mcp_tasks_probe_op_t  *op;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    p.r = r;
+    p.zone = &lcf->zone->zone;
+    answer.data = ngx_pnalloc(r->pool, 65536);
+
+    if (answer.data == NULL
+        || ngx_http_arg(r, (u_char *) "op", 2, &name) != NGX_OK)
+    {
+        return NGX_HTTP_BAD_REQUEST;
+    }
+
+    p.end = answer.data + 65536;
+    p.pos = ngx_slprintf(answer.data, p.end, "{\"pid\":%P", ngx_pid);
+
+    for (op = ngx_http_mcp_tasks_probe_ops; op->handler; op++) {
+        if (op->name.len == name.len
+            && ngx_strncmp(op->name.data, name.data, name.len) == 0)
+        {
+            op->handler(&p);
+            break;
+        }
+    }
+
+    p.pos = ngx_slprintf(p.pos, p.end, "}\n");
+    answer.len = p.pos - answer.data;
+
+    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &answer, 1);
+}
+
+
+static ngx_str_t
+ngx_http_mcp_tasks_probe_arg(ngx_http_mcp_tasks_probe_t *p, const char *name)
+{
+    u_char     *src, *dst;
+    ngx_str_t   value;
+
+    if (ngx_http_arg(p->r, (u_char *) name, ngx_strlen(name), &value)
+        != NGX_OK)
+    {
+        ngx_str_null(&value);
+        return value;
+    }
+
+    src = value.data;
+    dst = ngx_pnalloc(p->r->pool, value.len);
+
+    if (dst) {
+        value.data = dst;
+        ngx_unescape_uri(&dst, &src, value.len, 0);
+        value.len = dst - value.data;
+    }
+
+    return value;
+}
+
+
+static uint64_t
+ngx_http_mcp_tasks_probe_number(ngx_http_mcp_tasks_probe_t *p,
+    const char *name, uint64_t number)
+{
+    ngx_str_t  value;
+
+    value = ngx_http_mcp_tasks_probe_arg(p, name);
+
+    return value.len ? (uint64_t) ngx_atoi(value.data, value.len) : number;
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_submit(ngx_http_mcp_tasks_probe_t *p,
+    ngx_http_mcp_tasks_op_t *op)
+{
+    op->pool = p->r->pool;
+
+    /* without a handler no store lets it wait */
+
+    if (ngx_http_mcp_tasks_submit(p->zone, op) != NGX_OK) {
+        p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"error\"");
+        return;
+    }
+
+    p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"%V\"",
+                          ngx_http_mcp_tasks_reason_name(op->reason));
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_view(ngx_http_mcp_tasks_probe_t *p,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    u_char  id[NGX_HTTP_MCP_TASKS_ID_TEXT];
+
+    p->pos = ngx_slprintf(p->pos, p->end,
+                          ",\"id\":\"%*s\",\"state\":\"%V\",\"version\":%uL,"
+                          "\"lease\":\"%uxL\",\"attempt\":%ui,"
+                          "\"params\":\"%V\",\"result\":\"%V\"",
+                          (size_t) (ngx_http_mcp_tasks_id_text(id, &v->id)
+                                    - id), id,
+                          ngx_http_mcp_tasks_state_name(v->task.state),
+                          v->task.version, v->task.lease,
+                          (ngx_uint_t) v->task.attempt,
+                          &v->payload[NGX_HTTP_MCP_TASKS_PARAMS],
+                          &v->payload[NGX_HTTP_MCP_TASKS_RESULT]);
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_create(ngx_http_mcp_tasks_probe_t *p)
+{
+    uint64_t                        i, n;
+    ngx_http_mcp_tasks_op_create_t  op;
+
+    n = ngx_http_mcp_tasks_probe_number(p, "n", 1);
+
+    for (i = 0; i < n; i++) {
+        ngx_memzero(&op, sizeof(op));
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+        op.op.pool = p->r->pool;
+        op.task.owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
+        op.task.tool = ngx_http_mcp_tasks_probe_arg(p, "tool");
+        op.task.params = ngx_http_mcp_tasks_probe_arg(p, "params");
+        op.task.ttl = ngx_http_mcp_tasks_probe_number(p, "ttl", 3600000);
+        op.task.policy.lease = ngx_http_mcp_tasks_probe_number(p, "lease",
+                                                               60000);
+        op.task.policy.queue_timeout = 600000;
+        op.task.policy.run_timeout = 3600000;
+        op.task.policy.attempts = 3;
+        op.task.policy.backoff = 10;
+
+        if (i + 1 < n) {
+            (void) ngx_http_mcp_tasks_submit(p->zone, &op.op);
+        }
+    }
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        ngx_http_mcp_tasks_probe_view(p, &op.view);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                    id, owner;
+    ngx_http_mcp_tasks_op_get_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
+
+    id = ngx_http_mcp_tasks_probe_arg(p, "id");
+    owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
+    op.owner = &owner;
+    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
+    (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        ngx_http_mcp_tasks_probe_view(p, &op.view);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_list(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                     cursor;
+    ngx_http_mcp_tasks_op_list_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LIST;
+    op.owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
+    op.limit = ngx_http_mcp_tasks_probe_number(p, "limit", 50);
+    cursor = ngx_http_mcp_tasks_probe_arg(p, "cursor");
+
+    if (cursor.len
+        && ngx_http_mcp_tasks_cursor_parse(p->zone, &cursor, &op.owner,
+                                           &op.after)
+           != NGX_OK)
+    {
+        p->pos = ngx_slprintf(p->pos, p->end,
+                              ",\"reason\":\"invalid_cursor\"");
+        return;
+    }
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+
+    p->pos = ngx_slprintf(p->pos, p->end, ",\"n\":%ui", op.n);
+
+    if (op.next.seq) {
+        p->pos = ngx_slprintf(p->pos, p->end, ",\"cursor\":\"");
+        p->pos = ngx_http_mcp_tasks_cursor_text(p->zone, p->pos, &op.owner,
+                                                &op.next);
+        p->pos = ngx_slprintf(p->pos, p->end, "\"");
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                      tool;
+    ngx_http_mcp_tasks_op_claim_t  op;
+
+    tool = ngx_http_mcp_tasks_probe_arg(p, "tool");
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.tools = &tool;
+    op.ntools = 1;
+    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+
+    if (op.found) {
+        ngx_http_mcp_tasks_probe_view(p, &op.view);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p)
+{
+    u_char                          buf[sizeof("ffffffffffffffff")];
+    ngx_str_t                       id, lease;
+    ngx_http_mcp_tasks_op_update_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
+    op.event.type = ngx_http_mcp_tasks_probe_number(p, "event", 0);
+    op.event.progress = -1;
+    op.change.payload[NGX_HTTP_MCP_TASKS_RESULT]
+        = ngx_http_mcp_tasks_probe_arg(p, "result");
+
+    id = ngx_http_mcp_tasks_probe_arg(p, "id");
+    (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
+
+    lease = ngx_http_mcp_tasks_probe_arg(p, "lease");
+    (void) ngx_cpystrn(buf, lease.data, ngx_min(lease.len + 1, sizeof(buf)));
+    op.event.lease = strtoull((char *) buf, NULL, 16);
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+
+    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+        ngx_http_mcp_tasks_probe_view(p, &op.view);
+    }
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                       id;
+    ngx_http_mcp_tasks_op_delete_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+    id = ngx_http_mcp_tasks_probe_arg(p, "id");
+    (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+}
+
+
+/* the stream that asked a task's questions */
+
+static void
+ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                     text;
+    ngx_http_mcp_tasks_id_t       id;
+    ngx_http_mcp_tasks_op_wait_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.id = &id;
+    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
+    text = ngx_http_mcp_tasks_probe_arg(p, "id");
+    (void) ngx_http_mcp_tasks_id_parse(&id, &text);
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_uint_t                     i;
+    ngx_http_mcp_tasks_op_stats_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_HTTP_MCP_TASKS_OP_STATS;
+
+    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+
+    for (i = 1; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+        p->pos = ngx_slprintf(p->pos, p->end, ",\"%V\":%uD",
+                              ngx_http_mcp_tasks_state_name(i), op.states[i]);
+    }
+
+    p->pos = ngx_slprintf(p->pos, p->end,
+                          ",\"slots\":%uD,\"used\":%uD,\"blocks\":%uD,"
+                          "\"created\":%uL,\"expired\":%uL,\"sweeps\":%uL,"
+                          "\"swept\":%uL,\"leases_lost\":%uL,"
+                          "\"recoveries\":%uL,\"news_dropped\":%uL",
+                          op.slots, op.slots_used, op.blocks,
+                          op.fates.created, op.count.expired, op.count.sweeps,
+                          op.count.swept, op.fates.leases_lost,
+                          op.count.recoveries, op.count.news_dropped);
+}
+
+
+static void
+ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p)
+{
+    const char  *err;
+
+    ngx_http_mcp_tasks_lock_read(&p->zone->table);
+    err = ngx_http_mcp_tasks_check_locked(&p->zone->table);
+    ngx_http_mcp_tasks_unlock(&p->zone->table);
+
+    p->pos = ngx_slprintf(p->pos, p->end, ",\"check\":\"%s\"",
+                          err ? err : "ok");
+}
+
+
+/* this process will, the next time it passes that place */
+
+static void
+ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t    label;
+    static char  buf[64];
+
+    label = ngx_http_mcp_tasks_probe_arg(p, "at");
+    (void) ngx_cpystrn((u_char *) buf, label.data,
+                       ngx_min(label.len + 1, sizeof(buf)));
+
+    ngx_http_mcp_tasks_failpoint_arm(buf, 1);
+}
+
+
+/*
+ * How many wait in the zone, and of them for a task; how often this process
+ * was told that something may have changed for those who wait here; and which
+ * one saves changes, and so is woken by all of them.
+ */
+
+static void
+ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_str_t                    text, owner;
+    ngx_uint_t                   zone, task;
+    ngx_http_mcp_tasks_id_t      id;
+    ngx_http_mcp_tasks_slot_t   *s;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &p->zone->table;
+    text = ngx_http_mcp_tasks_probe_arg(p, "id");
+    owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
+    task = 0;
+
+    ngx_http_mcp_tasks_lock_read(t);
+
+    zone = t->sh->waiting;
+
+    if (ngx_http_mcp_tasks_id_parse(&id, &text) == NGX_OK) {
+        s = ngx_http_mcp_tasks_find_locked(t, &id, &owner, ngx_current_msec);
+
+        if (s && s->epoch == t->sh->epoch) {
+            task = s->waiting;
+        }
+    }
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    p->pos = ngx_slprintf(p->pos, p->end,
+                          ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui,"
+                          "\"writer\":%uA",
+                          zone, task, ngx_http_mcp_tasks_wakeups,
+                          t->sh->writer);
+}
+
+
+/*
+ * For how long the lock was held since the last time this was asked, in all
+ * processes, in nanoseconds, and what it would be if holds took no time; and by
+ * which clock it is measured from now on.
+ */
+
+static void
+ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p)
+{
+    uint64_t                     i;
+    ngx_http_mcp_tasks_hold_t    hold, none;
+    ngx_http_mcp_tasks_table_t  *t;
+
+    t = &p->zone->table;
+
+    ngx_http_mcp_tasks_lock_read(t);
+
+    hold = t->sh->hold;
+
+    ngx_memzero(&t->sh->hold, sizeof(ngx_http_mcp_tasks_hold_t));
+    t->sh->hold.clock = ngx_http_mcp_tasks_probe_number(p, "clock", 0);
+
+    ngx_http_mcp_tasks_unlock(t);
+
+    ngx_memzero(&none, sizeof(ngx_http_mcp_tasks_hold_t));
+    none.clock = hold.clock;
+
+    for (i = 0; i < 10000; i++) {
+        ngx_http_mcp_tasks_hold_begin(&none);
+        ngx_http_mcp_tasks_hold_end(&none);
+    }
+
+    p->pos = ngx_slprintf(p->pos, p->end,
+                          ",\"held\":%uL,\"rare\":%uL,\"longest\":%uL,"
+                          "\"times\":%uL,\"clock\":%uL",
+                          hold.sum, hold.rare, hold.longest, hold.times,
+                          none.sum * hold.times / 10000);
+}
+
+
+/* a store that answers later, as those on disks and other machines will */
+
+typedef struct {
+    ngx_event_t                    event;
+    ngx_connection_t               dummy;
+    ngx_http_mcp_tasks_op_t       *op;
+} ngx_http_mcp_tasks_late_t;
+
+
+static ngx_http_mcp_tasks_submit_pt
+    ngx_http_mcp_tasks_late_store[NGX_HTTP_MCP_TASKS_OPS];
+
+static ngx_http_mcp_tasks_submit_pt  *ngx_http_mcp_tasks_late_for;
+
+
+static void
+ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_MCP_TASKS_OPS; i++) {
+        ngx_http_mcp_tasks_late_store[i] = ngx_http_mcp_tasks_late;
+    }
+
+    if (p->zone->store != ngx_http_mcp_tasks_late_store) {
+        ngx_http_mcp_tasks_late_for = p->zone->store;
+    }
+
+    p->zone->store = ngx_http_mcp_tasks_probe_number(p, "on", 1)
+                     ? ngx_http_mcp_tasks_late_store
+                     : ngx_http_mcp_tasks_late_for;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
+    ngx_http_mcp_tasks_op_t *op)
+{
+    ngx_int_t                   rc;
+    ngx_http_mcp_tasks_late_t  *late;
+
+    rc = ngx_http_mcp_tasks_late_for[op->type](zone, op);
+
+    /* who has no handler has to be answered at once */
+
+    if (rc != NGX_OK || op->handler == NULL) {
+        return rc;
+    }
+
+    late = ngx_pcalloc(op->pool, sizeof(ngx_http_mcp_tasks_late_t));
+    if (late == NULL) {
+        return NGX_ERROR;
+    }
+
+    late->op = op;
+    late->dummy.fd = (ngx_socket_t) -1;
+    late->dummy.data = late;
+    late->event.data = &late->dummy;
+    late->event.handler = ngx_http_mcp_tasks_late_handler;
+    late->event.log = ngx_cycle->log;
+
+    ngx_add_timer(&late->event, 20);
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_mcp_tasks_late_handler(ngx_event_t *ev)
+{
+    ngx_connection_t           *c;
+    ngx_http_mcp_tasks_late_t  *late;
+
+    c = ev->data;
+    late = c->data;
+
+    late->op->handler(late->op);
+}
+
+
+#endif /* NGX_HTTP_MCP_TASKS_TEST */

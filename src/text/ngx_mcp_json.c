@@ -1,0 +1,1030 @@
+
+#include "ngx_mcp_json.h"
+
+#if (__SSE2__)
+#include <emmintrin.h>
+#endif
+
+
+/* a key longer than this is none that we look for */
+#define NGX_HTTP_MCP_TASKS_JSON_KEY  256
+
+/* a word with this in each of its bytes */
+#define NGX_HTTP_MCP_TASKS_JSON_EACH(c)  (0x0101010101010101ULL * (c))
+
+
+static u_char *ngx_http_mcp_tasks_json_space(u_char *p, u_char *end);
+static u_char *ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
+    ngx_http_mcp_tasks_json_t *key, const char **err);
+static ngx_http_mcp_tasks_json_t *ngx_http_mcp_tasks_json_named(
+    ngx_http_mcp_tasks_shape_t **shape, ngx_http_mcp_tasks_json_t *key,
+    void *base);
+static u_char *ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end,
+    ngx_uint_t *type, const char **err);
+static u_char *ngx_http_mcp_tasks_json_text(u_char *p, u_char *end,
+    const char **err);
+static u_char *ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end,
+    const char **err);
+static u_char *ngx_http_mcp_tasks_json_number(u_char *p, u_char *end,
+    const char **err);
+static u_char *ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end,
+    ngx_uint_t *type);
+static u_char *ngx_http_mcp_tasks_json_skip_string(u_char *p, u_char *end);
+static ngx_int_t ngx_http_mcp_tasks_json_unescape(u_char *p, u_char *end,
+    u_char *dst, u_char *dst_end, size_t *len);
+static u_char *ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end,
+    uint32_t *code);
+
+
+ngx_int_t
+ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
+    ngx_http_mcp_tasks_json_t *value, const char **err)
+{
+    return ngx_http_mcp_tasks_json_shape(text, value, NULL, NULL, err);
+}
+
+
+/*
+ * Containers are kept as a stack of bits, a set bit is an object; that is all
+ * there is to know about the way back.  Those that the shape knows are kept
+ * beside: whose members to look for, and what ends with them.
+ */
+
+ngx_int_t
+ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
+    ngx_http_mcp_tasks_json_t *value, ngx_http_mcp_tasks_shape_t *shape,
+    void *base, const char **err)
+{
+    u_char                      *p, *end;
+    uint64_t                     stack[NGX_HTTP_MCP_TASKS_JSON_DEPTH / 64];
+    ngx_uint_t                   depth, type, object, first;
+    ngx_http_mcp_tasks_json_t    key, *named;
+    ngx_http_mcp_tasks_json_t   *open[NGX_HTTP_MCP_TASKS_JSON_SHAPES];
+    ngx_http_mcp_tasks_shape_t  *within[NGX_HTTP_MCP_TASKS_JSON_SHAPES];
+    ngx_http_mcp_tasks_shape_t  *members;
+
+    p = text->data;
+    end = p + text->len;
+    depth = 0;
+    object = 0;
+    first = 0;
+    named = value;
+    members = shape;
+    ngx_memzero(stack, sizeof(stack));
+
+    p = ngx_http_mcp_tasks_json_space(p, end);
+
+    for ( ;; ) {
+
+        /* a value, or the end of a container that is still empty */
+
+        if (p == end) {
+            *err = "unexpected end";
+            return NGX_DECLINED;
+        }
+
+        if (!(first && *p == (object ? '}' : ']'))) {
+
+            if (object) {
+                p = ngx_http_mcp_tasks_json_key(p, end, &key, err);
+                if (p == NULL) {
+                    return NGX_DECLINED;
+                }
+            }
+
+            if (depth) {
+                members = (object && depth <= NGX_HTTP_MCP_TASKS_JSON_SHAPES)
+                          ? within[depth - 1] : NULL;
+                named = members ? ngx_http_mcp_tasks_json_named(&members, &key,
+                                                                base)
+                                : NULL;
+            }
+
+            if (named) {
+                named->text.data = p;
+            }
+
+            if (*p == '{' || *p == '[') {
+
+                if (depth == NGX_HTTP_MCP_TASKS_JSON_DEPTH) {
+                    *err = "nested too deeply";
+                    return NGX_DECLINED;
+                }
+
+                if (depth < NGX_HTTP_MCP_TASKS_JSON_SHAPES) {
+                    open[depth] = named;
+                    within[depth] = members;
+                }
+
+                object = (*p++ == '{');
+                first = 1;
+
+                if (named) {
+                    named->type = object ? NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                                         : NGX_HTTP_MCP_TASKS_JSON_ARRAY;
+                }
+
+                stack[depth / 64] &= ~((uint64_t) 1 << (depth % 64));
+                stack[depth / 64] |= (uint64_t) object << (depth % 64);
+                depth++;
+
+                p = ngx_http_mcp_tasks_json_space(p, end);
+                continue;
+            }
+
+            p = ngx_http_mcp_tasks_json_scalar(p, end, &type, err);
+            if (p == NULL) {
+                return NGX_DECLINED;
+            }
+
+            if (named) {
+                named->text.len = p - named->text.data;
+                named->type = type;
+            }
+
+            if (depth == 0) {
+                break;
+            }
+        }
+
+        /* after a value: the ends of containers, then a comma */
+
+        for ( ;; ) {
+            p = ngx_http_mcp_tasks_json_space(p, end);
+
+            if (p == end) {
+                *err = "unexpected end";
+                return NGX_DECLINED;
+            }
+
+            if (*p != (object ? '}' : ']')) {
+                break;
+            }
+
+            p++;
+
+            depth--;
+
+            if (depth < NGX_HTTP_MCP_TASKS_JSON_SHAPES && open[depth]) {
+                open[depth]->text.len = p - open[depth]->text.data;
+            }
+
+            if (depth == 0) {
+                goto done;
+            }
+
+            object = stack[(depth - 1) / 64] >> ((depth - 1) % 64) & 1;
+        }
+
+        if (*p != ',') {
+            *err = "a comma is missing";
+            return NGX_DECLINED;
+        }
+
+        p = ngx_http_mcp_tasks_json_space(p + 1, end);
+        first = 0;
+    }
+
+done:
+
+    if (ngx_http_mcp_tasks_json_space(p, end) != end) {
+        *err = "more than one value";
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
+}
+
+
+/* where the value of a key goes, and on to its own members; NULL: nowhere */
+
+static ngx_http_mcp_tasks_json_t *
+ngx_http_mcp_tasks_json_named(ngx_http_mcp_tasks_shape_t **shape,
+    ngx_http_mcp_tasks_json_t *key, void *base)
+{
+    size_t                       len;
+    ngx_http_mcp_tasks_json_t   *value;
+    ngx_http_mcp_tasks_shape_t  *s;
+
+    len = key->text.len - 2;
+
+    for (s = *shape; s->name.len; s++) {
+        if (s->name.len == len
+            && ngx_memcmp(s->name.data, key->text.data + 1, len) == 0)
+        {
+            goto found;
+        }
+    }
+
+    /* nobody writes keys with escapes, but one may */
+
+    if (memchr(key->text.data, '\\', key->text.len) != NULL) {
+        for (s = *shape; s->name.len; s++) {
+            if (ngx_http_mcp_tasks_json_is(key, &s->name)) {
+                goto found;
+            }
+        }
+    }
+
+    *shape = NULL;
+
+    return NULL;
+
+found:
+
+    value = (ngx_http_mcp_tasks_json_t *) ((u_char *) base + s->value);
+
+    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        value->type = NGX_HTTP_MCP_TASKS_JSON_TWICE;
+        *shape = NULL;
+        return NULL;
+    }
+
+    *shape = s->members;
+
+    return value;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_json_space(u_char *p, u_char *end)
+{
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) {
+        p++;
+    }
+
+    return p;
+}
+
+
+/* a key, its colon, and up to the first character of the value */
+
+static u_char *
+ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
+    ngx_http_mcp_tasks_json_t *key, const char **err)
+{
+    if (*p != '"') {
+        *err = "a key is missing";
+        return NULL;
+    }
+
+    key->text.data = p;
+
+    p = ngx_http_mcp_tasks_json_text(p, end, err);
+    if (p == NULL) {
+        return NULL;
+    }
+
+    key->text.len = p - key->text.data;
+
+    p = ngx_http_mcp_tasks_json_space(p, end);
+
+    if (p < end && *p != ':') {
+        *err = "a colon is missing";
+        return NULL;
+    }
+
+    if (p < end) {
+        p = ngx_http_mcp_tasks_json_space(p + 1, end);
+    }
+
+    if (p == end) {
+        *err = "unexpected end";
+        return NULL;
+    }
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
+    const char **err)
+{
+    size_t  left;
+
+    left = end - p;
+
+    switch (*p) {
+
+    case '"':
+        *type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+        return ngx_http_mcp_tasks_json_text(p, end, err);
+
+    case 't':
+        if (left >= 4 && ngx_memcmp(p, "true", 4) == 0) {
+            *type = NGX_HTTP_MCP_TASKS_JSON_TRUE;
+            return p + 4;
+        }
+
+        break;
+
+    case 'f':
+        if (left >= 5 && ngx_memcmp(p, "false", 5) == 0) {
+            *type = NGX_HTTP_MCP_TASKS_JSON_FALSE;
+            return p + 5;
+        }
+
+        break;
+
+    case 'n':
+        if (left >= 4 && ngx_memcmp(p, "null", 4) == 0) {
+            *type = NGX_HTTP_MCP_TASKS_JSON_NULL;
+            return p + 4;
+        }
+
+        break;
+
+    default:
+        if (*p == '-' || (*p >= '0' && *p <= '9')) {
+            *type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+            return ngx_http_mcp_tasks_json_number(p, end, err);
+        }
+    }
+
+    *err = "not a value";
+
+    return NULL;
+}
+
+
+/*
+ * Over bytes of a string that stand for themselves, many at a time: most of
+ * what comes is such text.  Stops at or before the first one that does not,
+ * since a byte that is looked for may only hide bytes that follow it.
+ */
+
+static ngx_inline u_char *
+ngx_http_mcp_tasks_json_plain(u_char *p, u_char *end)
+{
+    uint64_t  word, found;
+
+#if (__SSE2__)
+    __m128i   text, special;
+
+    while (end - p >= 16) {
+        text = _mm_loadu_si128((__m128i *) p);
+
+        /* with a sign, bytes above 0x7f are less than a space as well */
+
+        special = _mm_or_si128(_mm_cmplt_epi8(text, _mm_set1_epi8(0x20)),
+                               _mm_or_si128(
+                                   _mm_cmpeq_epi8(text, _mm_set1_epi8('"')),
+                                   _mm_cmpeq_epi8(text,
+                                                  _mm_set1_epi8('\\'))));
+        found = _mm_movemask_epi8(special);
+
+        if (found) {
+            return p + __builtin_ctzll(found);
+        }
+
+        p += 16;
+    }
+#endif
+
+    while (end - p >= 8) {
+        ngx_memcpy(&word, p, 8);
+
+        found = (word
+                 | (word - NGX_HTTP_MCP_TASKS_JSON_EACH(0x20))
+                 | ((word ^ NGX_HTTP_MCP_TASKS_JSON_EACH('"'))
+                    - NGX_HTTP_MCP_TASKS_JSON_EACH(1))
+                 | ((word ^ NGX_HTTP_MCP_TASKS_JSON_EACH('\\'))
+                    - NGX_HTTP_MCP_TASKS_JSON_EACH(1)))
+                & NGX_HTTP_MCP_TASKS_JSON_EACH(0x80);
+
+        if (found) {
+#if (NGX_HAVE_LITTLE_ENDIAN)
+            p += __builtin_ctzll(found) / 8;
+#endif
+            break;
+        }
+
+        p += 8;
+    }
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_json_text(u_char *p, u_char *end, const char **err)
+{
+    for (p++; /* void */ ; /* void */ ) {
+
+        p = ngx_http_mcp_tasks_json_plain(p, end);
+
+        if (p == end) {
+            break;
+        }
+
+        if (*p == '"') {
+            return p + 1;
+        }
+
+        if (*p == '\\') {
+            p = ngx_http_mcp_tasks_json_escaped(p, end, err);
+
+        } else if (*p < 0x20) {
+            *err = "a control character in a string";
+            return NULL;
+
+        } else if (*p < 0x80) {
+            p++;
+            continue;
+
+        } else {
+            p = ngx_http_mcp_tasks_json_utf8(p, end);
+
+            if (p == NULL) {
+                *err = "invalid UTF-8";
+            }
+        }
+
+        if (p == NULL) {
+            return NULL;
+        }
+    }
+
+    *err = "a string does not end";
+
+    return NULL;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end, const char **err)
+{
+    ngx_uint_t  i;
+
+    *err = "an invalid escape";
+
+    if (end - p < 2) {
+        return NULL;
+    }
+
+    switch (p[1]) {
+
+    case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r':
+    case 't':
+        return p + 2;
+
+    case 'u':
+        if (end - p < 6) {
+            return NULL;
+        }
+
+        for (i = 2; i < 6; i++) {
+            if (ngx_hextoi(p + i, 1) == NGX_ERROR) {
+                return NULL;
+            }
+        }
+
+        return p + 6;
+    }
+
+    return NULL;
+}
+
+
+/* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF */
+
+u_char *
+ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end)
+{
+    u_char      c, min, max;
+    ngx_uint_t  n;
+
+    c = *p;
+    min = 0x80;
+    max = 0xbf;
+
+    if (c >= 0xc2 && c <= 0xdf) {
+        n = 1;
+
+    } else if (c >= 0xe0 && c <= 0xef) {
+        n = 2;
+        min = (c == 0xe0) ? 0xa0 : 0x80;
+        max = (c == 0xed) ? 0x9f : 0xbf;
+
+    } else if (c >= 0xf0 && c <= 0xf4) {
+        n = 3;
+        min = (c == 0xf0) ? 0x90 : 0x80;
+        max = (c == 0xf4) ? 0x8f : 0xbf;
+
+    } else {
+        return NULL;
+    }
+
+    if ((size_t) (end - p) <= n || p[1] < min || p[1] > max) {
+        return NULL;
+    }
+
+    for (p += 2; n > 1; n--, p++) {
+        if ((*p & 0xc0) != 0x80) {
+            return NULL;
+        }
+    }
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_json_digits(u_char *p, u_char *end)
+{
+    u_char  *start;
+
+    for (start = p; p < end && *p >= '0' && *p <= '9'; p++) { /* void */ }
+
+    return (p == start) ? NULL : p;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_json_number(u_char *p, u_char *end, const char **err)
+{
+    *err = "an invalid number";
+
+    if (*p == '-') {
+        p++;
+    }
+
+    if (p < end && *p == '0') {
+        p++;
+
+    } else {
+        p = ngx_http_mcp_tasks_json_digits(p, end);
+        if (p == NULL) {
+            return NULL;
+        }
+    }
+
+    if (p < end && *p == '.') {
+        p = ngx_http_mcp_tasks_json_digits(p + 1, end);
+        if (p == NULL) {
+            return NULL;
+        }
+    }
+
+    if (p < end && (*p == 'e' || *p == 'E')) {
+        p++;
+
+        if (p < end && (*p == '+' || *p == '-')) {
+            p++;
+        }
+
+        p = ngx_http_mcp_tasks_json_digits(p, end);
+        if (p == NULL) {
+            return NULL;
+        }
+    }
+
+    if (p < end && *p >= '0' && *p <= '9') {
+        return NULL;
+    }
+
+    return p;
+}
+
+
+void
+ngx_http_mcp_tasks_json_iter(ngx_http_mcp_tasks_json_iter_t *it,
+    ngx_http_mcp_tasks_json_t *value)
+{
+    it->object = (value->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    it->pos = value->text.data + 1;
+    it->end = value->text.data + value->text.len - 1;
+}
+
+
+/* NGX_DONE after the last one; key may be NULL for an array */
+
+ngx_int_t
+ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
+    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_json_t *value)
+{
+    u_char  *p;
+
+    p = ngx_http_mcp_tasks_json_space(it->pos, it->end);
+
+    if (p == it->end) {
+        return NGX_DONE;
+    }
+
+    if (it->object) {
+        key->text.data = p;
+        key->type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+        p = ngx_http_mcp_tasks_json_skip_string(p, it->end);
+        key->text.len = p - key->text.data;
+
+        p = ngx_http_mcp_tasks_json_space(p, it->end) + 1;
+        p = ngx_http_mcp_tasks_json_space(p, it->end);
+    }
+
+    value->text.data = p;
+    p = ngx_http_mcp_tasks_json_skip(p, it->end, &value->type);
+    value->text.len = p - value->text.data;
+
+    p = ngx_http_mcp_tasks_json_space(p, it->end);
+
+    it->pos = (p < it->end) ? p + 1 : p;
+
+    return NGX_OK;
+}
+
+
+/* over a value that is known to be well-formed */
+
+static u_char *
+ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
+{
+    ngx_uint_t  depth;
+
+    switch (*p) {
+
+    case '"':
+        *type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+        return ngx_http_mcp_tasks_json_skip_string(p, end);
+
+    case 't':
+        *type = NGX_HTTP_MCP_TASKS_JSON_TRUE;
+        return p + 4;
+
+    case 'f':
+        *type = NGX_HTTP_MCP_TASKS_JSON_FALSE;
+        return p + 5;
+
+    case 'n':
+        *type = NGX_HTTP_MCP_TASKS_JSON_NULL;
+        return p + 4;
+
+    case '{':
+        *type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+        break;
+
+    case '[':
+        *type = NGX_HTTP_MCP_TASKS_JSON_ARRAY;
+        break;
+
+    default:
+        *type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+
+        /* a digit is the first character of no other token */
+
+        while ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+'
+               || *p == '.' || *p == 'e' || *p == 'E')
+        {
+            p++;
+        }
+
+        return p;
+    }
+
+    depth = 0;
+
+    do {
+        switch (*p) {
+
+        case '"':
+            p = ngx_http_mcp_tasks_json_skip_string(p, end);
+            continue;
+
+        case '{': case '[':
+            depth++;
+            break;
+
+        case '}': case ']':
+            depth--;
+            break;
+        }
+
+        p++;
+
+    } while (depth);
+
+    return p;
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_json_skip_string(u_char *p, u_char *end)
+{
+    for (p++; /* void */ ; p++) {
+
+        p = ngx_http_mcp_tasks_json_plain(p, end);
+
+        if (*p == '"') {
+            return p + 1;
+        }
+
+        if (*p == '\\') {
+            p++;
+        }
+    }
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_json_members(ngx_http_mcp_tasks_json_t *object,
+    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n)
+{
+    ngx_uint_t                       i, escaped;
+    ngx_http_mcp_tasks_json_t        key, value;
+    ngx_http_mcp_tasks_json_iter_t   it;
+
+    for (i = 0; i < n; i++) {
+        members[i].value->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+        ngx_str_null(&members[i].value->text);
+    }
+
+    if (object->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        return NGX_OK;
+    }
+
+    ngx_http_mcp_tasks_json_iter(&it, object);
+
+    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+
+        escaped = (memchr(key.text.data, '\\', key.text.len) != NULL);
+
+        for (i = 0; i < n; i++) {
+
+            if ((!escaped && key.text.len != members[i].name.len + 2)
+                || !ngx_http_mcp_tasks_json_is(&key, &members[i].name))
+            {
+                continue;
+            }
+
+            if (members[i].value->type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+                return NGX_DECLINED;
+            }
+
+            *members[i].value = value;
+            break;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string, ngx_str_t *s)
+{
+    u_char   buf[NGX_HTTP_MCP_TASKS_JSON_KEY], *p;
+    size_t   len;
+
+    p = string->text.data + 1;
+    len = string->text.len - 2;
+
+    /* an escape makes it longer than what it stands for */
+
+    if (len == s->len) {
+        return len == 0
+               || (ngx_memcmp(p, s->data, len) == 0
+                   && memchr(p, '\\', len) == NULL);
+    }
+
+    if (len < s->len || memchr(p, '\\', len) == NULL) {
+        return 0;
+    }
+
+    if (ngx_http_mcp_tasks_json_unescape(p, p + len, buf, buf + sizeof(buf),
+                                         &len)
+        != NGX_OK)
+    {
+        return 0;
+    }
+
+    return len == s->len && ngx_memcmp(buf, s->data, len) == 0;
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_json_string(ngx_pool_t *pool,
+    ngx_http_mcp_tasks_json_t *value, ngx_str_t *s)
+{
+    u_char  *p;
+    size_t   len;
+
+    p = value->text.data + 1;
+    len = value->text.len - 2;
+
+    if (memchr(p, '\\', len) == NULL) {
+        s->data = p;
+        s->len = len;
+        return NGX_OK;
+    }
+
+    s->data = ngx_pnalloc(pool, len);
+    if (s->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_mcp_tasks_json_unescape(p, p + len, s->data,
+                                            s->data + len, &s->len);
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_json_unescape(u_char *p, u_char *end, u_char *dst,
+    u_char *dst_end, size_t *len)
+{
+    u_char     *start;
+    uint32_t    code;
+    ngx_int_t   n;
+
+    start = dst;
+
+    while (p < end) {
+
+        if (*p != '\\') {
+            if (dst == dst_end) {
+                return NGX_DECLINED;
+            }
+
+            *dst++ = *p++;
+            continue;
+        }
+
+        p = ngx_http_mcp_tasks_json_code_point(p, end, &code);
+
+        if (p == NULL || code == 0) {
+            return NGX_DECLINED;
+        }
+
+        n = (code < 0x80) ? 1 : (code < 0x800) ? 2 : (code < 0x10000) ? 3 : 4;
+
+        if (dst_end - dst < n) {
+            return NGX_DECLINED;
+        }
+
+        if (n == 1) {
+            *dst++ = (u_char) code;
+            continue;
+        }
+
+        /* the first byte tells by its leading ones how many there are */
+
+        *dst++ = (u_char) (0xf00 >> n | code >> (6 * (n - 1)));
+
+        while (--n) {
+            *dst++ = (u_char) (0x80 | (code >> (6 * (n - 1)) & 0x3f));
+        }
+    }
+
+    *len = dst - start;
+
+    return NGX_OK;
+}
+
+
+/* NULL: half of a surrogate pair, which stands for no character */
+
+static u_char *
+ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end, uint32_t *code)
+{
+    uint32_t  low;
+
+    switch (p[1]) {
+    case 'b':
+        *code = '\b';
+        return p + 2;
+    case 'f':
+        *code = '\f';
+        return p + 2;
+    case 'n':
+        *code = '\n';
+        return p + 2;
+    case 'r':
+        *code = '\r';
+        return p + 2;
+    case 't':
+        *code = '\t';
+        return p + 2;
+    case 'u':
+        break;
+    default:
+        *code = p[1];
+        return p + 2;
+    }
+
+    *code = (uint32_t) ngx_hextoi(p + 2, 4);
+    p += 6;
+
+    if (*code < 0xd800 || *code > 0xdfff) {
+        return p;
+    }
+
+    if (*code > 0xdbff || end - p < 6 || p[0] != '\\' || p[1] != 'u') {
+        return NULL;
+    }
+
+    low = (uint32_t) ngx_hextoi(p + 2, 4);
+
+    if (low < 0xdc00 || low > 0xdfff) {
+        return NULL;
+    }
+
+    *code = 0x10000 + ((*code - 0xd800) << 10 | (low - 0xdc00));
+
+    return p + 6;
+}
+
+
+/* two strings that mean the same, however they are escaped */
+
+ngx_uint_t
+ngx_http_mcp_tasks_json_same(ngx_http_mcp_tasks_json_t *a,
+    ngx_http_mcp_tasks_json_t *b)
+{
+    u_char     buf[NGX_HTTP_MCP_TASKS_JSON_KEY];
+    ngx_str_t  s;
+
+    if (a->text.len == b->text.len
+        && ngx_memcmp(a->text.data, b->text.data, a->text.len) == 0)
+    {
+        return 1;
+    }
+
+    s.data = buf;
+
+    return ngx_http_mcp_tasks_json_unescape(a->text.data + 1,
+                                            a->text.data + a->text.len - 1,
+                                            buf, buf + sizeof(buf), &s.len)
+           == NGX_OK
+           && ngx_http_mcp_tasks_json_is(b, &s);
+}
+
+
+/* whether an object or array has anything in it */
+
+ngx_uint_t
+ngx_http_mcp_tasks_json_filled(ngx_http_mcp_tasks_json_t *value)
+{
+    ngx_http_mcp_tasks_json_t       k, v;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    ngx_http_mcp_tasks_json_iter(&it, value);
+
+    return ngx_http_mcp_tasks_json_next(&it, &k, &v) == NGX_OK;
+}
+
+
+/* a whole number in its plain form: no fraction, no exponent */
+
+ngx_int_t
+ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value, int64_t *n)
+{
+    u_char      *p, *end;
+    uint64_t     v;
+    ngx_uint_t   minus;
+
+    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NUMBER) {
+        return NGX_DECLINED;
+    }
+
+    p = value->text.data;
+    end = p + value->text.len;
+    minus = (*p == '-');
+    p += minus;
+
+    if (end - p > 18) {
+        return NGX_DECLINED;
+    }
+
+    for (v = 0; p < end; p++) {
+        if (*p < '0' || *p > '9') {
+            return NGX_DECLINED;
+        }
+
+        v = v * 10 + (*p - '0');
+    }
+
+    *n = minus ? -(int64_t) v : (int64_t) v;
+
+    return NGX_OK;
+}
+
+
+/* what is too large for a double is no number for us */
+
+ngx_int_t
+ngx_http_mcp_tasks_json_real(ngx_http_mcp_tasks_json_t *value, double *n)
+{
+    char    *end;
+    u_char   buf[64];
+
+    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NUMBER
+        || value->text.len >= sizeof(buf))
+    {
+        return NGX_DECLINED;
+    }
+
+    (void) ngx_cpystrn(buf, value->text.data, value->text.len + 1);
+    *n = strtod((char *) buf, &end);
+
+    return (*end == '\0' && *n >= -1e300 && *n <= 1e300) ? NGX_OK
+                                                         : NGX_DECLINED;
+}

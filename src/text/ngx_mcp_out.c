@@ -1,0 +1,268 @@
+
+#include <stdio.h>
+
+#include "ngx_mcp_out.h"
+#include "ngx_mcp_json.h"
+
+
+static void ngx_http_mcp_tasks_out_second(u_char *p, time_t second);
+static void ngx_http_mcp_tasks_out_escaped(ngx_http_mcp_tasks_out_t *out,
+    ngx_str_t *s);
+
+
+void
+ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
+    size_t size)
+{
+    out->pool = pool;
+    out->failed = 0;
+    out->start = ngx_pnalloc(pool, size);
+    out->pos = out->start;
+    out->end = out->start + size;
+
+    if (out->start == NULL) {
+        out->end = NULL;
+        out->failed = 1;
+    }
+}
+
+
+u_char *
+ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
+{
+    u_char  *p;
+    size_t   size;
+
+    if (out->failed) {
+        return NULL;
+    }
+
+    if ((size_t) (out->end - out->pos) >= len) {
+        return out->pos;
+    }
+
+    size = 2 * (out->end - out->start) + len;
+
+    p = ngx_pnalloc(out->pool, size);
+    if (p == NULL) {
+        out->failed = 1;
+        return NULL;
+    }
+
+    out->pos = ngx_cpymem(p, out->start, out->pos - out->start);
+    out->start = p;
+    out->end = p + size;
+
+    return out->pos;
+}
+
+
+void
+ngx_http_mcp_tasks_out_number(ngx_http_mcp_tasks_out_t *out, uint64_t n)
+{
+    u_char   buf[NGX_INT64_LEN], *p;
+
+    p = buf + sizeof(buf);
+
+    do {
+        *--p = (u_char) ('0' + n % 10);
+        n /= 10;
+    } while (n);
+
+    ngx_http_mcp_tasks_out_add(out, p, buf + sizeof(buf) - p);
+}
+
+
+/* the shortest digits that mean the same number */
+
+void
+ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n)
+{
+    int   precision;
+    char  buf[32];
+
+    for (precision = 15; precision <= 17; precision++) {
+        (void) snprintf(buf, sizeof(buf), "%.*g", precision, n);
+
+        if (strtod(buf, NULL) == n) {
+            break;
+        }
+    }
+
+    ngx_http_mcp_tasks_out_add(out, (u_char *) buf, ngx_strlen(buf));
+}
+
+
+void
+ngx_http_mcp_tasks_out_flag(ngx_http_mcp_tasks_out_t *out, ngx_uint_t on)
+{
+    if (on) {
+        ngx_http_mcp_tasks_out_lit(out, "true");
+
+    } else {
+        ngx_http_mcp_tasks_out_lit(out, "false");
+    }
+}
+
+
+/* two of them */
+
+static ngx_inline u_char *
+ngx_http_mcp_tasks_out_digits(u_char *p, uint32_t n)
+{
+    *p++ = (u_char) ('0' + n / 10);
+    *p++ = (u_char) ('0' + n % 10);
+
+    return p;
+}
+
+
+/*
+ * A wall clock time as ISO 8601, with the quotes.  Tasks have two of them each,
+ * and many have the same second in common, as the two mostly do.
+ */
+
+void
+ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
+{
+    u_char           *dst;
+    uint64_t          second;
+    static u_char     text[] = "\"1970-01-01T00:00:00.";
+    static uint64_t   last;
+
+    dst = ngx_http_mcp_tasks_out_room(out,
+                                      sizeof("\"2026-07-28T00:00:00.000Z\""));
+    if (dst == NULL) {
+        return;
+    }
+
+    second = ms / 1000;
+    ms %= 1000;
+
+    if (second != last) {
+        ngx_http_mcp_tasks_out_second(text + 1, (time_t) second);
+        last = second;
+    }
+
+    dst = ngx_cpymem(dst, text, sizeof(text) - 1);
+    dst = ngx_http_mcp_tasks_out_digits(dst, ms / 10);
+    *dst++ = (u_char) ('0' + ms % 10);
+    *dst++ = 'Z';
+    *dst++ = '"';
+
+    out->pos = dst;
+}
+
+
+static void
+ngx_http_mcp_tasks_out_second(u_char *p, time_t second)
+{
+    ngx_tm_t  tm;
+
+    ngx_gmtime(second, &tm);
+
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year / 100);
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year % 100) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mon) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mday) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_hour) + 1;
+    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_min) + 1;
+    (void) ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_sec);
+}
+
+
+/* a duration, as a number of seconds */
+
+void
+ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
+{
+    ngx_uint_t  unit;
+
+    ngx_http_mcp_tasks_out_number(out, ms / 1000);
+
+    ms %= 1000;
+
+    if (ms) {
+        ngx_http_mcp_tasks_out_lit(out, ".");
+    }
+
+    /* no zeros at the end */
+
+    for (unit = 100; ms; unit /= 10) {
+        ngx_http_mcp_tasks_out_number(out, ms / unit);
+        ms %= unit;
+    }
+}
+
+
+/* text as a JSON string, with the quotes */
+
+void
+ngx_http_mcp_tasks_out_string(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_http_mcp_tasks_out_escaped(out, s);
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+}
+
+
+static void
+ngx_http_mcp_tasks_out_escaped(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
+    u_char  *dst;
+
+    dst = ngx_http_mcp_tasks_out_room(out, s->len
+                             + ngx_escape_json(NULL, s->data, s->len));
+    if (dst) {
+        out->pos = (u_char *) ngx_escape_json(dst, s->data, s->len);
+    }
+}
+
+
+/* the same of what may not be UTF-8: each byte that is not becomes U+FFFD */
+
+void
+ngx_http_mcp_tasks_out_bytes(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
+    u_char     *p, *next, *start, *end;
+    ngx_str_t   part;
+
+    start = s->data;
+    end = start + s->len;
+
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+
+    for (p = start; p < end; p = next) {
+
+        next = *p < 0x80 ? p + 1 : ngx_http_mcp_tasks_json_utf8(p, end);
+
+        if (next == NULL) {
+            part.data = start;
+            part.len = p - start;
+            ngx_http_mcp_tasks_out_escaped(out, &part);
+            ngx_http_mcp_tasks_out_lit(out, "\xef\xbf\xbd");
+
+            next = start = p + 1;
+        }
+    }
+
+    part.data = start;
+    part.len = end - start;
+    ngx_http_mcp_tasks_out_escaped(out, &part);
+
+    ngx_http_mcp_tasks_out_lit(out, "\"");
+}
+
+
+ngx_int_t
+ngx_http_mcp_tasks_out_end(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+{
+    if (out->failed) {
+        return NGX_ERROR;
+    }
+
+    s->data = out->start;
+    s->len = out->pos - out->start;
+
+    return NGX_OK;
+}

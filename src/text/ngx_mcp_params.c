@@ -1,0 +1,302 @@
+
+#include "ngx_mcp_params.h"
+
+
+#define NGX_HTTP_MCP_TASKS_PARAM_MARK    "x-mcp-header"
+#define NGX_HTTP_MCP_TASKS_PARAM_PREFIX  "Mcp-Param-"
+#define NGX_HTTP_MCP_TASKS_PARAM_DEPTH   16
+
+
+/* a property, and those that it is a property of */
+
+typedef struct ngx_http_mcp_tasks_place_s  ngx_http_mcp_tasks_place_t;
+
+struct ngx_http_mcp_tasks_place_s {
+    ngx_http_mcp_tasks_place_t  *parent;
+    const char                  *name;       /* NULL: the schema itself */
+    ngx_uint_t                   depth;
+};
+
+
+static const char *ngx_http_mcp_tasks_params_schema(ngx_array_t *params,
+    json_t *schema, ngx_http_mcp_tasks_place_t *place);
+static const char *ngx_http_mcp_tasks_params_elsewhere(json_t *json,
+    ngx_uint_t depth);
+static const char *ngx_http_mcp_tasks_params_add(ngx_array_t *params,
+    json_t *schema, json_t *mark, ngx_http_mcp_tasks_place_t *place);
+static ngx_uint_t ngx_http_mcp_tasks_params_token(const char *s, size_t len);
+
+
+const char *
+ngx_http_mcp_tasks_params_read(ngx_pool_t *pool, json_t *schema,
+    ngx_array_t **params)
+{
+    ngx_http_mcp_tasks_place_t  root;
+
+    *params = ngx_array_create(pool, 2, sizeof(ngx_http_mcp_tasks_param_t));
+    if (*params == NULL) {
+        return "no memory";
+    }
+
+    ngx_memzero(&root, sizeof(ngx_http_mcp_tasks_place_t));
+
+    return ngx_http_mcp_tasks_params_schema(*params, schema, &root);
+}
+
+
+/*
+ * A mark counts on properties, and properties of properties; nowhere else,
+ * since only there one knows by the schema alone where the value stands.
+ */
+
+static const char *
+ngx_http_mcp_tasks_params_schema(ngx_array_t *params, json_t *schema,
+    ngx_http_mcp_tasks_place_t *place)
+{
+    json_t                      *value, *property;
+    const char                  *key, *name, *err;
+    ngx_http_mcp_tasks_place_t   below;
+
+    if (!json_is_object(schema)) {
+        return NULL;
+    }
+
+    if (place->depth == NGX_HTTP_MCP_TASKS_PARAM_DEPTH) {
+        return "has properties nested too deeply";
+    }
+
+    json_object_foreach(schema, key, value) {
+
+        err = NULL;
+
+        if (ngx_strcmp(key, NGX_HTTP_MCP_TASKS_PARAM_MARK) == 0) {
+            err = ngx_http_mcp_tasks_params_add(params, schema, value, place);
+
+        } else if (ngx_strcmp(key, "properties") == 0) {
+
+            below.parent = place;
+            below.depth = place->depth + 1;
+
+            json_object_foreach(value, name, property) {
+                below.name = name;
+                err = ngx_http_mcp_tasks_params_schema(params, property,
+                                                       &below);
+                if (err) {
+                    break;
+                }
+            }
+
+        } else {
+            err = ngx_http_mcp_tasks_params_elsewhere(value, 0);
+        }
+
+        if (err) {
+            return err;
+        }
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_params_elsewhere(json_t *json, ngx_uint_t depth)
+{
+    size_t       i;
+    json_t      *value;
+    const char  *key, *err;
+
+    if (depth == 8 * NGX_HTTP_MCP_TASKS_PARAM_DEPTH) {
+        return "is nested too deeply";
+    }
+
+    json_object_foreach(json, key, value) {
+        if (ngx_strcmp(key, NGX_HTTP_MCP_TASKS_PARAM_MARK) == 0) {
+            return "has an \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" elsewhere "
+                   "than on properties";
+        }
+
+        err = ngx_http_mcp_tasks_params_elsewhere(value, depth + 1);
+        if (err) {
+            return err;
+        }
+    }
+
+    json_array_foreach(json, i, value) {
+        err = ngx_http_mcp_tasks_params_elsewhere(value, depth + 1);
+        if (err) {
+            return err;
+        }
+    }
+
+    return NULL;
+}
+
+
+static const char *
+ngx_http_mcp_tasks_params_add(ngx_array_t *params, json_t *schema,
+    json_t *mark, ngx_http_mcp_tasks_place_t *place)
+{
+    size_t                       len;
+    ngx_str_t                   *name, *names, s;
+    ngx_uint_t                   i;
+    const char                  *type;
+    ngx_http_mcp_tasks_param_t  *param, *others;
+
+    type = json_string_value(json_object_get(schema, "type"));
+    len = json_string_length(mark);
+
+    if (place->name == NULL
+        || type == NULL
+        || (ngx_strcmp(type, "string") != 0
+            && ngx_strcmp(type, "integer") != 0
+            && ngx_strcmp(type, "boolean") != 0))
+    {
+        return "has an \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" on what is no "
+               "string, integer or boolean";
+    }
+
+    if (!json_is_string(mark)
+        || !ngx_http_mcp_tasks_params_token(json_string_value(mark), len))
+    {
+        return "has an \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" that is no name "
+               "of a header";
+    }
+
+    s.len = sizeof(NGX_HTTP_MCP_TASKS_PARAM_PREFIX) - 1 + len;
+    s.data = ngx_pnalloc(params->pool, s.len);
+
+    if (s.data == NULL) {
+        return "no memory";
+    }
+
+    (void) ngx_sprintf(s.data, NGX_HTTP_MCP_TASKS_PARAM_PREFIX "%s",
+                       json_string_value(mark));
+    ngx_strlow(s.data, s.data, s.len);
+
+    others = params->elts;
+
+    for (i = 0; i < params->nelts; i++) {
+        if (others[i].header.len == s.len
+            && ngx_memcmp(others[i].header.data, s.data, s.len) == 0)
+        {
+            return "has the same \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" twice";
+        }
+    }
+
+    param = ngx_array_push(params);
+
+    if (param == NULL
+        || ngx_array_init(&param->path, params->pool, place->depth,
+                          sizeof(ngx_str_t))
+           != NGX_OK)
+    {
+        return "no memory";
+    }
+
+    param->header = s;
+    names = ngx_array_push_n(&param->path, place->depth);
+
+    if (names == NULL) {
+        return "no memory";
+    }
+
+    for ( /* void */ ; place->name; place = place->parent) {
+        name = &names[place->depth - 1];
+        s.data = (u_char *) place->name;
+        s.len = ngx_strlen(place->name);
+
+        name->len = s.len;
+        name->data = ngx_pstrdup(params->pool, &s);
+
+        if (name->data == NULL) {
+            return "no memory";
+        }
+    }
+
+    return NULL;
+}
+
+
+/* RFC 9110: what a header's name consists of */
+
+static ngx_uint_t
+ngx_http_mcp_tasks_params_token(const char *s, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len; i++) {
+        if ((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z')
+            || (s[i] >= '0' && s[i] <= '9')
+            || (s[i] && ngx_strchr("!#$%&'*+-.^_`|~", s[i])))
+        {
+            continue;
+        }
+
+        return 0;
+    }
+
+    return len > 0 && len <= 128;
+}
+
+
+void
+ngx_http_mcp_tasks_params_value(ngx_http_mcp_tasks_param_t *param,
+    ngx_http_mcp_tasks_json_t *arguments, ngx_http_mcp_tasks_json_t *value)
+{
+    ngx_str_t                    *names;
+    ngx_uint_t                    i;
+    ngx_http_mcp_tasks_json_t     object;
+    ngx_http_mcp_tasks_member_t   member;
+
+    names = param->path.elts;
+    *value = *arguments;
+
+    for (i = 0; i < param->path.nelts; i++) {
+        object = *value;
+        member.name = names[i];
+        member.value = value;
+        (void) ngx_http_mcp_tasks_json_members(&object, &member, 1);
+    }
+
+    if (value->type == NGX_HTTP_MCP_TASKS_JSON_NULL) {
+        value->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    }
+}
+
+
+ngx_uint_t
+ngx_http_mcp_tasks_params_same(ngx_str_t *header,
+    ngx_http_mcp_tasks_json_t *value)
+{
+    double                     a, b;
+    ngx_http_mcp_tasks_json_t  number;
+
+    switch (value->type) {
+
+    case NGX_HTTP_MCP_TASKS_JSON_STRING:
+        return ngx_http_mcp_tasks_json_is(value, header);
+
+    case NGX_HTTP_MCP_TASKS_JSON_NUMBER:
+
+        /* 42 and 42.0 are the same */
+
+        number.text = *header;
+        number.type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+
+        if (header->len == value->text.len
+            && ngx_memcmp(header->data, value->text.data, header->len) == 0)
+        {
+            return 1;
+        }
+
+        return header->len
+               && ngx_http_mcp_tasks_json_real(&number, &a) == NGX_OK
+               && ngx_http_mcp_tasks_json_real(value, &b) == NGX_OK
+               && a == b;
+
+    default: /* true and false; nothing else is marked */
+        return header->len == value->text.len
+               && ngx_memcmp(header->data, value->text.data, header->len) == 0;
+    }
+}

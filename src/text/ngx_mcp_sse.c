@@ -1,0 +1,160 @@
+
+#include "ngx_mcp_sse.h"
+
+
+/* the next end of a line, of either kind; the end of the text: none */
+
+typedef struct {
+    u_char  *lf;
+    u_char  *cr;
+    u_char  *end;
+} ngx_http_mcp_tasks_sse_lines_t;
+
+
+static void ngx_http_mcp_tasks_sse_lines(ngx_http_mcp_tasks_sse_lines_t *lines,
+    ngx_str_t *text);
+static u_char *ngx_http_mcp_tasks_sse_line(
+    ngx_http_mcp_tasks_sse_lines_t *lines, u_char *p);
+static u_char *ngx_http_mcp_tasks_sse_find(u_char *p, u_char *end, u_char c);
+
+
+/* what an event takes at most */
+
+size_t
+ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
+{
+    u_char                          *p;
+    size_t                           size;
+    ngx_http_mcp_tasks_sse_lines_t   lines;
+
+    size = sizeof("id: \ndata: \n\n") - 1 + text->len;
+
+    if (id) {
+        size += id->len;
+    }
+
+    ngx_http_mcp_tasks_sse_lines(&lines, text);
+
+    for (p = ngx_http_mcp_tasks_sse_line(&lines, text->data);
+         p < lines.end;
+         p = ngx_http_mcp_tasks_sse_line(&lines, p + 1))
+    {
+        size += sizeof("data: ") - 1;
+    }
+
+    return size;
+}
+
+
+/* a line of the text is a line of data, whichever way it ends */
+
+u_char *
+ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
+{
+    u_char                          *s, *line;
+    ngx_http_mcp_tasks_sse_lines_t   lines;
+
+    if (id) {
+        p = ngx_cpymem(p, "id: ", 4);
+        p = ngx_cpymem(p, id->data, id->len);
+        *p++ = '\n';
+    }
+
+    p = ngx_cpymem(p, "data: ", 6);
+    ngx_http_mcp_tasks_sse_lines(&lines, text);
+
+    for (s = text->data; /* void */ ; s = line + 1) {
+
+        line = ngx_http_mcp_tasks_sse_line(&lines, s);
+        p = ngx_cpymem(p, s, line - s);
+
+        if (line == lines.end) {
+            break;
+        }
+
+        if (*line == '\r' && line + 1 < lines.end && line[1] == '\n') {
+            /* both together end one line */
+            continue;
+        }
+
+        p = ngx_cpymem(p, "\ndata: ", 7);
+    }
+
+    return ngx_cpymem(p, "\n\n", 2);
+}
+
+
+static void
+ngx_http_mcp_tasks_sse_lines(ngx_http_mcp_tasks_sse_lines_t *lines,
+    ngx_str_t *text)
+{
+    lines->end = text->data + text->len;
+    lines->lf = ngx_http_mcp_tasks_sse_find(text->data, lines->end, '\n');
+    lines->cr = ngx_http_mcp_tasks_sse_find(text->data, lines->end, '\r');
+}
+
+
+/*
+ * Where the line ends.  What was found is kept until it is passed: a search
+ * for each line would read all the rest if it has none of the other kind.
+ */
+
+static u_char *
+ngx_http_mcp_tasks_sse_line(ngx_http_mcp_tasks_sse_lines_t *lines, u_char *p)
+{
+    if (lines->lf < p) {
+        lines->lf = ngx_http_mcp_tasks_sse_find(p, lines->end, '\n');
+    }
+
+    if (lines->cr < p) {
+        lines->cr = ngx_http_mcp_tasks_sse_find(p, lines->end, '\r');
+    }
+
+    return ngx_min(lines->lf, lines->cr);
+}
+
+
+static u_char *
+ngx_http_mcp_tasks_sse_find(u_char *p, u_char *end, u_char c)
+{
+    u_char  *found;
+
+    if (p == end) {
+        return end;
+    }
+
+    found = memchr(p, c, end - p);
+
+    return found ? found : end;
+}
+
+
+/* not in a pool: it belongs to no request */
+
+ngx_http_mcp_tasks_shared_t *
+ngx_http_mcp_tasks_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)
+{
+    ngx_http_mcp_tasks_shared_t  *shared;
+
+    shared = ngx_alloc(sizeof(ngx_http_mcp_tasks_shared_t)
+                       + ngx_http_mcp_tasks_sse_size(id, text), log);
+    if (shared == NULL) {
+        return NULL;
+    }
+
+    shared->refs = 1;
+    shared->data = (u_char *) shared + sizeof(ngx_http_mcp_tasks_shared_t);
+    shared->len = ngx_http_mcp_tasks_sse_event(shared->data, id, text)
+                  - shared->data;
+
+    return shared;
+}
+
+
+void
+ngx_http_mcp_tasks_unshare(ngx_http_mcp_tasks_shared_t *shared)
+{
+    if (shared && --shared->refs == 0) {
+        ngx_free(shared);
+    }
+}

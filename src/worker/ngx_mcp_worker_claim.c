@@ -1,0 +1,482 @@
+
+/* worker/claim: a worker gets tasks of some tools, or waits for them. */
+
+
+#include "ngx_mcp_worker.h"
+#include "ngx_mcp_hash.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_signal.h"
+
+
+#define NGX_HTTP_MCP_TASKS_CLAIM_MAX  32
+
+#define NGX_HTTP_MCP_TASKS_WANT_WORK                                          \
+    (NGX_HTTP_MCP_TASKS_WANT_TOOL                                             \
+     | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_PARAMS)                     \
+     | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA)                   \
+     | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES))
+
+
+typedef struct {
+    ngx_http_mcp_tasks_wait_t        wait;    /* must be the first */
+    ngx_str_t                        tools[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
+    ngx_uint_t                       ntools;
+    ngx_uint_t                       max;
+    uint32_t                         lease;
+    ngx_str_t                        worker;
+    uint32_t                         drains;  /* known of */
+    uint64_t                         sum;     /* of the tools */
+    ngx_array_t                      found;   /* of .._view_t */
+    ngx_http_mcp_tasks_out_t         answer;
+    ngx_http_mcp_tasks_op_sync_t     sync;
+} ngx_http_mcp_tasks_claiming_t;
+
+
+/*
+ * Who waits for the same tools is woken together; if one of them finds
+ * nothing, neither do the others, until this process is woken again.
+ */
+
+typedef struct {
+    uint64_t                         sum;
+    ngx_uint_t                       wakeups;
+    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+} ngx_http_mcp_tasks_idle_t;
+
+
+static const char *ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_json_t *tools, ngx_http_mcp_tasks_claiming_t *c);
+static const char *ngx_http_mcp_tasks_claim_worker(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_json_t *worker, ngx_http_mcp_tasks_claiming_t *c);
+static ngx_int_t ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_claiming_t *c);
+static ngx_int_t ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_http_mcp_tasks_claim_found(
+    ngx_http_mcp_tasks_claiming_t *c, ngx_http_mcp_tasks_view_t *v);
+static ngx_int_t ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o);
+static void ngx_http_mcp_tasks_claim_render(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v);
+
+
+ngx_int_t
+ngx_http_mcp_tasks_worker_claim(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_ctx_t *ctx)
+{
+    int64_t                         n;
+    const char                     *err;
+    ngx_http_mcp_tasks_json_t       tools, max, wait, lease, worker;
+    ngx_http_mcp_tasks_claiming_t  *c;
+    ngx_http_mcp_tasks_member_t     members[] = {
+        { ngx_string("tools"), &tools },
+        { ngx_string("max"), &max },
+        { ngx_string("waitMs"), &wait },
+        { ngx_string("leaseMs"), &lease },
+        { ngx_string("worker"), &worker }
+    };
+
+    c = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_claiming_t));
+    if (c == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_mcp_tasks_members(ctx, members, 5) != NGX_OK) {
+        return ngx_http_mcp_tasks_twice(r, ctx);
+    }
+
+    err = ngx_http_mcp_tasks_claim_tools(r, &tools, c);
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_claim_worker(r, &worker, c);
+    }
+
+    n = 1;
+
+    if (err == NULL && max.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+        && (ngx_http_mcp_tasks_json_integer(&max, &n) != NGX_OK
+            || n < 1 || n > NGX_HTTP_MCP_TASKS_CLAIM_MAX))
+    {
+        err = "max is not an integer from 1 to 32";
+    }
+
+    c->max = n;
+    n = 0;
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_worker_ms(&lease, 86400000, &n);
+    }
+
+    c->lease = (uint32_t) n;
+    n = 0;
+
+    if (err == NULL) {
+        err = ngx_http_mcp_tasks_worker_ms(&wait, 3600000, &n);
+    }
+
+    if (err) {
+        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    if (ngx_http_mcp_tasks_claim_watch(r, c) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_mcp_tasks_wait_init(&c->wait, r, ctx);
+    c->wait.look = ngx_http_mcp_tasks_claim_look;
+    c->wait.until = ngx_current_msec
+                    + ngx_min(n, NGX_HTTP_MCP_TASKS_WORKER_WAIT);
+
+    return ngx_http_mcp_tasks_wait(&c->wait);
+}
+
+
+static const char *
+ngx_http_mcp_tasks_claim_tools(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_json_t *tools, ngx_http_mcp_tasks_claiming_t *c)
+{
+    ngx_http_mcp_tasks_json_t       value;
+    ngx_http_mcp_tasks_json_iter_t  it;
+
+    if (tools->type != NGX_HTTP_MCP_TASKS_JSON_ARRAY) {
+        return "tools is not an array";
+    }
+
+    ngx_http_mcp_tasks_json_iter(&it, tools);
+
+    while (ngx_http_mcp_tasks_json_next(&it, NULL, &value) == NGX_OK) {
+
+        if (c->ntools == NGX_HTTP_MCP_TASKS_CLAIM_TOOLS) {
+            return "more than 64 tools";
+        }
+
+        if (value.type != NGX_HTTP_MCP_TASKS_JSON_STRING
+            || ngx_http_mcp_tasks_json_string(r->pool, &value,
+                                              &c->tools[c->ntools])
+               != NGX_OK)
+        {
+            return "a tool is not a string";
+        }
+
+        c->ntools++;
+    }
+
+    return c->ntools ? NULL : "tools is empty";
+}
+
+
+/* what it calls itself, or else where it is */
+
+static const char *
+ngx_http_mcp_tasks_claim_worker(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_json_t *worker, ngx_http_mcp_tasks_claiming_t *c)
+{
+    if (worker->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        c->worker = r->connection->addr_text;
+        return NULL;
+    }
+
+    if (worker->type != NGX_HTTP_MCP_TASKS_JSON_STRING
+        || ngx_http_mcp_tasks_json_string(r->pool, worker, &c->worker)
+           != NGX_OK
+        || c->worker.len == 0
+        || c->worker.len > NGX_HTTP_MCP_TASKS_WORKER_NAME)
+    {
+        return "worker is not a string of 1 to 64 bytes";
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_watch(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_claiming_t *c)
+{
+    uint32_t                        hash;
+    ngx_uint_t                      i;
+    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    c->wait.nwatches = c->ntools + 1;
+    c->wait.watches = ngx_pcalloc(r->pool, c->wait.nwatches
+                                        * sizeof(ngx_http_mcp_tasks_watch_t));
+    if (c->wait.watches == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < c->ntools; i++) {
+        hash = ngx_http_mcp_tasks_name_hash(&lcf->zone->zone.table,
+                                     NGX_HTTP_MCP_TASKS_TOOL, &c->tools[i]);
+
+        c->sum = ngx_http_mcp_tasks_mix(c->sum + hash + 1);
+        c->wait.watches[i].key = ngx_http_mcp_tasks_signal_name(hash);
+    }
+
+    /* and whether it has to drain */
+
+    hash = ngx_http_mcp_tasks_name_hash(&lcf->zone->zone.table,
+                                        NGX_HTTP_MCP_TASKS_NAMES, &c->worker);
+    c->wait.watches[i].key = ngx_http_mcp_tasks_signal_name(hash);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_look(ngx_http_mcp_tasks_wait_t *w)
+{
+    ngx_pool_t                       *pool;
+    ngx_uint_t                        n, more, drain, reason;
+    ngx_http_mcp_tasks_out_t          out;
+    ngx_http_mcp_tasks_claiming_t    *c;
+    ngx_http_mcp_tasks_op_claim_t     op;
+    ngx_http_mcp_tasks_op_update_t    release;
+    static ngx_http_mcp_tasks_idle_t  idle;
+
+    more = 0;
+    drain = 0;
+    reason = NGX_HTTP_MCP_TASKS_OK;
+    c = (ngx_http_mcp_tasks_claiming_t *) w;
+    ngx_memzero(&out, sizeof(ngx_http_mcp_tasks_out_t));
+
+    if (w->parked
+        && idle.zcf == w->zcf
+        && idle.sum == c->sum
+        && idle.wakeups == ngx_http_mcp_tasks_wakeups
+        && c->drains == w->zcf->zone.table.sh->drains
+        && ngx_current_msec < w->until && !ngx_exiting)
+    {
+        return NGX_DECLINED;
+    }
+
+    c->drains = w->zcf->zone.table.sh->drains;
+
+    /* of its own, since many looks find nothing */
+
+    pool = ngx_create_pool(1024, w->r->connection->log);
+    if (pool == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (n = 0; n < c->max && !ngx_exiting; n++) {
+
+        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_claim_t));
+        op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+        op.op.pool = pool;
+        op.tools = c->tools;
+        op.ntools = c->ntools;
+        op.lease_time = c->lease;
+        op.worker = c->worker;
+        op.want = NGX_HTTP_MCP_TASKS_WANT_WORK;
+        op.watch = (n == 0);
+
+        if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK || !op.found) {
+            more = op.more;
+            drain = op.drain;
+            reason = op.op.reason;
+            break;
+        }
+
+        if (ngx_http_mcp_tasks_claim_found(c, &op.view) != NGX_OK) {
+            /* nobody would know that he has it */
+            ngx_http_mcp_tasks_release(&release, &op.view);
+            release.op.pool = pool;
+            (void) ngx_http_mcp_tasks_now(w->zcf, &release.op);
+            break;
+        }
+
+        if (n == 0) {
+            ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 1024);
+            ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
+
+        } else {
+            ngx_http_mcp_tasks_out_lit(&out, ",");
+        }
+
+        ngx_http_mcp_tasks_claim_render(&out, &op.view);
+        ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
+    }
+
+    ngx_destroy_pool(pool);
+
+    if (n == 0 && reason != NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_worker_refused(w->r, w->ctx, reason, NULL);
+    }
+
+    if (n == 0) {
+
+        if (ngx_current_msec < w->until && !drain && !ngx_exiting) {
+
+            if (more) {
+                /* to look again in another turn */
+                w->missed = 1;
+
+            } else {
+                idle.zcf = w->zcf;
+                idle.sum = c->sum;
+                idle.wakeups = ngx_http_mcp_tasks_wakeups;
+            }
+
+            return NGX_DECLINED;
+        }
+
+        ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx, 64);
+        ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
+    }
+
+    ngx_http_mcp_tasks_out_lit(&out, "]");
+    ngx_http_mcp_tasks_worker_told(&out, NULL, drain);
+    ngx_http_mcp_tasks_out_lit(&out, "}");
+
+    if (n == 0) {
+        return ngx_http_mcp_tasks_out_result(w->r, &out);
+    }
+
+    c->answer = out;
+
+    /* nobody begins with what could be claimed again after a crash */
+
+    c->sync.op.type = NGX_HTTP_MCP_TASKS_OP_SYNC;
+
+    return ngx_http_mcp_tasks_run(w->r, &c->sync.op,
+                                  ngx_http_mcp_tasks_claim_done);
+}
+
+
+/* what was claimed is given back, if that cannot be saved */
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_found(ngx_http_mcp_tasks_claiming_t *c,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    ngx_http_mcp_tasks_view_t  *claimed;
+
+    if (c->found.elts == NULL
+        && ngx_array_init(&c->found, c->wait.r->pool, 1,
+                          sizeof(ngx_http_mcp_tasks_view_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    claimed = ngx_array_push(&c->found);
+    if (claimed == NULL) {
+        return NGX_ERROR;
+    }
+
+    *claimed = *v;
+    c->sync.changed = ngx_max(c->sync.changed, v->changed);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_mcp_tasks_claim_done(ngx_http_request_t *r,
+    ngx_http_mcp_tasks_op_t *o)
+{
+    ngx_uint_t                       i;
+    ngx_http_mcp_tasks_ctx_t        *ctx;
+    ngx_http_mcp_tasks_view_t       *claimed;
+    ngx_http_mcp_tasks_claiming_t   *c;
+    ngx_http_mcp_tasks_op_update_t   op;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    c = (ngx_http_mcp_tasks_claiming_t *)
+            ((u_char *) o - offsetof(ngx_http_mcp_tasks_claiming_t, sync));
+
+    if (o->reason == NGX_HTTP_MCP_TASKS_OK) {
+        return ngx_http_mcp_tasks_out_result(r, &c->answer);
+    }
+
+    claimed = c->found.elts;
+
+    for (i = 0; i < c->found.nelts; i++) {
+        ngx_http_mcp_tasks_release(&op, &claimed[i]);
+        op.op.pool = r->pool;
+        (void) ngx_http_mcp_tasks_now(c->wait.zcf, &op.op);
+    }
+
+    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+}
+
+
+/* arguments and _meta as the client sent them */
+
+static void
+ngx_http_mcp_tasks_claim_render(ngx_http_mcp_tasks_out_t *out,
+    ngx_http_mcp_tasks_view_t *v)
+{
+    u_char                       buf[NGX_HTTP_MCP_TASKS_ID_TEXT];
+    ngx_http_mcp_tasks_json_t    params, arguments, other, meta;
+    ngx_http_mcp_tasks_member_t  members[] = {
+        { ngx_string("arguments"), &arguments },
+        { ngx_string("params"), &other },
+        { ngx_string("_meta"), &meta }
+    };
+    static ngx_str_t             call = ngx_string("tools/call");
+
+    params.text = v->payload[NGX_HTTP_MCP_TASKS_PARAMS];
+    params.type = params.text.len ? NGX_HTTP_MCP_TASKS_JSON_OBJECT
+                                  : NGX_HTTP_MCP_TASKS_JSON_NONE;
+
+    (void) ngx_http_mcp_tasks_json_members(&params, members, 3);
+
+    /* tasks/create has them under another name */
+
+    if (v->method.len != call.len
+        || ngx_strncmp(v->method.data, call.data, call.len) != 0)
+    {
+        arguments = other;
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "{\"taskId\":\"");
+    (void) ngx_http_mcp_tasks_id_text(buf, &v->id);
+    ngx_http_mcp_tasks_out_add(out, buf, NGX_HTTP_MCP_TASKS_ID_TEXT);
+    ngx_http_mcp_tasks_out_lit(out, "\",\"lease\":\"");
+    ngx_http_mcp_tasks_out_add(out, buf,
+                       ngx_sprintf(buf, "%016xL", v->task.lease) - buf);
+    ngx_http_mcp_tasks_out_lit(out, "\",\"leaseMs\":");
+    ngx_http_mcp_tasks_out_number(out, v->task.step_end - ngx_current_msec);
+
+    if (v->task.phase_end != NGX_HTTP_MCP_TASKS_NEVER) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"deadlineMs\":");
+        ngx_http_mcp_tasks_out_number(out,
+                                      v->task.phase_end - ngx_current_msec);
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, ",\"attempt\":");
+    ngx_http_mcp_tasks_out_number(out, v->task.attempt);
+    ngx_http_mcp_tasks_out_lit(out, ",\"attempts\":");
+    ngx_http_mcp_tasks_out_number(out, v->task.policy.attempts);
+    ngx_http_mcp_tasks_out_lit(out, ",\"tool\":");
+    ngx_http_mcp_tasks_out_string(out, &v->tool);
+    ngx_http_mcp_tasks_out_lit(out, ",\"arguments\":");
+
+    if (arguments.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        ngx_http_mcp_tasks_out_str(out, &arguments.text);
+
+    } else {
+        ngx_http_mcp_tasks_out_lit(out, "{}");
+    }
+
+    if (meta.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"_meta\":");
+        ngx_http_mcp_tasks_out_str(out, &meta.text);
+    }
+
+    if (v->payload[NGX_HTTP_MCP_TASKS_METADATA].len) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"metadata\":");
+        ngx_http_mcp_tasks_out_str(out,
+                                   &v->payload[NGX_HTTP_MCP_TASKS_METADATA]);
+    }
+
+    if (v->payload[NGX_HTTP_MCP_TASKS_RESPONSES].len) {
+        ngx_http_mcp_tasks_out_lit(out, ",\"inputResponses\":");
+        ngx_http_mcp_tasks_out_str(out,
+                                   &v->payload[NGX_HTTP_MCP_TASKS_RESPONSES]);
+    }
+
+    ngx_http_mcp_tasks_out_lit(out, "}");
+}
