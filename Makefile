@@ -19,7 +19,7 @@ UNIT_OUT    = $(BUILD)/unit
 UNIT_TREE   = $(BUILD)/dist/orig
 UNIT_OBJS   = $(BUILD)/test
 UNIT_CFLAGS = -g -O2
-UNIT_DEFS   = -DNGX_HTTP_MCP_TASKS_TEST=1
+UNIT_DEFS   = -DNGX_MCP_TEST=1
 UNIT_LIBS   ?=
 
 SHELL = /bin/bash

@@ -41,16 +41,16 @@
 
 
 typedef struct {
-    const char                 *name;
-    ngx_uint_t                  per_round;
-    double                    (*run)(ngx_uint_t size, ngx_uint_t n);
-    double                      limit;      /* of the ratio; 0: none */
-    double                      best[2];
+    const char  *name;
+    ngx_uint_t   per_round;
+    double     (*run)(ngx_uint_t size, ngx_uint_t n);
+    double       limit;      /* of the ratio; 0: none */
+    double       best[2];
 } measure_t;
 
 
-static ngx_http_mcp_tasks_zone_t  *zones[2];
-static ngx_http_mcp_tasks_id_t    *ids[2];
+static ngx_mcp_zone_t  *zones[2];
+static ngx_mcp_id_t    *ids[2];
 static uint64_t                    last_seq[2];
 static const ngx_uint_t            sizes[2] = { FEW, MANY };
 static uint64_t                    rnd_state = 88172645463325252ULL;
@@ -102,7 +102,7 @@ forget(void)
 
 
 static void
-prepare_create(ngx_http_mcp_tasks_op_create_t *op, ngx_uint_t i)
+prepare_create(ngx_mcp_op_create_t *op, ngx_uint_t i)
 {
     static char  *owners[OWNERS] = {
         "user-0@example.org", "user-1@example.org", "user-2@example.org",
@@ -111,8 +111,8 @@ prepare_create(ngx_http_mcp_tasks_op_create_t *op, ngx_uint_t i)
         "user-9@example.org"
     };
 
-    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_create_t));
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    ngx_memzero(op, sizeof(ngx_mcp_op_create_t));
+    op->op.type = NGX_MCP_OP_CREATE;
     op->op.pool = pool;
     op->task.owner = str(owners[i % OWNERS]);
     op->task.tool = str("render");
@@ -120,21 +120,21 @@ prepare_create(ngx_http_mcp_tasks_op_create_t *op, ngx_uint_t i)
     op->task.params = str(PARAMS);
     op->task.ttl = 86400000;
     test_policy(&op->task.policy);
-    op->task.policy.queue_timeout = NGX_HTTP_MCP_TASKS_UNLIMITED;
+    op->task.policy.queue_timeout = NGX_MCP_UNLIMITED;
 }
 
 
-static ngx_http_mcp_tasks_id_t
+static ngx_mcp_id_t
 create(ngx_uint_t size, ngx_uint_t i)
 {
-    ngx_http_mcp_tasks_op_create_t  op;
+    ngx_mcp_op_create_t  op;
 
     prepare_create(&op, i);
-    (void) ngx_http_mcp_tasks_submit(zones[size], &op.op);
+    (void) ngx_mcp_submit(zones[size], &op.op);
 
-    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+    if (op.op.reason != NGX_MCP_OK) {
         fprintf(stderr, "create: %s\n",
-                ngx_http_mcp_tasks_reason_name(op.op.reason)->data);
+                ngx_mcp_reason_name(op.op.reason)->data);
         exit(2);
     }
 
@@ -145,14 +145,14 @@ create(ngx_uint_t size, ngx_uint_t i)
 
 
 static void
-delete(ngx_uint_t size, ngx_http_mcp_tasks_id_t *id)
+delete(ngx_uint_t size, ngx_mcp_id_t *id)
 {
-    ngx_http_mcp_tasks_op_delete_t  op;
+    ngx_mcp_op_delete_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+    op.op.type = NGX_MCP_OP_DELETE;
     op.id = *id;
-    (void) ngx_http_mcp_tasks_submit(zones[size], &op.op);
+    (void) ngx_mcp_submit(zones[size], &op.op);
 }
 
 
@@ -161,9 +161,9 @@ delete(ngx_uint_t size, ngx_http_mcp_tasks_id_t *id)
 static double
 run_create(ngx_uint_t size, ngx_uint_t n)
 {
-    double                   start, total;
-    ngx_uint_t               i, k;
-    static ngx_uint_t        gone[1000];
+    double              start, total;
+    ngx_uint_t          i, k;
+    static ngx_uint_t   gone[1000];
 
     for (i = 0; i < n; i++) {
         gone[i] = i ? (gone[i - 1] + 1) % sizes[size] : rnd(sizes[size]);
@@ -188,43 +188,43 @@ run_create(ngx_uint_t size, ngx_uint_t n)
 static double
 get(ngx_uint_t size, ngx_uint_t n, ngx_uint_t *which)
 {
-    double                       start;
-    u_char                       text[1000][NGX_HTTP_MCP_TASKS_ID_TEXT];
-    ngx_str_t                    id, owner[OWNERS];
-    ngx_uint_t                   i, k;
-    ngx_http_mcp_tasks_op_get_t  op;
+    double            start;
+    u_char            text[1000][NGX_MCP_ID_TEXT];
+    ngx_str_t         id, owner[OWNERS];
+    ngx_uint_t        i, k;
+    ngx_mcp_op_get_t  op;
 
     for (i = 0; i < OWNERS; i++) {
-        ngx_http_mcp_tasks_op_create_t  c;
+        ngx_mcp_op_create_t  c;
         prepare_create(&c, i);
         owner[i] = c.task.owner;
     }
 
     for (i = 0; i < n; i++) {
-        (void) ngx_http_mcp_tasks_id_text(text[i], &ids[size][which[i]]);
+        (void) ngx_mcp_id_text(text[i], &ids[size][which[i]]);
     }
 
     start = now_ns();
 
     for (i = 0; i < n; i++) {
         ngx_memzero(&op, sizeof(op));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+        op.op.type = NGX_MCP_OP_GET;
         op.op.pool = pool;
-        op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_MESSAGE)
-                  | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESULT)
-                  | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS);
+        op.want = NGX_MCP_WANT(NGX_MCP_MESSAGE)
+                  | NGX_MCP_WANT(NGX_MCP_RESULT)
+                  | NGX_MCP_WANT(NGX_MCP_REQUESTS);
 
         id.data = text[i];
-        id.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+        id.len = NGX_MCP_ID_TEXT;
         k = which[i] % OWNERS;
         op.owner = &owner[k];
 
-        (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
-        (void) ngx_http_mcp_tasks_submit(zones[size], &op.op);
+        (void) ngx_mcp_id_parse(&op.id, &id);
+        (void) ngx_mcp_submit(zones[size], &op.op);
 
-        if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+        if (op.op.reason != NGX_MCP_OK) {
             fprintf(stderr, "get: %s\n",
-                    ngx_http_mcp_tasks_reason_name(op.op.reason)->data);
+                    ngx_mcp_reason_name(op.op.reason)->data);
             exit(2);
         }
 
@@ -276,12 +276,12 @@ run_get_any(ngx_uint_t size, ngx_uint_t n)
 static double
 run_claim(ngx_uint_t size, ngx_uint_t n)
 {
-    double                           start, total;
-    ngx_str_t                        tool;
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_op_claim_t    claim;
-    ngx_http_mcp_tasks_op_update_t   finish;
-    static ngx_http_mcp_tasks_id_t   done[1000];
+    double                start, total;
+    ngx_str_t             tool;
+    ngx_uint_t            i;
+    ngx_mcp_op_claim_t    claim;
+    ngx_mcp_op_update_t   finish;
+    static ngx_mcp_id_t   done[1000];
 
     tool = str("render");
     forget();
@@ -289,13 +289,13 @@ run_claim(ngx_uint_t size, ngx_uint_t n)
 
     for (i = 0; i < n; i++) {
         ngx_memzero(&claim, sizeof(claim));
-        claim.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+        claim.op.type = NGX_MCP_OP_CLAIM;
         claim.op.pool = pool;
         claim.tools = &tool;
         claim.ntools = 1;
-        claim.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_PARAMS)
-                     | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
-        (void) ngx_http_mcp_tasks_submit(zones[size], &claim.op);
+        claim.want = NGX_MCP_WANT(NGX_MCP_PARAMS)
+                     | NGX_MCP_WANT(NGX_MCP_METADATA);
+        (void) ngx_mcp_submit(zones[size], &claim.op);
 
         if (!claim.found) {
             fprintf(stderr, "nothing to claim\n");
@@ -303,13 +303,13 @@ run_claim(ngx_uint_t size, ngx_uint_t n)
         }
 
         ngx_memzero(&finish, sizeof(finish));
-        finish.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+        finish.op.type = NGX_MCP_OP_UPDATE;
         finish.op.pool = pool;
         finish.id = done[i] = claim.view.id;
-        finish.event.type = NGX_HTTP_MCP_TASKS_EV_COMPLETE;
+        finish.event.type = NGX_MCP_EV_COMPLETE;
         finish.event.lease = claim.view.task.lease;
-        finish.change.payload[NGX_HTTP_MCP_TASKS_RESULT] = str(RESULT);
-        (void) ngx_http_mcp_tasks_submit(zones[size], &finish.op);
+        finish.change.payload[NGX_MCP_RESULT] = str(RESULT);
+        (void) ngx_mcp_submit(zones[size], &finish.op);
 
         ngx_reset_pool(pool);
     }
@@ -323,10 +323,10 @@ run_claim(ngx_uint_t size, ngx_uint_t n)
 static double
 list(ngx_uint_t size, ngx_uint_t n, ngx_uint_t range)
 {
-    double                          start;
-    ngx_uint_t                      i, total;
-    ngx_http_mcp_tasks_op_list_t    op;
-    ngx_http_mcp_tasks_op_create_t  c;
+    double               start;
+    ngx_uint_t           i, total;
+    ngx_mcp_op_list_t    op;
+    ngx_mcp_op_create_t  c;
 
     prepare_create(&c, 0);
     start = now_ns();
@@ -334,15 +334,15 @@ list(ngx_uint_t size, ngx_uint_t n, ngx_uint_t range)
 
     for (i = 0; i < n; i++) {
         ngx_memzero(&op, sizeof(op));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_LIST;
+        op.op.type = NGX_MCP_OP_LIST;
         op.op.pool = pool;
         op.owner = c.task.owner;
         op.limit = 50;
-        op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_MESSAGE);
+        op.want = NGX_MCP_WANT(NGX_MCP_MESSAGE);
 
         op.after.seq = last_seq[size] - rnd(range);
 
-        (void) ngx_http_mcp_tasks_submit(zones[size], &op.op);
+        (void) ngx_mcp_submit(zones[size], &op.op);
         total += op.n;
 
         ngx_reset_pool(pool);
@@ -388,8 +388,7 @@ run_memory(ngx_uint_t size, ngx_uint_t n)
 
     for (i = 0; i < n; i++) {
         /* where to look next depends upon what was found */
-        sum += p[(rnd(sizes[size]) + (sum & 1))
-                 * sizeof(ngx_http_mcp_tasks_slot_t)];
+        sum += p[(rnd(sizes[size]) + (sum & 1)) * sizeof(ngx_mcp_slot_t)];
     }
 
     sink = sum;
@@ -413,11 +412,11 @@ static measure_t  measures[] = {
 static void
 fill(ngx_uint_t size)
 {
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_uint_t        i;
+    ngx_mcp_table_t  *t;
 
     zones[size] = test_zone((size_t) 1400 << 20, MANY + BURST);
-    ids[size] = malloc(sizes[size] * sizeof(ngx_http_mcp_tasks_id_t));
+    ids[size] = malloc(sizes[size] * sizeof(ngx_mcp_id_t));
 
     for (i = 0; i < sizes[size]; i++) {
         ids[size][i] = create(size, i);
@@ -426,9 +425,9 @@ fill(ngx_uint_t size)
     /* the first touch of a page costs the kernel's time, not the table's */
 
     t = &zones[size]->table;
-    memset(ngx_http_mcp_tasks_block(t, t->sh->block.fresh), 0, TOUCH);
-    memset(ngx_http_mcp_tasks_slot(t, t->sh->slot.fresh), 0,
-           BURST * sizeof(ngx_http_mcp_tasks_slot_t));
+    memset(ngx_mcp_block(t, t->sh->block.fresh), 0, TOUCH);
+    memset(ngx_mcp_slot(t, t->sh->slot.fresh), 0,
+           BURST * sizeof(ngx_mcp_slot_t));
 }
 
 
@@ -437,19 +436,19 @@ fill(ngx_uint_t size)
 static double
 expire(ngx_uint_t size, ngx_uint_t n, double *longest)
 {
-    double                           start, before, step;
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_op_sweep_t    sweep;
-    ngx_http_mcp_tasks_op_create_t   op;
+    double                start, before, step;
+    ngx_uint_t            i;
+    ngx_mcp_op_sweep_t    sweep;
+    ngx_mcp_op_create_t   op;
 
     for (i = 0; i < n; i++) {
         prepare_create(&op, i);
         op.task.ttl = 60000;
-        (void) ngx_http_mcp_tasks_submit(zones[size], &op.op);
+        (void) ngx_mcp_submit(zones[size], &op.op);
 
-        if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+        if (op.op.reason != NGX_MCP_OK) {
             fprintf(stderr, "create: %s\n",
-                    ngx_http_mcp_tasks_reason_name(op.op.reason)->data);
+                    ngx_mcp_reason_name(op.op.reason)->data);
             exit(2);
         }
     }
@@ -462,15 +461,15 @@ expire(ngx_uint_t size, ngx_uint_t n, double *longest)
 
     do {
         ngx_memzero(&sweep, sizeof(sweep));
-        sweep.op.type = NGX_HTTP_MCP_TASKS_OP_SWEEP;
-        sweep.limit = NGX_HTTP_MCP_TASKS_SWEEP_BATCH;
-        (void) ngx_http_mcp_tasks_submit(zones[size], &sweep.op);
+        sweep.op.type = NGX_MCP_OP_SWEEP;
+        sweep.limit = NGX_MCP_SWEEP_BATCH;
+        (void) ngx_mcp_submit(zones[size], &sweep.op);
 
         step = now_ns();
         *longest = ngx_max(*longest, step - before);
         before = step;
 
-    } while (sweep.done == NGX_HTTP_MCP_TASKS_SWEEP_BATCH);
+    } while (sweep.done == NGX_MCP_SWEEP_BATCH);
 
     return (before - start) / n;
 }
@@ -493,12 +492,12 @@ report(const char *name, double few, double many, double limit)
 int
 main(void)
 {
-    int                             failed;
-    double                          t, few, many, longest, ignored, bytes;
-    uint64_t                        payload, used;
-    ngx_uint_t                      round, size;
-    measure_t                      *m;
-    ngx_http_mcp_tasks_op_stats_t   stats;
+    int                  failed;
+    double               t, few, many, longest, ignored, bytes;
+    uint64_t             payload, used;
+    ngx_uint_t           round, size;
+    measure_t           *m;
+    ngx_mcp_op_stats_t   stats;
 
     pool = ngx_create_pool(65536, ngx_cycle->log);
     ngx_current_msec = 1000000;
@@ -545,12 +544,12 @@ main(void)
     failed |= longest > 5e6;
 
     ngx_memzero(&stats, sizeof(stats));
-    stats.op.type = NGX_HTTP_MCP_TASKS_OP_STATS;
-    (void) ngx_http_mcp_tasks_submit(zones[1], &stats.op);
+    stats.op.type = NGX_MCP_OP_STATS;
+    (void) ngx_mcp_submit(zones[1], &stats.op);
 
     payload = stats.bytes;
-    used = (uint64_t) stats.slots_used * sizeof(ngx_http_mcp_tasks_slot_t)
-           + (uint64_t) stats.blocks_used * NGX_HTTP_MCP_TASKS_BLOCK_SIZE
+    used = (uint64_t) stats.slots_used * sizeof(ngx_mcp_slot_t)
+           + (uint64_t) stats.blocks_used * NGX_MCP_BLOCK_SIZE
            + (uint64_t) stats.blocks_used / 8
            + ((uint64_t) zones[1]->table.sh->hash_mask + 1) * 4
            + ((uint64_t) zones[1]->table.sh->name_mask + 1) * 4;

@@ -96,20 +96,20 @@ csp="$csp; require-trusted-types-for 'script'; trusted-types 'none'"
 #include "ngx_mcp_console.h"
 
 
-static const u_char  ngx_http_mcp_tasks_console_bytes[] = {
+static const u_char  ngx_mcp_console_bytes[] = {
 END
     od -An -v -tx1 "$out.html" | sed 's/ *\([0-9a-f][0-9a-f]\)/0x\1,/g'
     cat << END
 };
 
 
-ngx_str_t  ngx_http_mcp_tasks_console_page = {
-    sizeof(ngx_http_mcp_tasks_console_bytes),
-    (u_char *) ngx_http_mcp_tasks_console_bytes
+ngx_str_t  ngx_mcp_console_page = {
+    sizeof(ngx_mcp_console_bytes),
+    (u_char *) ngx_mcp_console_bytes
 };
 
 
-ngx_str_t  ngx_http_mcp_tasks_console_csp = ngx_string(
+ngx_str_t  ngx_mcp_console_csp = ngx_string(
     "$csp");
 END
 } > "$out.new"

@@ -3,159 +3,151 @@
 #include "ngx_mcp_gateway.h"
 
 
-static char *ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static ngx_int_t ngx_http_mcp_tasks_zone_store(ngx_str_t *arg,
-    ngx_http_mcp_tasks_stored_t *st);
-static char *ngx_http_mcp_tasks_zone_stored(ngx_conf_t *cf,
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static ngx_int_t ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ssize_t size);
-static ngx_uint_t ngx_http_mcp_tasks_zone_same(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_zone_conf_t *old);
-static ngx_uint_t ngx_http_mcp_tasks_zone_fits(
-    ngx_http_mcp_tasks_layout_t *l, ngx_http_mcp_tasks_zone_conf_t *old);
-static ngx_int_t ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone,
-    void *data);
-static void *ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf);
-static char *ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_tasks_console(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
+static char *ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static ngx_int_t ngx_mcp_zone_store(ngx_str_t *arg, ngx_mcp_stored_t *st);
+static char *ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf);
+static ngx_int_t ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf,
+    ssize_t size);
+static ngx_uint_t ngx_mcp_zone_same(ngx_mcp_zone_conf_t *zcf,
+    ngx_mcp_zone_conf_t *old);
+static ngx_uint_t ngx_mcp_zone_fits(ngx_mcp_layout_t *l,
+    ngx_mcp_zone_conf_t *old);
+static ngx_int_t ngx_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
+static void *ngx_mcp_create_main_conf(ngx_conf_t *cf);
+static char *ngx_mcp_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_mcp_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_mcp_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+static char *ngx_mcp_surface(ngx_conf_t *cf, void *conf,
     ngx_http_handler_pt handler);
-static ngx_int_t ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle);
-static void ngx_http_mcp_tasks_exit_process(ngx_cycle_t *cycle);
+static ngx_int_t ngx_mcp_init_process(ngx_cycle_t *cycle);
+static void ngx_mcp_exit_process(ngx_cycle_t *cycle);
 
 
-static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
+static ngx_command_t  ngx_mcp_commands[] = {
 
     { ngx_string("mcp_tasks_zone"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1234,
-      ngx_http_mcp_tasks_zone,
+      ngx_mcp_zone,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_mcp_tasks,
+      ngx_mcp_tasks,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_worker"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_worker,
+      ngx_mcp_worker,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_status"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
-      ngx_http_mcp_tasks_status,
+      ngx_mcp_status,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_console"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
-      ngx_http_mcp_tasks_console,
+      ngx_mcp_console,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_tools"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_mcp_tasks_set_tools,
+      ngx_mcp_set_tools,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_owner"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_mcp_tasks_set_owner,
+      ngx_mcp_set_owner,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_allow_origin"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_mcp_tasks_set_origin,
+      ngx_mcp_set_origin,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_ttl"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_retention"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_limit"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_poll_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_max_waiters"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_pass"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_set_pass,
+      ngx_mcp_set_pass,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_tool"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_mcp_tasks_set_tool,
+      ngx_mcp_set_tool,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_max_running"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_retries"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_set_args,
+      ngx_mcp_set_args,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -164,35 +156,35 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_tasks_loc_conf_t, poll_interval),
+      offsetof(ngx_mcp_loc_conf_t, poll_interval),
       NULL },
 
     { ngx_string("mcp_tasks_lease"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_tasks_loc_conf_t, lease),
+      offsetof(ngx_mcp_loc_conf_t, lease),
       NULL },
 
     { ngx_string("mcp_tasks_keepalive"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_mcp_tasks_loc_conf_t, keepalive),
+      offsetof(ngx_mcp_loc_conf_t, keepalive),
       NULL },
 
-#if (NGX_HTTP_MCP_TASKS_TEST)
+#if (NGX_MCP_TEST)
 
     { ngx_string("mcp_tasks_probe"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_mcp_tasks_probe,
+      ngx_mcp_probe,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 
     { ngx_string("mcp_tasks_stub"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
-      ngx_http_mcp_tasks_stub,
+      ngx_mcp_stub,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -204,40 +196,40 @@ static ngx_command_t  ngx_http_mcp_tasks_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_mcp_tasks_module_ctx = {
-    ngx_http_mcp_tasks_add_variables,      /* preconfiguration */
-    ngx_http_mcp_tasks_filter_init,        /* postconfiguration */
+    ngx_mcp_add_variables,      /* preconfiguration */
+    ngx_mcp_filter_init,        /* postconfiguration */
 
-    ngx_http_mcp_tasks_create_main_conf,   /* create main configuration */
+    ngx_mcp_create_main_conf,   /* create main configuration */
     NULL,                                  /* init main configuration */
 
     NULL,                                  /* create server configuration */
     NULL,                                  /* merge server configuration */
 
-    ngx_http_mcp_tasks_create_loc_conf,    /* create location configuration */
-    ngx_http_mcp_tasks_merge_loc_conf      /* merge location configuration */
+    ngx_mcp_create_loc_conf,    /* create location configuration */
+    ngx_mcp_merge_loc_conf      /* merge location configuration */
 };
 
 
 ngx_module_t  ngx_http_mcp_tasks_module = {
     NGX_MODULE_V1,
     &ngx_http_mcp_tasks_module_ctx,        /* module context */
-    ngx_http_mcp_tasks_commands,           /* module directives */
+    ngx_mcp_commands,           /* module directives */
     NGX_HTTP_MODULE,                       /* module type */
     NULL,                                  /* init master */
-    ngx_http_mcp_tasks_wake_module,        /* init module */
-    ngx_http_mcp_tasks_init_process,       /* init process */
+    ngx_mcp_wake_module,        /* init module */
+    ngx_mcp_init_process,       /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
-    ngx_http_mcp_tasks_exit_process,       /* exit process */
+    ngx_mcp_exit_process,       /* exit process */
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
 
 
 static char *
-ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_main_conf_t *mcf = conf;
+    ngx_mcp_main_conf_t *mcf = conf;
 
     u_char                           *p;
     ssize_t                           size;
@@ -245,9 +237,9 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_int_t                         n;
     ngx_str_t                        *value, name, s;
     ngx_uint_t                        i;
-    ngx_http_mcp_tasks_zone_conf_t   *zcf, **zp;
+    ngx_mcp_zone_conf_t   *zcf, **zp;
 
-    zcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_zone_conf_t));
+    zcf = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_zone_conf_t));
     if (zcf == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -290,11 +282,11 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         {
             n = ngx_atoi(value[i].data + 10, value[i].len - 10);
 
-            if (n < NGX_HTTP_MCP_TASKS_MIN_TASKS || n >= 0x7fffffff) {
+            if (n < NGX_MCP_MIN_TASKS || n >= 0x7fffffff) {
                 ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                    "invalid number of tasks \"%V\", must be "
                                    "between %d and %d", &value[i],
-                                   NGX_HTTP_MCP_TASKS_MIN_TASKS, 0x7ffffffe);
+                                   NGX_MCP_MIN_TASKS, 0x7ffffffe);
                 return NGX_CONF_ERROR;
             }
 
@@ -302,7 +294,7 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
-        if (ngx_http_mcp_tasks_zone_store(&value[i], &zcf->stored) == NGX_OK) {
+        if (ngx_mcp_zone_store(&value[i], &zcf->stored) == NGX_OK) {
             continue;
         }
 
@@ -318,11 +310,11 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     zcf->zone.name = name;
-    zcf->zone.store = ngx_http_mcp_tasks_shm;
+    zcf->zone.store = ngx_mcp_shm;
     zcf->max_tasks = max_tasks;
 
-    if (ngx_http_mcp_tasks_zone_stored(cf, zcf) != NGX_CONF_OK
-        || ngx_http_mcp_tasks_zone_check(cf, zcf, size) != NGX_OK)
+    if (ngx_mcp_zone_stored(cf, zcf) != NGX_CONF_OK
+        || ngx_mcp_zone_check(cf, zcf, size) != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -345,7 +337,7 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    zcf->shm_zone->init = ngx_http_mcp_tasks_init_zone;
+    zcf->shm_zone->init = ngx_mcp_init_zone;
     zcf->shm_zone->data = zcf;
 
     zp = ngx_array_push(&mcf->zones);
@@ -362,16 +354,16 @@ ngx_http_mcp_tasks_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 /* "store=" and "sync=", each once */
 
 static ngx_int_t
-ngx_http_mcp_tasks_zone_store(ngx_str_t *arg, ngx_http_mcp_tasks_stored_t *st)
+ngx_mcp_zone_store(ngx_str_t *arg, ngx_mcp_stored_t *st)
 {
     ngx_uint_t  i;
     static struct {
         ngx_str_t   name;
         ngx_uint_t  sync;
     } syncs[] = {
-        { ngx_string("sync=always"), NGX_HTTP_MCP_TASKS_SYNC_ALWAYS },
-        { ngx_string("sync=everysec"), NGX_HTTP_MCP_TASKS_SYNC_EVERYSEC },
-        { ngx_string("sync=off"), NGX_HTTP_MCP_TASKS_SYNC_OFF }
+        { ngx_string("sync=always"), NGX_MCP_SYNC_ALWAYS },
+        { ngx_string("sync=everysec"), NGX_MCP_SYNC_EVERYSEC },
+        { ngx_string("sync=off"), NGX_MCP_SYNC_OFF }
     };
 
     if (arg->len > 13 && ngx_strncmp(arg->data, "store=sqlite:", 13) == 0
@@ -397,8 +389,7 @@ ngx_http_mcp_tasks_zone_store(ngx_str_t *arg, ngx_http_mcp_tasks_stored_t *st)
 
 
 static char *
-ngx_http_mcp_tasks_zone_stored(ngx_conf_t *cf,
-    ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
 {
     if (zcf->stored.path.len == 0) {
 
@@ -411,9 +402,9 @@ ngx_http_mcp_tasks_zone_stored(ngx_conf_t *cf,
         return NGX_CONF_OK;
     }
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
-    return ngx_http_mcp_tasks_attach_conf(cf, zcf);
+    return ngx_mcp_attach_conf(cf, zcf);
 
 #else
 
@@ -433,16 +424,15 @@ ngx_http_mcp_tasks_zone_stored(ngx_conf_t *cf,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ssize_t size)
+ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf, ssize_t size)
 {
-    size_t                        need;
-    uint64_t                      max_tasks;
-    ngx_str_t                    *name;
-    ngx_uint_t                    i;
-    ngx_list_part_t              *part;
-    ngx_shm_zone_t               *old;
-    ngx_http_mcp_tasks_layout_t   l;
+    size_t             need;
+    uint64_t           max_tasks;
+    ngx_str_t         *name;
+    ngx_uint_t         i;
+    ngx_list_part_t   *part;
+    ngx_shm_zone_t    *old;
+    ngx_mcp_layout_t   l;
 
     name = &zcf->zone.name;
     max_tasks = zcf->max_tasks;
@@ -454,13 +444,13 @@ ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_table_layout(&l,
-                             ngx_http_mcp_tasks_table_usable(size), max_tasks)
+    if (ngx_mcp_table_layout(&l,
+                             ngx_mcp_table_usable(size), max_tasks)
         != NGX_OK)
     {
         for (need = size;
-             ngx_http_mcp_tasks_table_layout(&l,
-                             ngx_http_mcp_tasks_table_usable(need), max_tasks)
+             ngx_mcp_table_layout(&l,
+                                  ngx_mcp_table_usable(need), max_tasks)
              != NGX_OK;
              need += ngx_max(need / 64, ngx_pagesize))
         {
@@ -498,10 +488,10 @@ ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
             && old[i].shm.name.len == name->len
             && ngx_strncmp(old[i].shm.name.data, name->data, name->len) == 0)
         {
-            if (ngx_http_mcp_tasks_stored_on(zcf)
-                && ngx_http_mcp_tasks_zone_same(zcf, old[i].data))
+            if (ngx_mcp_stored_on(zcf)
+                && ngx_mcp_zone_same(zcf, old[i].data))
             {
-                if (ngx_http_mcp_tasks_zone_fits(&l, old[i].data)) {
+                if (ngx_mcp_zone_fits(&l, old[i].data)) {
                     continue;
                 }
 
@@ -527,8 +517,7 @@ ngx_http_mcp_tasks_zone_check(ngx_conf_t *cf,
 /* whether two configurations have the same store, or none */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_zone_same(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_zone_conf_t *old)
+ngx_mcp_zone_same(ngx_mcp_zone_conf_t *zcf, ngx_mcp_zone_conf_t *old)
 {
     return zcf->stored.path.len == old->stored.path.len
            && (zcf->stored.path.len == 0
@@ -541,10 +530,9 @@ ngx_http_mcp_tasks_zone_same(ngx_http_mcp_tasks_zone_conf_t *zcf,
 /* read without the lock: if it is wrong by then, the new zone says so */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_zone_fits(ngx_http_mcp_tasks_layout_t *l,
-    ngx_http_mcp_tasks_zone_conf_t *old)
+ngx_mcp_zone_fits(ngx_mcp_layout_t *l, ngx_mcp_zone_conf_t *old)
 {
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_header_t  *sh;
 
     sh = old->zone.table.sh;
 
@@ -553,27 +541,27 @@ ngx_http_mcp_tasks_zone_fits(ngx_http_mcp_tasks_layout_t *l,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
+ngx_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 {
-    ngx_http_mcp_tasks_zone_conf_t *ozcf = data;
+    ngx_mcp_zone_conf_t *ozcf = data;
 
     ngx_int_t                        rc;
     ngx_slab_pool_t                 *shpool;
-    ngx_http_mcp_tasks_header_t     *sh;
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    ngx_mcp_header_t     *sh;
+    ngx_mcp_zone_conf_t  *zcf;
 
     zcf = shm_zone->data;
     shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
-    if (ngx_http_mcp_tasks_stored_on(zcf)) {
-        ngx_http_mcp_tasks_attach_user(zcf);
+    if (ngx_mcp_stored_on(zcf)) {
+        ngx_mcp_attach_user(zcf);
     }
 
 #endif
 
-    if (ozcf && !ngx_http_mcp_tasks_zone_same(zcf, ozcf)) {
+    if (ozcf && !ngx_mcp_zone_same(zcf, ozcf)) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                       "the store of zone \"%V\" cannot be changed while the "
                       "zone is in use; restart nginx to change it",
@@ -585,9 +573,9 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         sh = shpool->data;
 
         if (sh == NULL
-            || sh->magic != NGX_HTTP_MCP_TASKS_MAGIC
-            || sh->layout != NGX_HTTP_MCP_TASKS_LAYOUT
-            || sh->slot_size != sizeof(ngx_http_mcp_tasks_slot_t))
+            || sh->magic != NGX_MCP_MAGIC
+            || sh->layout != NGX_MCP_LAYOUT
+            || sh->slot_size != sizeof(ngx_mcp_slot_t))
         {
             ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                           "zone \"%V\" has another layout than this version "
@@ -605,12 +593,12 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_tasks_table_attach(&zcf->zone.table, shpool);
+        ngx_mcp_table_attach(&zcf->zone.table, shpool);
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
-        if (ngx_http_mcp_tasks_stored_on(zcf)) {
-            return ngx_http_mcp_tasks_attach_kept(zcf);
+        if (ngx_mcp_stored_on(zcf)) {
+            return ngx_mcp_attach_kept(zcf);
         }
 
 #endif
@@ -618,8 +606,7 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    rc = ngx_http_mcp_tasks_table_create(&zcf->zone.table, shpool,
-                                         zcf->max_tasks);
+    rc = ngx_mcp_table_create(&zcf->zone.table, shpool, zcf->max_tasks);
     if (rc != NGX_OK) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                       "could not make the table of zone \"%V\"",
@@ -627,10 +614,10 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
-    if (ngx_http_mcp_tasks_stored_on(zcf)) {
-        return ngx_http_mcp_tasks_attach_zone(zcf);
+    if (ngx_mcp_stored_on(zcf)) {
+        return ngx_mcp_attach_zone(zcf);
     }
 
 #endif
@@ -640,16 +627,16 @@ ngx_http_mcp_tasks_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 
 
 static char *
-ngx_http_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    return ngx_http_mcp_tasks_surface(cf, conf, ngx_http_mcp_tasks_handler);
+    return ngx_mcp_surface(cf, conf, ngx_mcp_handler);
 }
 
 
 static char *
-ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t  *value;
 
@@ -665,22 +652,20 @@ ngx_http_mcp_tasks_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         lcf->open = 1;
     }
 
-    return ngx_http_mcp_tasks_surface(cf, conf,
-                                      ngx_http_mcp_tasks_worker_handler);
+    return ngx_mcp_surface(cf, conf, ngx_mcp_worker_handler);
 }
 
 
 static char *
-ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     char        *rv;
     ngx_str_t   *value, s;
     ngx_uint_t   i;
 
-    rv = ngx_http_mcp_tasks_surface(cf, conf,
-                                    ngx_http_mcp_tasks_status_handler);
+    rv = ngx_mcp_surface(cf, conf, ngx_mcp_status_handler);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -695,13 +680,13 @@ ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         if (ngx_strncmp(value[i].data, "format=", 7) == 0
-            && lcf->format == NGX_HTTP_MCP_TASKS_FORMAT_ANY)
+            && lcf->format == NGX_MCP_FORMAT_ANY)
         {
             s.data = value[i].data + 7;
             s.len = value[i].len - 7;
-            lcf->format = ngx_http_mcp_tasks_status_format(&s);
+            lcf->format = ngx_mcp_status_format(&s);
 
-            if (lcf->format != NGX_HTTP_MCP_TASKS_FORMAT_ANY) {
+            if (lcf->format != NGX_MCP_FORMAT_ANY) {
                 continue;
             }
         }
@@ -716,17 +701,16 @@ ngx_http_mcp_tasks_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 static char *
-ngx_http_mcp_tasks_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     char                      *rv;
     ngx_str_t                 *value;
     ngx_uint_t                 i;
     ngx_http_core_loc_conf_t  *clcf;
 
-    rv = ngx_http_mcp_tasks_surface(cf, conf,
-                                    ngx_http_mcp_tasks_console_handler);
+    rv = ngx_mcp_surface(cf, conf, ngx_mcp_console_handler);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -772,10 +756,9 @@ ngx_http_mcp_tasks_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 static char *
-ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
-    ngx_http_handler_pt handler)
+ngx_mcp_surface(ngx_conf_t *cf, void *conf, ngx_http_handler_pt handler)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t                 *value;
     ngx_http_core_loc_conf_t  *clcf;
@@ -786,7 +769,7 @@ ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
 
     value = cf->args->elts;
 
-    lcf->zone = ngx_http_mcp_tasks_zone_arg(cf, &value[1]);
+    lcf->zone = ngx_mcp_zone_arg(cf, &value[1]);
     if (lcf->zone == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -803,13 +786,13 @@ ngx_http_mcp_tasks_surface(ngx_conf_t *cf, void *conf,
 
 /* "zone=NAME" of a location */
 
-ngx_http_mcp_tasks_zone_conf_t *
-ngx_http_mcp_tasks_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
+ngx_mcp_zone_conf_t *
+ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
 {
-    ngx_str_t                        name;
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_zone_conf_t  **zones;
-    ngx_http_mcp_tasks_main_conf_t   *mcf;
+    ngx_str_t               name;
+    ngx_uint_t              i;
+    ngx_mcp_zone_conf_t   **zones;
+    ngx_mcp_main_conf_t    *mcf;
 
     if (value->len <= 5 || ngx_strncmp(value->data, "zone=", 5) != 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -840,17 +823,17 @@ ngx_http_mcp_tasks_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
 
 
 static void *
-ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf)
+ngx_mcp_create_main_conf(ngx_conf_t *cf)
 {
-    ngx_http_mcp_tasks_main_conf_t  *mcf;
+    ngx_mcp_main_conf_t  *mcf;
 
-    mcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_main_conf_t));
+    mcf = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_main_conf_t));
     if (mcf == NULL) {
         return NULL;
     }
 
     if (ngx_array_init(&mcf->zones, cf->pool, 2,
-                       sizeof(ngx_http_mcp_tasks_zone_conf_t *))
+                       sizeof(ngx_mcp_zone_conf_t *))
         != NGX_OK)
     {
         return NULL;
@@ -861,11 +844,11 @@ ngx_http_mcp_tasks_create_main_conf(ngx_conf_t *cf)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle)
+ngx_mcp_init_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                         i;
-    ngx_http_mcp_tasks_zone_conf_t   **zones;
-    ngx_http_mcp_tasks_main_conf_t    *mcf;
+    ngx_uint_t              i;
+    ngx_mcp_zone_conf_t   **zones;
+    ngx_mcp_main_conf_t    *mcf;
 
     /* not in the cache manager, nor without an http block */
 
@@ -880,27 +863,27 @@ ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_tasks_wake_process(cycle) != NGX_OK) {
+    if (ngx_mcp_wake_process(cycle) != NGX_OK) {
         return NGX_ERROR;
     }
 
     zones = mcf->zones.elts;
 
     for (i = 0; i < mcf->zones.nelts; i++) {
-        if (ngx_http_mcp_tasks_sweep_init(cycle, zones[i]) != NGX_OK) {
+        if (ngx_mcp_sweep_init(cycle, zones[i]) != NGX_OK) {
             return NGX_ERROR;
         }
 
         if (zones[i]->gateways.nelts
-            && ngx_http_mcp_tasks_detached_process(cycle) != NGX_OK)
+            && ngx_mcp_detached_process(cycle) != NGX_OK)
         {
             return NGX_ERROR;
         }
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
-        if (ngx_http_mcp_tasks_stored_on(zones[i])) {
-            ngx_http_mcp_tasks_stored_process(cycle, zones[i]);
+        if (ngx_mcp_stored_on(zones[i])) {
+            ngx_mcp_stored_process(cycle, zones[i]);
         }
 
 #endif
@@ -911,13 +894,13 @@ ngx_http_mcp_tasks_init_process(ngx_cycle_t *cycle)
 
 
 static void
-ngx_http_mcp_tasks_exit_process(ngx_cycle_t *cycle)
+ngx_mcp_exit_process(ngx_cycle_t *cycle)
 {
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
     ngx_uint_t                         i;
-    ngx_http_mcp_tasks_zone_conf_t   **zones;
-    ngx_http_mcp_tasks_main_conf_t    *mcf;
+    ngx_mcp_zone_conf_t   **zones;
+    ngx_mcp_main_conf_t    *mcf;
 
     mcf = ngx_http_cycle_get_module_main_conf(cycle,
                                               ngx_http_mcp_tasks_module);
@@ -925,12 +908,12 @@ ngx_http_mcp_tasks_exit_process(ngx_cycle_t *cycle)
     for (i = 0; mcf && i < mcf->zones.nelts; i++) {
         zones = mcf->zones.elts;
 
-        if (ngx_http_mcp_tasks_stored_on(zones[i])) {
-            ngx_http_mcp_tasks_writer_exit(zones[i]);
+        if (ngx_mcp_stored_on(zones[i])) {
+            ngx_mcp_writer_exit(zones[i]);
         }
     }
 
 #endif
 
-    ngx_http_mcp_tasks_wake_exit(cycle);
+    ngx_mcp_wake_exit(cycle);
 }

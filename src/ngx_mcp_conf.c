@@ -6,60 +6,60 @@
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_ARG_TIME = 0,
-    NGX_HTTP_MCP_TASKS_ARG_LIMIT,      /* a time, or "off" */
-    NGX_HTTP_MCP_TASKS_ARG_NUMBER,
-    NGX_HTTP_MCP_TASKS_ARG_SIZE
-} ngx_http_mcp_tasks_arg_e;
+    NGX_MCP_ARG_TIME = 0,
+    NGX_MCP_ARG_LIMIT,      /* a time, or "off" */
+    NGX_MCP_ARG_NUMBER,
+    NGX_MCP_ARG_SIZE
+} ngx_mcp_arg_e;
 
 
 /* the parameters of directives; one without a name stands first */
 
 typedef struct {
-    const char                  *directive;
-    const char                  *name;
-    ngx_uint_t                   type;
-    size_t                       offset;
-} ngx_http_mcp_tasks_arg_t;
+    const char  *directive;
+    const char  *name;
+    ngx_uint_t   type;
+    size_t       offset;
+} ngx_mcp_arg_t;
 
 
-#define ngx_http_mcp_tasks_arg(directive, name, type, field)                  \
-    { "mcp_tasks_" directive, name, NGX_HTTP_MCP_TASKS_ARG_ ## type,          \
-      offsetof(ngx_http_mcp_tasks_loc_conf_t, field) }
+#define ngx_mcp_arg(directive, name, type, field)                             \
+    { "mcp_tasks_" directive, name, NGX_MCP_ARG_ ## type,                     \
+      offsetof(ngx_mcp_loc_conf_t, field) }
 
 
-static ngx_http_mcp_tasks_arg_t  ngx_http_mcp_tasks_args[] = {
-    ngx_http_mcp_tasks_arg("ttl", "", LIMIT, ttl),
-    ngx_http_mcp_tasks_arg("ttl", "max=", LIMIT, max_ttl),
-    ngx_http_mcp_tasks_arg("retention", "completed=", LIMIT, keep_completed),
-    ngx_http_mcp_tasks_arg("retention", "failed=", LIMIT, keep_failed),
-    ngx_http_mcp_tasks_arg("retention", "cancelled=", LIMIT, keep_cancelled),
-    ngx_http_mcp_tasks_arg("timeout", "queue=", LIMIT, queue_timeout),
-    ngx_http_mcp_tasks_arg("timeout", "run=", LIMIT, run_timeout),
-    ngx_http_mcp_tasks_arg("limit", "tasks=", NUMBER, max_owner_tasks),
-    ngx_http_mcp_tasks_arg("limit", "bytes=", SIZE, max_owner_bytes),
-    ngx_http_mcp_tasks_arg("limit", "payload=", SIZE, max_payload),
-    ngx_http_mcp_tasks_arg("poll_timeout", "", TIME, poll_timeout),
-    ngx_http_mcp_tasks_arg("poll_timeout", "max=", TIME, max_poll_timeout),
-    ngx_http_mcp_tasks_arg("max_waiters", "", NUMBER, max_waiters),
-    ngx_http_mcp_tasks_arg("max_waiters", "zone=", NUMBER, max_zone_waiters),
-    ngx_http_mcp_tasks_arg("max_running", "", NUMBER, max_running),
-    ngx_http_mcp_tasks_arg("max_running", "tool=", NUMBER, max_tool_running),
-    ngx_http_mcp_tasks_arg("retries", "", NUMBER, retries),
-    ngx_http_mcp_tasks_arg("retries", "backoff=", TIME, backoff),
+static ngx_mcp_arg_t  ngx_mcp_args[] = {
+    ngx_mcp_arg("ttl", "", LIMIT, ttl),
+    ngx_mcp_arg("ttl", "max=", LIMIT, max_ttl),
+    ngx_mcp_arg("retention", "completed=", LIMIT, keep_completed),
+    ngx_mcp_arg("retention", "failed=", LIMIT, keep_failed),
+    ngx_mcp_arg("retention", "cancelled=", LIMIT, keep_cancelled),
+    ngx_mcp_arg("timeout", "queue=", LIMIT, queue_timeout),
+    ngx_mcp_arg("timeout", "run=", LIMIT, run_timeout),
+    ngx_mcp_arg("limit", "tasks=", NUMBER, max_owner_tasks),
+    ngx_mcp_arg("limit", "bytes=", SIZE, max_owner_bytes),
+    ngx_mcp_arg("limit", "payload=", SIZE, max_payload),
+    ngx_mcp_arg("poll_timeout", "", TIME, poll_timeout),
+    ngx_mcp_arg("poll_timeout", "max=", TIME, max_poll_timeout),
+    ngx_mcp_arg("max_waiters", "", NUMBER, max_waiters),
+    ngx_mcp_arg("max_waiters", "zone=", NUMBER, max_zone_waiters),
+    ngx_mcp_arg("max_running", "", NUMBER, max_running),
+    ngx_mcp_arg("max_running", "tool=", NUMBER, max_tool_running),
+    ngx_mcp_arg("retries", "", NUMBER, retries),
+    ngx_mcp_arg("retries", "backoff=", TIME, backoff),
     { NULL, NULL, 0, 0 }
 };
 
 
-static ngx_array_t *ngx_http_mcp_tasks_server_names(ngx_conf_t *cf);
-static ngx_int_t ngx_http_mcp_tasks_set_arg(ngx_str_t *value,
-    ngx_http_mcp_tasks_arg_t *arg, void *conf);
+static ngx_array_t *ngx_mcp_server_names(ngx_conf_t *cf);
+static ngx_int_t ngx_mcp_set_arg(ngx_str_t *value, ngx_mcp_arg_t *arg,
+    void *conf);
 
 
 void *
-ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
+ngx_mcp_create_loc_conf(ngx_conf_t *cf)
 {
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_loc_conf_t  *lcf;
 
     /*
      * set by ngx_pcalloc():
@@ -67,12 +67,12 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
      *     lcf->zone = NULL;
      *     lcf->open = 0;
      *     lcf->admin = 0;
-     *     lcf->format = NGX_HTTP_MCP_TASKS_FORMAT_ANY;
+     *     lcf->format = NGX_MCP_FORMAT_ANY;
      *     lcf->owner = NULL;
      *     lcf->pass = { 0, NULL };
      */
 
-    lcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_mcp_tasks_loc_conf_t));
+    lcf = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_loc_conf_t));
     if (lcf == NULL) {
         return NULL;
     }
@@ -108,10 +108,10 @@ ngx_http_mcp_tasks_create_loc_conf(ngx_conf_t *cf)
 
 
 char *
-ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 {
-    ngx_http_mcp_tasks_loc_conf_t *prev = parent;
-    ngx_http_mcp_tasks_loc_conf_t *conf = child;
+    ngx_mcp_loc_conf_t *prev = parent;
+    ngx_mcp_loc_conf_t *conf = child;
 
     ngx_uint_t                 own_ttl;
     ngx_http_core_loc_conf_t  *clcf;
@@ -138,7 +138,7 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     }
 
     if (conf->zone) {
-        conf->names = ngx_http_mcp_tasks_server_names(cf);
+        conf->names = ngx_mcp_server_names(cf);
 
         if (conf->names == NULL) {
             return NGX_CONF_ERROR;
@@ -203,8 +203,8 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     /* records keep them in 32 bits */
 
-    if (conf->poll_interval >= NGX_HTTP_MCP_TASKS_UNLIMITED
-        || conf->lease >= NGX_HTTP_MCP_TASKS_UNLIMITED)
+    if (conf->poll_interval >= NGX_MCP_UNLIMITED
+        || conf->lease >= NGX_MCP_UNLIMITED)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"mcp_tasks_poll_interval\" and "
@@ -228,7 +228,7 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
         if (own_ttl) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_tasks_ttl\" is larger than its \"max\"");
+                               "\"mcp_tasks_ttl\" is larger than its \"max\"");
             return NGX_CONF_ERROR;
         }
 
@@ -243,14 +243,14 @@ ngx_http_mcp_tasks_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         return NGX_CONF_ERROR;
     }
 
-    return ngx_http_mcp_tasks_merge_pass(cf, prev, conf);
+    return ngx_mcp_merge_pass(cf, prev, conf);
 }
 
 
 /* a copy: nginx itself forgets them when it has read its configuration */
 
 static ngx_array_t *
-ngx_http_mcp_tasks_server_names(ngx_conf_t *cf)
+ngx_mcp_server_names(ngx_conf_t *cf)
 {
     void                      *p;
     ngx_uint_t                 n;
@@ -274,9 +274,9 @@ ngx_http_mcp_tasks_server_names(ngx_conf_t *cf)
 
 
 char *
-ngx_http_mcp_tasks_set_owner(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_set_owner(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t                         *value;
     ngx_http_compile_complex_value_t   ccv;
@@ -306,9 +306,9 @@ ngx_http_mcp_tasks_set_owner(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 char *
-ngx_http_mcp_tasks_set_tools(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_set_tools(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t  *value;
 
@@ -322,14 +322,14 @@ ngx_http_mcp_tasks_set_tools(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    return ngx_http_mcp_tasks_tools_read(cf, &value[1], &lcf->tools);
+    return ngx_mcp_tools_read(cf, &value[1], &lcf->tools);
 }
 
 
 char *
-ngx_http_mcp_tasks_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t   *value, *s;
     ngx_uint_t   i;
@@ -368,13 +368,13 @@ ngx_http_mcp_tasks_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 char *
-ngx_http_mcp_tasks_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    size_t                     len;
-    ngx_int_t                  rc;
-    ngx_str_t                 *value, s;
-    ngx_uint_t                 i;
-    ngx_http_mcp_tasks_arg_t  *arg;
+    size_t          len;
+    ngx_int_t       rc;
+    ngx_str_t      *value, s;
+    ngx_uint_t      i;
+    ngx_mcp_arg_t  *arg;
 
     value = cf->args->elts;
 
@@ -382,7 +382,7 @@ ngx_http_mcp_tasks_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         rc = NGX_ERROR;
 
-        for (arg = ngx_http_mcp_tasks_args; arg->directive; arg++) {
+        for (arg = ngx_mcp_args; arg->directive; arg++) {
 
             len = ngx_strlen(arg->name);
 
@@ -397,7 +397,7 @@ ngx_http_mcp_tasks_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             s.data = value[i].data + len;
             s.len = value[i].len - len;
 
-            rc = ngx_http_mcp_tasks_set_arg(&s, arg, conf);
+            rc = ngx_mcp_set_arg(&s, arg, conf);
             break;
         }
 
@@ -419,8 +419,7 @@ ngx_http_mcp_tasks_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 /* all of them are words of the machine, and -1 if they are not set */
 
 static ngx_int_t
-ngx_http_mcp_tasks_set_arg(ngx_str_t *value, ngx_http_mcp_tasks_arg_t *arg,
-    void *conf)
+ngx_mcp_set_arg(ngx_str_t *value, ngx_mcp_arg_t *arg, void *conf)
 {
     ngx_int_t   n;
     ngx_int_t  *field;
@@ -433,25 +432,25 @@ ngx_http_mcp_tasks_set_arg(ngx_str_t *value, ngx_http_mcp_tasks_arg_t *arg,
 
     switch (arg->type) {
 
-    case NGX_HTTP_MCP_TASKS_ARG_TIME:
-    case NGX_HTTP_MCP_TASKS_ARG_LIMIT:
+    case NGX_MCP_ARG_TIME:
+    case NGX_MCP_ARG_LIMIT:
 
-        if (arg->type == NGX_HTTP_MCP_TASKS_ARG_LIMIT
+        if (arg->type == NGX_MCP_ARG_LIMIT
             && value->len == 3 && ngx_strncmp(value->data, "off", 3) == 0)
         {
-            n = NGX_HTTP_MCP_TASKS_UNLIMITED;
+            n = NGX_MCP_UNLIMITED;
             break;
         }
 
         n = ngx_parse_time(value, 0);
 
-        if ((uint64_t) n >= NGX_HTTP_MCP_TASKS_UNLIMITED) {
+        if ((uint64_t) n >= NGX_MCP_UNLIMITED) {
             return NGX_ERROR;
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_ARG_SIZE:
+    case NGX_MCP_ARG_SIZE:
         n = ngx_parse_size(value);
         break;
 

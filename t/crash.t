@@ -165,7 +165,7 @@ my @stored = qw/ save_gone saved_tasks saved_gone saved_upto /;
     for my $path (glob "$FindBin::Bin/../src/{,*/,*/*/}*.c") {
         my $text = slurp($path);
         $there{$1} = 1
-            while $text =~ /ngx_http_mcp_tasks_failpoint\("(\w+)"\)/g;
+            while $text =~ /ngx_mcp_failpoint\("(\w+)"\)/g;
     }
 
     is_deeply([sort keys %tested], [sort keys %there],

@@ -24,7 +24,7 @@ my $readme = slurp("$top/README.md");
 
 # one version
 my ($version) = slurp("$top/src/ngx_mcp_module.h")
-                    =~ /^#define NGX_HTTP_MCP_TASKS_VERSION\s+"(.*)"$/m;
+                    =~ /^#define NGX_MCP_VERSION\s+"(.*)"$/m;
 like(slurp("$top/debian/changelog"), qr/\A\Q$package\E \(\Q$version\E-\d+\) /,
      'debian/changelog has the version of the module');
 

@@ -27,7 +27,7 @@ my $module = slurp('src/ngx_http_mcp_tasks_module.c');
 my $doc = slurp('docs/directives.md');
 
 # what follows #if is for the test build only
-(my $production = $module) =~ s/#if \(NGX_HTTP_MCP_TASKS_TEST\).*?#endif//s;
+(my $production = $module) =~ s/#if \(NGX_MCP_TEST\).*?#endif//s;
 
 my %context = (
     NGX_HTTP_MAIN_CONF => '`http`',
@@ -104,7 +104,7 @@ for my $code (source('rpc.h') =~ /\s(-32\d+)$/mg) {
         my $text = slurp($file);
         push @reasons, $text =~ /\\"reason\\":\\"(\w+[a-z])\\"/g;
         push @reasons, $text =~ /= ngx_string\("([a-z]+(?:_[a-z]+)+)"\);/g
-            if $text =~ /ngx_http_mcp_tasks_problem\(/;
+            if $text =~ /ngx_mcp_problem\(/;
     }
 
     cmp_ok(scalar @reasons, '>', 12, 'the reasons of the code were read');

@@ -71,7 +71,7 @@ cppcheck --quiet --std=c99 --language=c --platform=unix64 -j "$JOBS" \
     --error-exitcode=1 --template=gcc \
     --suppress=missingInclude --suppress=missingIncludeSystem \
     --suppress=unusedStructMember --suppress=unknownMacro \
-    -DNGX_HTTP_MCP_TASKS_TEST=1 -DNGX_PTR_SIZE=8 \
+    -DNGX_MCP_TEST=1 -DNGX_PTR_SIZE=8 \
     "${folders[@]/#/-I}" src || status=1
 
 say "shellcheck"

@@ -12,93 +12,90 @@
 #include "ngx_mcp_status.h"
 
 
-static ngx_int_t ngx_http_mcp_tasks_console_serve(ngx_http_request_t *r,
-    ngx_str_t *path);
-static ngx_int_t ngx_http_mcp_tasks_console_headers(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_console_slash(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_console_send(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_console_zone(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_console_zone_done(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_console_task(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
+static ngx_int_t ngx_mcp_console_serve(ngx_http_request_t *r, ngx_str_t *path);
+static ngx_int_t ngx_mcp_console_headers(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_console_slash(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_console_send(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_console_zone(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_console_zone_done(ngx_http_request_t *r,
+    ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_console_task(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
 
 
-static ngx_http_mcp_tasks_resource_t  ngx_http_mcp_tasks_console_all[] = {
-    { ngx_string(""), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD",
-      ngx_http_mcp_tasks_console_send, NULL },
-    { ngx_string("api/zone"), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD",
-      ngx_http_mcp_tasks_console_zone, NULL },
-    { ngx_string("api/tasks"), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD",
-      ngx_http_mcp_tasks_console_list, NULL },
+static ngx_mcp_resource_t  ngx_mcp_console_all[] = {
+    { ngx_string(""), NGX_MCP_READS, "GET, HEAD",
+      ngx_mcp_console_send, NULL },
+    { ngx_string("api/zone"), NGX_MCP_READS, "GET, HEAD",
+      ngx_mcp_console_zone, NULL },
+    { ngx_string("api/tasks"), NGX_MCP_READS, "GET, HEAD",
+      ngx_mcp_console_list, NULL },
     { ngx_string("api/events"), NGX_HTTP_GET, "GET",
-      ngx_http_mcp_tasks_console_events, NULL },
+      ngx_mcp_console_events, NULL },
     { ngx_string("api/tools/pause"), NGX_HTTP_POST, "POST",
-      NULL, ngx_http_mcp_tasks_console_pause },
+      NULL, ngx_mcp_console_pause },
     { ngx_string("api/tools/resume"), NGX_HTTP_POST, "POST",
-      NULL, ngx_http_mcp_tasks_console_unpause },
+      NULL, ngx_mcp_console_unpause },
     { ngx_string("api/workers/drain"), NGX_HTTP_POST, "POST",
-      NULL, ngx_http_mcp_tasks_console_drain },
+      NULL, ngx_mcp_console_drain },
     { ngx_string("api/workers/resume"), NGX_HTTP_POST, "POST",
-      NULL, ngx_http_mcp_tasks_console_undrain },
+      NULL, ngx_mcp_console_undrain },
     { ngx_null_string, 0, NULL, NULL, NULL }
 };
 
 
 /* below api/tasks/ID */
 
-static ngx_http_mcp_tasks_resource_t  ngx_http_mcp_tasks_console_one[] = {
-    { ngx_string(""), NGX_HTTP_MCP_TASKS_READS|NGX_HTTP_DELETE,
-      "GET, HEAD, DELETE", ngx_http_mcp_tasks_console_task, NULL },
+static ngx_mcp_resource_t  ngx_mcp_console_one[] = {
+    { ngx_string(""), NGX_MCP_READS|NGX_HTTP_DELETE,
+      "GET, HEAD, DELETE", ngx_mcp_console_task, NULL },
     { ngx_string("/cancel"), NGX_HTTP_POST, "POST",
-      NULL, ngx_http_mcp_tasks_rest_cancel },
+      NULL, ngx_mcp_rest_cancel },
     { ngx_string("/retry"), NGX_HTTP_POST, "POST",
-      NULL, ngx_http_mcp_tasks_console_retry },
+      NULL, ngx_mcp_console_retry },
     { ngx_string("/input"), NGX_HTTP_POST, "POST",
-      NULL, ngx_http_mcp_tasks_rest_input },
+      NULL, ngx_mcp_rest_input },
     { ngx_null_string, 0, NULL, NULL, NULL }
 };
 
 
-static ngx_http_mcp_tasks_resources_t  ngx_http_mcp_tasks_console_resources = {
-    ngx_http_mcp_tasks_console_all,
+static ngx_mcp_resources_t  ngx_mcp_console_resources = {
+    ngx_mcp_console_all,
     ngx_string("api/tasks/"),
-    ngx_http_mcp_tasks_console_one
+    ngx_mcp_console_one
 };
 
 
 ngx_int_t
-ngx_http_mcp_tasks_console_handler(ngx_http_request_t *r)
+ngx_mcp_console_handler(ngx_http_request_t *r)
 {
-    ngx_str_t                       path;
-    ngx_uint_t                      self;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    static ngx_str_t                local = ngx_string("not_local");
-    static ngx_str_t                origin = ngx_string("origin_not_allowed");
+    ngx_str_t            path;
+    ngx_uint_t           self;
+    ngx_mcp_loc_conf_t  *lcf;
+    static ngx_str_t     local = ngx_string("not_local");
+    static ngx_str_t     origin = ngx_string("origin_not_allowed");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     r->disable_not_modified = 1;
 
-    if (ngx_http_mcp_tasks_console_headers(r) != NGX_OK) {
+    if (ngx_mcp_console_headers(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (!lcf->open && !ngx_http_mcp_tasks_local(r)) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &local,
-                                          NULL);
+    if (!lcf->open && !ngx_mcp_local(r)) {
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &local, NULL);
     }
 
-    if (!ngx_http_mcp_tasks_same_origin(r)) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &origin,
-                                          NULL);
+    if (!ngx_mcp_same_origin(r)) {
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &origin, NULL);
     }
 
-    self = ngx_http_mcp_tasks_is_location(r, &path);
+    self = ngx_mcp_is_location(r, &path);
 
     if (self && r->uri.data[r->uri.len - 1] != '/') {
-        return ngx_http_mcp_tasks_console_slash(r);
+        return ngx_mcp_console_slash(r);
     }
 
     if (!self && path.len == 0) {
@@ -106,60 +103,57 @@ ngx_http_mcp_tasks_console_handler(ngx_http_request_t *r)
         return NGX_HTTP_NOT_FOUND;
     }
 
-    return ngx_http_mcp_tasks_console_serve(r, &path);
+    return ngx_mcp_console_serve(r, &path);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_serve(ngx_http_request_t *r, ngx_str_t *path)
+ngx_mcp_console_serve(ngx_http_request_t *r, ngx_str_t *path)
 {
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_resource_t  *resource;
-    static ngx_str_t                nothing = ngx_string("not_found");
-    static ngx_str_t                read_only = ngx_string("read_only");
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_loc_conf_t  *lcf;
+    ngx_mcp_resource_t  *resource;
+    static ngx_str_t     nothing = ngx_string("not_found");
+    static ngx_str_t     read_only = ngx_string("read_only");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     if (ctx == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ctx->rest = 1;
     ctx->console = 1;
-    ctx->era = NGX_HTTP_MCP_TASKS_MODERN;
+    ctx->era = NGX_MCP_MODERN;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
-    resource = ngx_http_mcp_tasks_rest_route(ctx,
-                                &ngx_http_mcp_tasks_console_resources, path);
+    resource = ngx_mcp_rest_route(ctx, &ngx_mcp_console_resources, path);
 
     if (resource == NULL) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing,
-                                          NULL);
+        return ngx_mcp_problem(r, NGX_HTTP_NOT_FOUND, &nothing, NULL);
     }
 
     if (!(resource->methods & r->method)) {
-        return ngx_http_mcp_tasks_rest_allow(r, resource->allow);
+        return ngx_mcp_rest_allow(r, resource->allow);
     }
 
-    if (!(r->method & NGX_HTTP_MCP_TASKS_READS) && !lcf->admin) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &read_only,
-                                          NULL);
+    if (!(r->method & NGX_MCP_READS) && !lcf->admin) {
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &read_only, NULL);
     }
 
-    if (r->method == NGX_HTTP_POST && !ngx_http_mcp_tasks_is_json(r)) {
-        return ngx_http_mcp_tasks_rest_type(r);
+    if (r->method == NGX_HTTP_POST && !ngx_mcp_is_json(r)) {
+        return ngx_mcp_rest_type(r);
     }
 
-    return ngx_http_mcp_tasks_rest_serve(r, ctx, resource);
+    return ngx_mcp_rest_serve(r, ctx, resource);
 }
 
 
 /* of everything that comes from here */
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_headers(ngx_http_request_t *r)
+ngx_mcp_console_headers(ngx_http_request_t *r)
 {
     ngx_uint_t  i;
     static struct {
@@ -174,8 +168,8 @@ ngx_http_mcp_tasks_console_headers(ngx_http_request_t *r)
     };
 
     for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        if (ngx_http_mcp_tasks_add_header(r, headers[i].name,
-                                          &headers[i].value)
+        if (ngx_mcp_add_header(r, headers[i].name,
+                               &headers[i].value)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -189,14 +183,13 @@ ngx_http_mcp_tasks_console_headers(ngx_http_request_t *r)
 /* the page is at the location with a slash */
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_slash(ngx_http_request_t *r)
+ngx_mcp_console_slash(ngx_http_request_t *r)
 {
     u_char           *p;
     size_t            escape;
     ngx_table_elt_t  *h;
 
-    escape = 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len,
-                                NGX_ESCAPE_URI);
+    escape = 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len, NGX_ESCAPE_URI);
 
     p = ngx_pnalloc(r->pool, r->uri.len + escape + 1);
     h = ngx_list_push(&r->headers_out.headers);
@@ -222,101 +215,90 @@ ngx_http_mcp_tasks_console_slash(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_send(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_console_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t          tag, value, *page;
-    static u_char      etag[18];
-    static uint64_t    key[2];
+    ngx_str_t         tag, value, *page;
+    static u_char     etag[18];
+    static uint64_t   key[2];
 
-    page = &ngx_http_mcp_tasks_console_page;
+    page = &ngx_mcp_console_page;
     tag.data = etag;
     tag.len = sizeof(etag);
 
     if (etag[0] == '\0') {
         (void) ngx_sprintf(etag, "\"%016xL\"",
-                           ngx_http_mcp_tasks_siphash(key, page->data,
-                                                      page->len));
+                           ngx_mcp_siphash(key, page->data, page->len));
     }
 
     ngx_str_set(&value, "no-cache");
 
-    if (ngx_http_mcp_tasks_add_header(r, "Cache-Control", &value) != NGX_OK
-        || ngx_http_mcp_tasks_add_header(r, "ETag", &tag) != NGX_OK
-        || ngx_http_mcp_tasks_add_header(r, "Content-Security-Policy",
-                                         &ngx_http_mcp_tasks_console_csp)
+    if (ngx_mcp_add_header(r, "Cache-Control", &value) != NGX_OK
+        || ngx_mcp_add_header(r, "ETag", &tag) != NGX_OK
+        || ngx_mcp_add_header(r, "Content-Security-Policy",
+                              &ngx_mcp_console_csp)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_rest_known(r, &tag)) {
-        return ngx_http_mcp_tasks_rest_unmodified(r);
+    if (ngx_mcp_rest_known(r, &tag)) {
+        return ngx_mcp_rest_unmodified(r);
     }
 
     ngx_str_set(&r->headers_out.content_type, "text/html; charset=utf-8");
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, page, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, page, 1);
 }
 
 
 /* GET api/zone: the figures of the status, and what may be done here */
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_zone(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_console_zone(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_http_mcp_tasks_status_read(r,
-                                       ngx_http_mcp_tasks_console_zone_done);
+    return ngx_mcp_status_read(r, ngx_mcp_console_zone_done);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_zone_done(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_console_zone_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_str_t                       text;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_figures_t    all[NGX_HTTP_MCP_TASKS_FIGURES];
+    ngx_str_t            text;
+    ngx_mcp_out_t        out;
+    ngx_mcp_loc_conf_t  *lcf;
+    ngx_mcp_figures_t    all[NGX_MCP_FIGURES];
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_status_figures(r,
-                                     (ngx_http_mcp_tasks_op_stats_t *) o, all)
-        != NGX_OK)
+    if (ngx_mcp_status_figures(r, (ngx_mcp_op_stats_t *) o, all) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_mcp_out_init(&out, r->pool, 16384);
+    ngx_mcp_out_lit(&out, "{\"zone\":");
+    ngx_mcp_out_bytes(&out, &lcf->zone->zone.name);
+    ngx_mcp_out_lit(&out, ",\"admin\":");
+    ngx_mcp_out_flag(&out, lcf->admin);
+    ngx_mcp_out_lit(&out, ",\"version\":\"" NGX_MCP_VERSION "\",\"now\":");
+    ngx_mcp_out_time(&out, ngx_mcp_wall());
+    ngx_mcp_out_lit(&out, ",\"status\":");
+    ngx_mcp_status_json(&out, lcf->zone, all);
+    ngx_mcp_out_lit(&out, "}");
+
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK
+        || ngx_mcp_no_store(r) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 16384);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"zone\":");
-    ngx_http_mcp_tasks_out_bytes(&out, &lcf->zone->zone.name);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"admin\":");
-    ngx_http_mcp_tasks_out_flag(&out, lcf->admin);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"version\":\""
-                                     NGX_HTTP_MCP_TASKS_VERSION
-                                     "\",\"now\":");
-    ngx_http_mcp_tasks_out_time(&out, ngx_http_mcp_tasks_wall());
-    ngx_http_mcp_tasks_out_lit(&out, ",\"status\":");
-    ngx_http_mcp_tasks_status_json(&out, lcf->zone, all);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
-
-    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
-        || ngx_http_mcp_tasks_no_store(r) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, &text, 1);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_task(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_console_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     return (r->method == NGX_HTTP_DELETE)
-           ? ngx_http_mcp_tasks_console_delete(r, ctx)
-           : ngx_http_mcp_tasks_rest_read(r, ctx);
+           ? ngx_mcp_console_delete(r, ctx)
+           : ngx_mcp_rest_read(r, ctx);
 }

@@ -12,60 +12,58 @@
 
 
 /* rows in a batch, and ms from one to the next */
-#define NGX_HTTP_MCP_TASKS_CONSOLE_BATCH  100
-#define NGX_HTTP_MCP_TASKS_CONSOLE_REST   250
+#define NGX_MCP_CONSOLE_BATCH  100
+#define NGX_MCP_CONSOLE_REST   250
 
 /* looks for them, if a filter lets few through */
-#define NGX_HTTP_MCP_TASKS_CONSOLE_LOOKS  8
+#define NGX_MCP_CONSOLE_LOOKS  8
 
 /* changes after which it is better to begin anew, and then to wait a bit */
-#define NGX_HTTP_MCP_TASKS_CONSOLE_FAR    2000
-#define NGX_HTTP_MCP_TASKS_CONSOLE_RESET  1000
+#define NGX_MCP_CONSOLE_FAR    2000
+#define NGX_MCP_CONSOLE_RESET  1000
 
 
 typedef struct {
-    ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
-    ngx_http_mcp_tasks_wanted_t   wanted;
-    ngx_http_mcp_tasks_cursor_t   after;      /* the last change looked at */
-    ngx_uint_t                    lost;       /* more than can be told */
-} ngx_http_mcp_tasks_follow_t;
+    ngx_mcp_wait_t    wait;       /* must be the first */
+    ngx_mcp_wanted_t  wanted;
+    ngx_mcp_cursor_t  after;      /* the last change looked at */
+    ngx_uint_t        lost;       /* more than can be told */
+} ngx_mcp_follow_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_follow_look(ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
-    ngx_http_mcp_tasks_out_t *out, ngx_uint_t *more);
-static void ngx_http_mcp_tasks_follow_id(ngx_http_mcp_tasks_follow_t *f,
-    ngx_http_mcp_tasks_out_t *out, uint64_t change);
+static ngx_int_t ngx_mcp_follow_look(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out,
+    ngx_uint_t *more);
+static void ngx_mcp_follow_id(ngx_mcp_follow_t *f, ngx_mcp_out_t *out,
+    uint64_t change);
 
 
 /* GET api/events, with the filters of the list */
 
 ngx_int_t
-ngx_http_mcp_tasks_console_events(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_console_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    const char                     *err;
-    ngx_http_mcp_tasks_follow_t    *f;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    const char          *err;
+    ngx_mcp_follow_t    *f;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    f = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_follow_t));
+    f = ngx_pcalloc(r->pool, sizeof(ngx_mcp_follow_t));
     if (f == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_console_wanted(r, &f->wanted);
+    err = ngx_mcp_console_wanted(r, &f->wanted);
 
     if (err) {
-        return ngx_http_mcp_tasks_rest_invalid(r, err);
+        return ngx_mcp_rest_invalid(r, err);
     }
 
     /* one that is not ours is of another life of the zone */
 
-    if (ngx_http_mcp_tasks_is_resumed(r)) {
-        f->after.seq = ngx_http_mcp_tasks_last_change(r,
-                                                     &lcf->zone->zone.table);
+    if (ngx_mcp_is_resumed(r)) {
+        f->after.seq = ngx_mcp_last_change(r, &lcf->zone->zone.table);
 
         if (f->after.seq == 0
             || f->after.seq > lcf->zone->zone.table.sh->seq)
@@ -75,38 +73,38 @@ ngx_http_mcp_tasks_console_events(ngx_http_request_t *r,
         }
     }
 
-    ngx_http_mcp_tasks_wait_init(&f->wait, r, ctx);
+    ngx_mcp_wait_init(&f->wait, r, ctx);
     f->wait.watches = &f->wait.watch;
     f->wait.nwatches = 1;
-    f->wait.watch.key = ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_ANY);
+    f->wait.watch.key = ngx_mcp_signal_name(NGX_MCP_ANY);
     f->wait.limited = 1;
     f->wait.streams = 1;
-    f->wait.look = ngx_http_mcp_tasks_follow_look;
-    f->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
+    f->wait.look = ngx_mcp_follow_look;
+    f->wait.until = NGX_MCP_NEVER;
 
-    return ngx_http_mcp_tasks_wait(&f->wait);
+    return ngx_mcp_wait(&f->wait);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_follow_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_follow_look(ngx_mcp_wait_t *w)
 {
-    ngx_int_t                     rc;
-    ngx_str_t                     text;
-    ngx_pool_t                   *pool;
-    ngx_uint_t                    first, more;
-    ngx_http_mcp_tasks_out_t      out;
-    ngx_http_mcp_tasks_follow_t  *f;
+    ngx_int_t          rc;
+    ngx_str_t          text;
+    ngx_pool_t        *pool;
+    ngx_uint_t         first, more;
+    ngx_mcp_out_t      out;
+    ngx_mcp_follow_t  *f;
 
-    f = (ngx_http_mcp_tasks_follow_t *) w;
+    f = (ngx_mcp_follow_t *) w;
     first = (f->after.seq == 0 && f->after.hint == 0);
 
-    if (!w->stream && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+    if (!w->stream && ngx_mcp_wait_begin(w) == NGX_ERROR) {
         return NGX_ERROR;
     }
 
     if (ngx_exiting) {
-        return ngx_http_mcp_tasks_wait_close(w);
+        return ngx_mcp_wait_close(w);
     }
 
     pool = ngx_create_pool(4096, w->r->connection->log);
@@ -114,31 +112,31 @@ ngx_http_mcp_tasks_follow_look(ngx_http_mcp_tasks_wait_t *w)
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, pool, 2048);
-    rc = ngx_http_mcp_tasks_follow_read(f, &out, &more);
+    ngx_mcp_out_init(&out, pool, 2048);
+    rc = ngx_mcp_follow_read(f, &out, &more);
 
-    w->rests = ngx_current_msec + NGX_HTTP_MCP_TASKS_CONSOLE_REST;
+    w->rests = ngx_current_msec + NGX_MCP_CONSOLE_REST;
 
     if (f->lost) {
         f->lost = 0;
         more = 0;
-        w->rests = ngx_current_msec + NGX_HTTP_MCP_TASKS_CONSOLE_RESET;
-        ngx_http_mcp_tasks_out_lit(&out, "event: reset\ndata: {}\n");
-        ngx_http_mcp_tasks_follow_id(f, &out, f->after.seq);
-        ngx_http_mcp_tasks_out_lit(&out, "\n");
+        w->rests = ngx_current_msec + NGX_MCP_CONSOLE_RESET;
+        ngx_mcp_out_lit(&out, "event: reset\ndata: {}\n");
+        ngx_mcp_follow_id(f, &out, f->after.seq);
+        ngx_mcp_out_lit(&out, "\n");
 
     } else if (first) {
         /* no event, but from where on to resume if none comes */
-        ngx_http_mcp_tasks_follow_id(f, &out, f->after.seq);
-        ngx_http_mcp_tasks_out_lit(&out, "\n");
+        ngx_mcp_follow_id(f, &out, f->after.seq);
+        ngx_mcp_out_lit(&out, "\n");
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_tasks_out_end(&out, &text);
+        rc = ngx_mcp_out_end(&out, &text);
     }
 
     if (rc == NGX_OK && text.len) {
-        rc = ngx_http_mcp_tasks_wait_text(w, &text);
+        rc = ngx_mcp_wait_text(w, &text);
     }
 
     ngx_destroy_pool(pool);
@@ -156,13 +154,12 @@ ngx_http_mcp_tasks_follow_look(ngx_http_mcp_tasks_wait_t *w)
 /* rows have no ends of lines: each is one line of data */
 
 static ngx_int_t
-ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
-    ngx_http_mcp_tasks_out_t *out, ngx_uint_t *more)
+ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
 {
-    uint64_t                         last;
-    ngx_uint_t                       i, n, looks;
-    ngx_http_mcp_tasks_wait_t       *w;
-    ngx_http_mcp_tasks_op_recent_t   op;
+    uint64_t              last;
+    ngx_uint_t            i, n, looks;
+    ngx_mcp_wait_t       *w;
+    ngx_mcp_op_recent_t   op;
 
     w = &f->wait;
     n = 0;
@@ -170,17 +167,17 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
     *more = 0;
 
     do {
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_recent_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_RECENT;
+        ngx_memzero(&op, sizeof(ngx_mcp_op_recent_t));
+        op.op.type = NGX_MCP_OP_RECENT;
         op.op.pool = out->pool;
-        op.filter = ngx_http_mcp_tasks_console_filter(&f->wanted);
+        op.filter = ngx_mcp_console_filter(&f->wanted);
         op.news = 1;
         op.after = f->after;
-        op.limit = NGX_HTTP_MCP_TASKS_CONSOLE_BATCH - n;
-        op.want = NGX_HTTP_MCP_TASKS_WANT_ROW;
+        op.limit = NGX_MCP_CONSOLE_BATCH - n;
+        op.want = NGX_MCP_WANT_ROW;
         op.watch = 1;
 
-        if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
+        if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -188,16 +185,16 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
         f->lost |= op.lost;
 
         for (i = 0; i < op.n; i++) {
-            ngx_http_mcp_tasks_follow_id(f, out, op.views[i].changed);
-            ngx_http_mcp_tasks_out_lit(out, "data: ");
-            ngx_http_mcp_tasks_render_row(out, &op.views[i]);
-            ngx_http_mcp_tasks_out_lit(out, "\n\n");
+            ngx_mcp_follow_id(f, out, op.views[i].changed);
+            ngx_mcp_out_lit(out, "data: ");
+            ngx_mcp_render_row(out, &op.views[i]);
+            ngx_mcp_out_lit(out, "\n\n");
         }
 
         n += op.n;
 
-    } while (op.more && n < NGX_HTTP_MCP_TASKS_CONSOLE_BATCH
-             && ++looks < NGX_HTTP_MCP_TASKS_CONSOLE_LOOKS);
+    } while (op.more && n < NGX_MCP_CONSOLE_BATCH
+             && ++looks < NGX_MCP_CONSOLE_LOOKS);
 
     *more = op.more;
 
@@ -205,7 +202,7 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
 
     last = w->zcf->zone.table.sh->seq;
 
-    if (op.more && last > f->after.seq + NGX_HTTP_MCP_TASKS_CONSOLE_FAR) {
+    if (op.more && last > f->after.seq + NGX_MCP_CONSOLE_FAR) {
         f->lost = 1;
         f->after.seq = last;
         f->after.hint = 0;
@@ -216,14 +213,13 @@ ngx_http_mcp_tasks_follow_read(ngx_http_mcp_tasks_follow_t *f,
 
 
 static void
-ngx_http_mcp_tasks_follow_id(ngx_http_mcp_tasks_follow_t *f,
-    ngx_http_mcp_tasks_out_t *out, uint64_t change)
+ngx_mcp_follow_id(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, uint64_t change)
 {
-    u_char  buf[NGX_HTTP_MCP_TASKS_CHANGE_LEN], *p;
+    u_char  buf[NGX_MCP_CHANGE_LEN], *p;
 
-    p = ngx_http_mcp_tasks_change_id(buf, &f->wait.zcf->zone.table, change);
+    p = ngx_mcp_change_id(buf, &f->wait.zcf->zone.table, change);
 
-    ngx_http_mcp_tasks_out_lit(out, "id: ");
-    ngx_http_mcp_tasks_out_add(out, buf, p - buf);
-    ngx_http_mcp_tasks_out_lit(out, "\n");
+    ngx_mcp_out_lit(out, "id: ");
+    ngx_mcp_out_add(out, buf, p - buf);
+    ngx_mcp_out_lit(out, "\n");
 }

@@ -6,100 +6,95 @@
 #include "ngx_mcp_gateway.h"
 
 
-static ngx_uint_t ngx_http_mcp_tasks_console_states(ngx_str_t *status);
-static ngx_int_t ngx_http_mcp_tasks_console_listed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_console_gone(ngx_http_request_t *r);
-static void ngx_http_mcp_tasks_render_members_of_row(
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v);
-static void ngx_http_mcp_tasks_render_payload(ngx_http_mcp_tasks_out_t *out,
-    const char *name, ngx_str_t *text);
-static void ngx_http_mcp_tasks_render_history(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v);
-static const char *ngx_http_mcp_tasks_event_name(ngx_uint_t event);
+static ngx_uint_t ngx_mcp_console_states(ngx_str_t *status);
+static ngx_int_t ngx_mcp_console_listed(ngx_http_request_t *r,
+    ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_console_gone(ngx_http_request_t *r);
+static void ngx_mcp_render_members_of_row(ngx_mcp_out_t *out,
+    ngx_mcp_view_t *v);
+static void ngx_mcp_render_payload(ngx_mcp_out_t *out, const char *name,
+    ngx_str_t *text);
+static void ngx_mcp_render_history(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
+static const char *ngx_mcp_event_name(ngx_uint_t event);
 
 
 /* what cursors are sealed for: no owner is called that */
 
-static ngx_str_t  ngx_http_mcp_tasks_console_owner = ngx_string("\0console");
+static ngx_str_t  ngx_mcp_console_owner = ngx_string("\0console");
 
 
 /* GET api/tasks: those that changed last come first */
 
 ngx_int_t
-ngx_http_mcp_tasks_console_list(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                        cursor;
-    const char                      *err;
-    ngx_http_mcp_tasks_wanted_t     *wanted;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_op_recent_t  *op;
+    ngx_str_t             cursor;
+    const char           *err;
+    ngx_mcp_wanted_t     *wanted;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_op_recent_t  *op;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_RECENT,
-                               sizeof(ngx_http_mcp_tasks_op_recent_t));
-    wanted = ngx_palloc(r->pool, sizeof(ngx_http_mcp_tasks_wanted_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_RECENT, sizeof(ngx_mcp_op_recent_t));
+    wanted = ngx_palloc(r->pool, sizeof(ngx_mcp_wanted_t));
 
     if (op == NULL || wanted == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_console_wanted(r, wanted);
+    err = ngx_mcp_console_wanted(r, wanted);
 
     if (err == NULL
-        && ngx_http_mcp_tasks_rest_limit(r, &op->limit) != NGX_OK)
+        && ngx_mcp_rest_limit(r, &op->limit) != NGX_OK)
     {
         err = "limit must be from 1 to 100";
     }
 
     if (err == NULL
-        && ngx_http_mcp_tasks_rest_text(r, "cursor", &cursor) != NGX_OK)
+        && ngx_mcp_rest_text(r, "cursor", &cursor) != NGX_OK)
     {
         err = "the query cannot be read";
     }
 
     if (err) {
-        return ngx_http_mcp_tasks_rest_invalid(r, err);
+        return ngx_mcp_rest_invalid(r, err);
     }
 
     /* it may be one of an earlier life of the zone */
 
     if (cursor.len
-        && ngx_http_mcp_tasks_cursor_parse(&lcf->zone->zone, &cursor,
-                                           &ngx_http_mcp_tasks_console_owner,
-                                           &op->after)
+        && ngx_mcp_cursor_parse(&lcf->zone->zone, &cursor,
+                                &ngx_mcp_console_owner,
+                                &op->after)
            != NGX_OK)
     {
-        return ngx_http_mcp_tasks_console_gone(r);
+        return ngx_mcp_console_gone(r);
     }
 
-    op->filter = ngx_http_mcp_tasks_console_filter(wanted);
-    op->want = NGX_HTTP_MCP_TASKS_WANT_ROW;
+    op->filter = ngx_mcp_console_filter(wanted);
+    op->want = NGX_MCP_WANT_ROW;
 
-    return ngx_http_mcp_tasks_run(r, &op->op,
-                                  ngx_http_mcp_tasks_console_listed);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_console_listed);
 }
 
 
 /* the filters of the query; what is wrong with them, or NULL */
 
 const char *
-ngx_http_mcp_tasks_console_wanted(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_wanted_t *wanted)
+ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
 {
-    ngx_str_t                     status, arg;
-    ngx_http_mcp_tasks_filter_t  *filter;
+    ngx_str_t          status, arg;
+    ngx_mcp_filter_t  *filter;
 
-    ngx_memzero(wanted, sizeof(ngx_http_mcp_tasks_wanted_t));
+    ngx_memzero(wanted, sizeof(ngx_mcp_wanted_t));
     wanted->min_age = -1;
     wanted->max_age = -1;
     filter = &wanted->filter;
 
-    if (ngx_http_mcp_tasks_rest_text(r, "status", &status) != NGX_OK
-        || ngx_http_mcp_tasks_rest_text(r, "tool", &filter->tool) != NGX_OK
-        || ngx_http_mcp_tasks_rest_text(r, "owner", &wanted->owner) != NGX_OK)
+    if (ngx_mcp_rest_text(r, "status", &status) != NGX_OK
+        || ngx_mcp_rest_text(r, "tool", &filter->tool) != NGX_OK
+        || ngx_mcp_rest_text(r, "owner", &wanted->owner) != NGX_OK)
     {
         return "the query cannot be read";
     }
@@ -111,15 +106,15 @@ ngx_http_mcp_tasks_console_wanted(ngx_http_request_t *r,
     }
 
     if (status.len) {
-        filter->states = ngx_http_mcp_tasks_console_states(&status);
+        filter->states = ngx_mcp_console_states(&status);
 
         if (filter->states == 0) {
             return "unknown status";
         }
     }
 
-    if (ngx_http_mcp_tasks_rest_arg(r, "minAge", &wanted->min_age) != NGX_OK
-        || ngx_http_mcp_tasks_rest_arg(r, "maxAge", &wanted->max_age)
+    if (ngx_mcp_rest_arg(r, "minAge", &wanted->min_age) != NGX_OK
+        || ngx_mcp_rest_arg(r, "maxAge", &wanted->max_age)
            != NGX_OK)
     {
         return "minAge and maxAge must be numbers of seconds";
@@ -132,16 +127,16 @@ ngx_http_mcp_tasks_console_wanted(ngx_http_request_t *r,
 /* a phase, or a status: what clients see */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_console_states(ngx_str_t *status)
+ngx_mcp_console_states(ngx_str_t *status)
 {
     ngx_str_t   *name;
     ngx_uint_t   state;
 
-    for (state = NGX_HTTP_MCP_TASKS_QUEUED;
-         state <= NGX_HTTP_MCP_TASKS_RUNNING;
+    for (state = NGX_MCP_QUEUED;
+         state <= NGX_MCP_RUNNING;
          state++)
     {
-        name = ngx_http_mcp_tasks_state_name(state);
+        name = ngx_mcp_state_name(state);
 
         if (status->len == name->len
             && ngx_memcmp(status->data, name->data, name->len) == 0)
@@ -150,28 +145,28 @@ ngx_http_mcp_tasks_console_states(ngx_str_t *status)
         }
     }
 
-    return ngx_http_mcp_tasks_states_of(NGX_HTTP_MCP_TASKS_MODERN, status);
+    return ngx_mcp_states_of(NGX_MCP_MODERN, status);
 }
 
 
 /* ages become times */
 
-ngx_http_mcp_tasks_filter_t
-ngx_http_mcp_tasks_console_filter(ngx_http_mcp_tasks_wanted_t *wanted)
+ngx_mcp_filter_t
+ngx_mcp_console_filter(ngx_mcp_wanted_t *wanted)
 {
-    uint64_t                     seconds;
-    ngx_http_mcp_tasks_filter_t  filter;
+    uint64_t          seconds;
+    ngx_mcp_filter_t  filter;
 
     filter = wanted->filter;
-    seconds = ngx_http_mcp_tasks_wall() / 1000;
+    seconds = ngx_mcp_wall() / 1000;
 
     if (wanted->max_age >= 0) {
-        filter.from = ngx_http_mcp_tasks_wall()
+        filter.from = ngx_mcp_wall()
                       - ngx_min((uint64_t) wanted->max_age, seconds) * 1000;
     }
 
     if (wanted->min_age >= 0) {
-        filter.to = ngx_http_mcp_tasks_wall()
+        filter.to = ngx_mcp_wall()
                     - ngx_min((uint64_t) wanted->min_age, seconds) * 1000;
     }
 
@@ -180,117 +175,111 @@ ngx_http_mcp_tasks_console_filter(ngx_http_mcp_tasks_wanted_t *wanted)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_listed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_console_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_str_t                        text;
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_op_recent_t  *op;
+    ngx_str_t             text;
+    ngx_uint_t            i;
+    ngx_mcp_out_t         out;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_op_recent_t  *op;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_recent_t *) o;
+    op = (ngx_mcp_op_recent_t *) o;
 
     if (op->lost) {
-        return ngx_http_mcp_tasks_console_gone(r);
+        return ngx_mcp_console_gone(r);
     }
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128 + op->n * 512);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
+    ngx_mcp_out_init(&out, r->pool, 128 + op->n * 512);
+    ngx_mcp_out_lit(&out, "{\"tasks\":[");
 
     for (i = 0; i < op->n; i++) {
 
         if (i) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_render_row(&out, &op->views[i]);
+        ngx_mcp_render_row(&out, &op->views[i]);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "]");
-    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone,
-                                     &ngx_http_mcp_tasks_console_owner,
-                                     &op->next);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "]");
+    ngx_mcp_render_cursor(&out, &lcf->zone->zone, &ngx_mcp_console_owner,
+                          &op->next);
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
-        || ngx_http_mcp_tasks_no_store(r) != NGX_OK)
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK
+        || ngx_mcp_no_store(r) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, &text, 1);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_console_gone(ngx_http_request_t *r)
+ngx_mcp_console_gone(ngx_http_request_t *r)
 {
     static ngx_str_t  reason = ngx_string("cursor_gone");
 
-    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_MCP_TASKS_GONE, &reason,
-                                      NULL);
+    return ngx_mcp_problem(r, NGX_MCP_GONE, &reason, NULL);
 }
 
 
 void
-ngx_http_mcp_tasks_render_row(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_row(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_out_lit(out, "{");
-    ngx_http_mcp_tasks_render_members_of_row(out, v);
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_render_members_of_row(out, v);
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 static void
-ngx_http_mcp_tasks_render_members_of_row(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_members_of_row(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_task_t  *task;
+    ngx_mcp_task_t  *task;
 
     task = &v->task;
 
-    ngx_http_mcp_tasks_render_short(out, v);
-    ngx_http_mcp_tasks_out_lit(out, ",\"owner\":");
-    ngx_http_mcp_tasks_out_bytes(out, &v->owner);
-    ngx_http_mcp_tasks_out_lit(out, ",\"phase\":\"");
-    ngx_http_mcp_tasks_out_str(out,
-                               ngx_http_mcp_tasks_state_name(task->state));
-    ngx_http_mcp_tasks_out_lit(out, "\",\"attempt\":");
-    ngx_http_mcp_tasks_out_number(out, task->attempt);
-    ngx_http_mcp_tasks_out_lit(out, ",\"attempts\":");
-    ngx_http_mcp_tasks_out_number(out, task->policy.attempts);
+    ngx_mcp_render_short(out, v);
+    ngx_mcp_out_lit(out, ",\"owner\":");
+    ngx_mcp_out_bytes(out, &v->owner);
+    ngx_mcp_out_lit(out, ",\"phase\":\"");
+    ngx_mcp_out_str(out, ngx_mcp_state_name(task->state));
+    ngx_mcp_out_lit(out, "\",\"attempt\":");
+    ngx_mcp_out_number(out, task->attempt);
+    ngx_mcp_out_lit(out, ",\"attempts\":");
+    ngx_mcp_out_number(out, task->policy.attempts);
 
     if (task->policy.route) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"kind\":\"gateway\"");
+        ngx_mcp_out_lit(out, ",\"kind\":\"gateway\"");
 
     } else {
-        ngx_http_mcp_tasks_out_lit(out, ",\"kind\":\"queue\"");
+        ngx_mcp_out_lit(out, ",\"kind\":\"queue\"");
     }
 
     /* one that is queued again has none */
 
-    if (v->worker.len && task->state != NGX_HTTP_MCP_TASKS_QUEUED) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"worker\":");
-        ngx_http_mcp_tasks_out_bytes(out, &v->worker);
+    if (v->worker.len && task->state != NGX_MCP_QUEUED) {
+        ngx_mcp_out_lit(out, ",\"worker\":");
+        ngx_mcp_out_bytes(out, &v->worker);
     }
 
-    ngx_http_mcp_tasks_out_lit(out, ",\"expiresAt\":");
+    ngx_mcp_out_lit(out, ",\"expiresAt\":");
 
-    if (task->expires == NGX_HTTP_MCP_TASKS_NEVER) {
-        ngx_http_mcp_tasks_out_lit(out, "null");
+    if (task->expires == NGX_MCP_NEVER) {
+        ngx_mcp_out_lit(out, "null");
 
     } else {
-        ngx_http_mcp_tasks_out_time(out, ngx_http_mcp_tasks_wall()
-                                    + task->expires - ngx_current_msec);
+        ngx_mcp_out_time(out, ngx_mcp_wall()
+                         + task->expires - ngx_current_msec);
     }
 
-    if (task->state == NGX_HTTP_MCP_TASKS_COMPLETED
-        && task->flags & NGX_HTTP_MCP_TASKS_TOOL_ERROR)
+    if (task->state == NGX_MCP_COMPLETED
+        && task->flags & NGX_MCP_TOOL_ERROR)
     {
-        ngx_http_mcp_tasks_out_lit(out, ",\"isError\":true");
+        ngx_mcp_out_lit(out, ",\"isError\":true");
     }
 }
 
@@ -298,61 +287,56 @@ ngx_http_mcp_tasks_render_members_of_row(ngx_http_mcp_tasks_out_t *out,
 /* with all there is to it */
 
 void
-ngx_http_mcp_tasks_render_console(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v, ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_zone_conf_t *zcf)
 {
     ngx_str_t  *payload;
 
     payload = v->payload;
 
-    ngx_http_mcp_tasks_out_lit(out, "{");
-    ngx_http_mcp_tasks_render_members_of_row(out, v);
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_render_members_of_row(out, v);
 
-    ngx_http_mcp_tasks_out_lit(out, ",\"method\":");
-    ngx_http_mcp_tasks_out_string(out, &v->method);
-    ngx_http_mcp_tasks_render_payload(out, "params",
-                                      &payload[NGX_HTTP_MCP_TASKS_PARAMS]);
-    ngx_http_mcp_tasks_render_payload(out, "metadata",
-                                      &payload[NGX_HTTP_MCP_TASKS_METADATA]);
+    ngx_mcp_out_lit(out, ",\"method\":");
+    ngx_mcp_out_string(out, &v->method);
+    ngx_mcp_render_payload(out, "params", &payload[NGX_MCP_PARAMS]);
+    ngx_mcp_render_payload(out, "metadata", &payload[NGX_MCP_METADATA]);
 
     switch (v->task.state) {
 
-    case NGX_HTTP_MCP_TASKS_INPUT_REQUIRED:
-        ngx_http_mcp_tasks_render_payload(out, "inputRequests",
-                                      &payload[NGX_HTTP_MCP_TASKS_REQUESTS]);
+    case NGX_MCP_INPUT_REQUIRED:
+        ngx_mcp_render_payload(out, "inputRequests",
+                               &payload[NGX_MCP_REQUESTS]);
         break;
 
-    case NGX_HTTP_MCP_TASKS_COMPLETED:
-        ngx_http_mcp_tasks_render_payload(out, "result",
-                                        &payload[NGX_HTTP_MCP_TASKS_RESULT]);
+    case NGX_MCP_COMPLETED:
+        ngx_mcp_render_payload(out, "result", &payload[NGX_MCP_RESULT]);
         break;
 
-    case NGX_HTTP_MCP_TASKS_FAILED:
-        ngx_http_mcp_tasks_out_lit(out, ",\"error\":");
-        ngx_http_mcp_tasks_render_error(out, v);
+    case NGX_MCP_FAILED:
+        ngx_mcp_out_lit(out, ",\"error\":");
+        ngx_mcp_render_error(out, v);
         break;
     }
 
-    ngx_http_mcp_tasks_render_payload(out, "inputResponses",
-                                     &payload[NGX_HTTP_MCP_TASKS_RESPONSES]);
-    ngx_http_mcp_tasks_render_history(out, v);
-    ngx_http_mcp_tasks_out_lit(out, ",\"retryable\":");
-    ngx_http_mcp_tasks_out_flag(out, ngx_http_mcp_tasks_retryable(zcf, v));
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_render_payload(out, "inputResponses", &payload[NGX_MCP_RESPONSES]);
+    ngx_mcp_render_history(out, v);
+    ngx_mcp_out_lit(out, ",\"retryable\":");
+    ngx_mcp_out_flag(out, ngx_mcp_retryable(zcf, v));
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 /* JSON as it is kept */
 
 static void
-ngx_http_mcp_tasks_render_payload(ngx_http_mcp_tasks_out_t *out,
-    const char *name, ngx_str_t *text)
+ngx_mcp_render_payload(ngx_mcp_out_t *out, const char *name, ngx_str_t *text)
 {
     if (text->len) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"");
-        ngx_http_mcp_tasks_out_text(out, name);
-        ngx_http_mcp_tasks_out_lit(out, "\":");
-        ngx_http_mcp_tasks_out_str(out, text);
+        ngx_mcp_out_lit(out, ",\"");
+        ngx_mcp_out_text(out, name);
+        ngx_mcp_out_lit(out, "\":");
+        ngx_mcp_out_str(out, text);
     }
 }
 
@@ -360,84 +344,81 @@ ngx_http_mcp_tasks_render_payload(ngx_http_mcp_tasks_out_t *out,
 /* that it was created is the first of all */
 
 static void
-ngx_http_mcp_tasks_render_history(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_history(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_moment_t  *m;
+    ngx_uint_t         i;
+    ngx_mcp_moment_t  *m;
 
-    ngx_http_mcp_tasks_out_lit(out, ",\"history\":[");
+    ngx_mcp_out_lit(out, ",\"history\":[");
 
     if (v->dropped == 0) {
-        ngx_http_mcp_tasks_out_lit(out, "{\"at\":");
-        ngx_http_mcp_tasks_out_time(out, v->task.created);
-        ngx_http_mcp_tasks_out_lit(out, ",\"event\":\"created\","
-                                        "\"phase\":\"queued\"}");
+        ngx_mcp_out_lit(out, "{\"at\":");
+        ngx_mcp_out_time(out, v->task.created);
+        ngx_mcp_out_lit(out, ",\"event\":\"created\","
+                        "\"phase\":\"queued\"}");
     }
 
     for (i = 0; i < v->nhistory; i++) {
         m = &v->history[i];
 
         if (i || v->dropped == 0) {
-            ngx_http_mcp_tasks_out_lit(out, ",");
+            ngx_mcp_out_lit(out, ",");
         }
 
-        ngx_http_mcp_tasks_out_lit(out, "{\"at\":");
-        ngx_http_mcp_tasks_out_time(out, m->at);
-        ngx_http_mcp_tasks_out_lit(out, ",\"event\":\"");
-        ngx_http_mcp_tasks_out_text(out,
-                                    ngx_http_mcp_tasks_event_name(m->event));
-        ngx_http_mcp_tasks_out_lit(out, "\",\"phase\":\"");
-        ngx_http_mcp_tasks_out_str(out,
-                                   ngx_http_mcp_tasks_state_name(m->state));
-        ngx_http_mcp_tasks_out_lit(out, "\"");
+        ngx_mcp_out_lit(out, "{\"at\":");
+        ngx_mcp_out_time(out, m->at);
+        ngx_mcp_out_lit(out, ",\"event\":\"");
+        ngx_mcp_out_text(out, ngx_mcp_event_name(m->event));
+        ngx_mcp_out_lit(out, "\",\"phase\":\"");
+        ngx_mcp_out_str(out, ngx_mcp_state_name(m->state));
+        ngx_mcp_out_lit(out, "\"");
 
         if (m->attempt) {
-            ngx_http_mcp_tasks_out_lit(out, ",\"attempt\":");
-            ngx_http_mcp_tasks_out_number(out, m->attempt);
+            ngx_mcp_out_lit(out, ",\"attempt\":");
+            ngx_mcp_out_number(out, m->attempt);
         }
 
         if (m->worker.len) {
-            ngx_http_mcp_tasks_out_lit(out, ",\"worker\":");
-            ngx_http_mcp_tasks_out_bytes(out, &m->worker);
+            ngx_mcp_out_lit(out, ",\"worker\":");
+            ngx_mcp_out_bytes(out, &m->worker);
         }
 
-        ngx_http_mcp_tasks_out_lit(out, "}");
+        ngx_mcp_out_lit(out, "}");
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "],\"historyDropped\":");
-    ngx_http_mcp_tasks_out_number(out, v->dropped ? v->dropped + 1 : 0);
+    ngx_mcp_out_lit(out, "],\"historyDropped\":");
+    ngx_mcp_out_number(out, v->dropped ? v->dropped + 1 : 0);
 }
 
 
 static const char *
-ngx_http_mcp_tasks_event_name(ngx_uint_t event)
+ngx_mcp_event_name(ngx_uint_t event)
 {
     switch (event) {
-    case NGX_HTTP_MCP_TASKS_EV_CLAIM:
+    case NGX_MCP_EV_CLAIM:
         return "claimed";
-    case NGX_HTTP_MCP_TASKS_EV_ASK:
+    case NGX_MCP_EV_ASK:
         return "asked";
-    case NGX_HTTP_MCP_TASKS_EV_ANSWER:
-    case NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL:
+    case NGX_MCP_EV_ANSWER:
+    case NGX_MCP_EV_ANSWER_ALL:
         return "answered";
-    case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
+    case NGX_MCP_EV_COMPLETE:
         return "completed";
-    case NGX_HTTP_MCP_TASKS_EV_FAIL:
+    case NGX_MCP_EV_FAIL:
         return "failed";
-    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+    case NGX_MCP_EV_RETRY:
         return "retried";
-    case NGX_HTTP_MCP_TASKS_EV_RELEASE:
+    case NGX_MCP_EV_RELEASE:
         return "released";
-    case NGX_HTTP_MCP_TASKS_EV_CANCEL:
+    case NGX_MCP_EV_CANCEL:
         return "cancelled";
-    case NGX_HTTP_MCP_TASKS_EV_LEASE_LOST:
+    case NGX_MCP_EV_LEASE_LOST:
         return "lease_lost";
-    case NGX_HTTP_MCP_TASKS_EV_QUEUE_TIMEOUT:
+    case NGX_MCP_EV_QUEUE_TIMEOUT:
         return "queue_timeout";
-    case NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT:
+    case NGX_MCP_EV_RUN_TIMEOUT:
         return "run_timeout";
-    case NGX_HTTP_MCP_TASKS_EV_ORPHANED:
+    case NGX_MCP_EV_ORPHANED:
         return "process_lost";
     default:
         return "changed";
@@ -451,22 +432,21 @@ ngx_http_mcp_tasks_event_name(ngx_uint_t event)
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_retryable(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_retryable(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_task_t  *task;
+    ngx_mcp_task_t  *task;
 
     task = &v->task;
 
-    if (task->state != NGX_HTTP_MCP_TASKS_FAILED
-        && task->state != NGX_HTTP_MCP_TASKS_CANCELLED
-        && !(task->state == NGX_HTTP_MCP_TASKS_COMPLETED
-             && task->flags & NGX_HTTP_MCP_TASKS_TOOL_ERROR))
+    if (task->state != NGX_MCP_FAILED
+        && task->state != NGX_MCP_CANCELLED
+        && !(task->state == NGX_MCP_COMPLETED
+             && task->flags & NGX_MCP_TOOL_ERROR))
     {
         return 0;
     }
 
     return task->policy.route == 0
-           || (!(task->policy.calls & NGX_HTTP_MCP_TASKS_BOUND)
-               && ngx_http_mcp_tasks_job_gateway(zcf, v));
+           || (!(task->policy.calls & NGX_MCP_BOUND)
+               && ngx_mcp_job_gateway(zcf, v));
 }

@@ -11,46 +11,46 @@
 
 
 #define zone32(field)                                                         \
-    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
-    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+    NGX_MCP_FIGURE_32,                                                        \
+    offsetof(ngx_mcp_op_stats_t, field)
 #define zone64(field)                                                         \
-    NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
-    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+    NGX_MCP_FIGURE_64,                                                        \
+    offsetof(ngx_mcp_op_stats_t, field)
 #define zone_ms(field)                                                        \
-    NGX_HTTP_MCP_TASKS_FIGURE_MS,                                             \
-    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+    NGX_MCP_FIGURE_MS,                                                        \
+    offsetof(ngx_mcp_op_stats_t, field)
 #define zone_times(field)                                                     \
-    NGX_HTTP_MCP_TASKS_FIGURE_TIMES,                                          \
-    offsetof(ngx_http_mcp_tasks_op_stats_t, field)
+    NGX_MCP_FIGURE_TIMES,                                                     \
+    offsetof(ngx_mcp_op_stats_t, field)
 #define zone_state(state)                                                     \
-    zone32(states[NGX_HTTP_MCP_TASKS_ ## state])
+    zone32(states[NGX_MCP_ ## state])
 #define zone_refused(reason)                                                  \
-    zone64(count.refused[NGX_HTTP_MCP_TASKS_ ## reason])
+    zone64(count.refused[NGX_MCP_ ## reason])
 
 #define tool32(field)                                                         \
-    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
-    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+    NGX_MCP_FIGURE_32,                                                        \
+    offsetof(ngx_mcp_tool_view_t, field)
 #define tool64(field)                                                         \
-    NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
-    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+    NGX_MCP_FIGURE_64,                                                        \
+    offsetof(ngx_mcp_tool_view_t, field)
 #define tool_ms(field)                                                        \
-    NGX_HTTP_MCP_TASKS_FIGURE_MS,                                             \
-    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+    NGX_MCP_FIGURE_MS,                                                        \
+    offsetof(ngx_mcp_tool_view_t, field)
 #define tool_times(field)                                                     \
-    NGX_HTTP_MCP_TASKS_FIGURE_TIMES,                                          \
-    offsetof(ngx_http_mcp_tasks_tool_view_t, field)
+    NGX_MCP_FIGURE_TIMES,                                                     \
+    offsetof(ngx_mcp_tool_view_t, field)
 #define tool_state(state)                                                     \
-    tool32(stat.states[NGX_HTTP_MCP_TASKS_ ## state])
+    tool32(stat.states[NGX_MCP_ ## state])
 
 #define worker32(field)                                                       \
-    NGX_HTTP_MCP_TASKS_FIGURE_32,                                             \
-    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
+    NGX_MCP_FIGURE_32,                                                        \
+    offsetof(ngx_mcp_worker_stat_t, field)
 #define worker64(field)                                                       \
-    NGX_HTTP_MCP_TASKS_FIGURE_64,                                             \
-    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
+    NGX_MCP_FIGURE_64,                                                        \
+    offsetof(ngx_mcp_worker_stat_t, field)
 #define worker_ms(field)                                                      \
-    NGX_HTTP_MCP_TASKS_FIGURE_MS,                                             \
-    offsetof(ngx_http_mcp_tasks_worker_stat_t, field)
+    NGX_MCP_FIGURE_MS,                                                        \
+    offsetof(ngx_mcp_worker_stat_t, field)
 
 
 #define TASKS     "Tasks by state."
@@ -59,15 +59,14 @@
 #define REFUSED   "Operations on tasks that were refused, by reason."
 
 
-static ngx_int_t ngx_http_mcp_tasks_status_done(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_uint_t ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_status_done(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_uint_t ngx_mcp_status_wanted(ngx_http_request_t *r,
     ngx_uint_t *format);
-static ngx_uint_t ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r,
+static ngx_uint_t ngx_mcp_status_accepts(ngx_http_request_t *r,
     const char *type);
 
 
-static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
+static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
 
     { "tasks", "queued", "tasks", "state", TASKS, zone_state(QUEUED) },
     { "tasks", "running", "tasks", "state", TASKS, zone_state(RUNNING) },
@@ -201,7 +200,7 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_zone_figures[] = {
 };
 
 
-static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_tool_figures[] = {
+static ngx_mcp_figure_t  ngx_mcp_tool_figures[] = {
 
     { "tasks", "queued", "tool_tasks", "state", TASKS, tool_state(QUEUED) },
     { "tasks", "running", "tool_tasks", "state", TASKS, tool_state(RUNNING) },
@@ -256,7 +255,7 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_tool_figures[] = {
 };
 
 
-static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_worker_figures[] = {
+static ngx_mcp_figure_t  ngx_mcp_worker_figures[] = {
 
     { NULL, "claims", "worker_claims_total", NULL,
       "Tasks that the worker has claimed.", worker64(claimed) },
@@ -274,7 +273,7 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_worker_figures[] = {
 };
 
 
-static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_store_figures[] = {
+static ngx_mcp_figure_t  ngx_mcp_store_figures[] = {
 
     { NULL, "up", "store_up", NULL,
       "Whether changes are saved.", zone64(disk.up) },
@@ -298,49 +297,47 @@ static ngx_http_mcp_tasks_figure_t  ngx_http_mcp_tasks_store_figures[] = {
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_status_format(ngx_str_t *name)
+ngx_mcp_status_format(ngx_str_t *name)
 {
     if (name->len == 4 && ngx_strncmp(name->data, "json", 4) == 0) {
-        return NGX_HTTP_MCP_TASKS_FORMAT_JSON;
+        return NGX_MCP_FORMAT_JSON;
     }
 
     if (name->len == 10 && ngx_strncmp(name->data, "prometheus", 10) == 0) {
-        return NGX_HTTP_MCP_TASKS_FORMAT_PROMETHEUS;
+        return NGX_MCP_FORMAT_PROMETHEUS;
     }
 
-    return NGX_HTTP_MCP_TASKS_FORMAT_ANY;
+    return NGX_MCP_FORMAT_ANY;
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
+ngx_mcp_status_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                       rc;
-    ngx_uint_t                      format;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    static ngx_str_t                local = ngx_string("not_local");
-    static ngx_str_t                origin = ngx_string("origin_not_allowed");
+    ngx_int_t            rc;
+    ngx_uint_t           format;
+    ngx_mcp_loc_conf_t  *lcf;
+    static ngx_str_t     local = ngx_string("not_local");
+    static ngx_str_t     origin = ngx_string("origin_not_allowed");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     r->disable_not_modified = 1;
 
-    if (!lcf->open && !ngx_http_mcp_tasks_local(r)) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &local,
-                                          NULL);
+    if (!lcf->open && !ngx_mcp_local(r)) {
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &local, NULL);
     }
 
-    if (!ngx_http_mcp_tasks_origin(r)) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &origin,
-                                          NULL);
+    if (!ngx_mcp_origin(r)) {
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &origin, NULL);
     }
 
-    if (!(r->method & NGX_HTTP_MCP_TASKS_READS)) {
-        return ngx_http_mcp_tasks_rest_allow(r, "GET, HEAD");
+    if (!(r->method & NGX_MCP_READS)) {
+        return ngx_mcp_rest_allow(r, "GET, HEAD");
     }
 
-    if (!ngx_http_mcp_tasks_status_wanted(r, &format)) {
-        return ngx_http_mcp_tasks_rest_invalid(r,
-                                   "format is neither json nor prometheus");
+    if (!ngx_mcp_status_wanted(r, &format)) {
+        return ngx_mcp_rest_invalid(r,
+                                    "format is neither json nor prometheus");
     }
 
     rc = ngx_http_discard_request_body(r);
@@ -349,97 +346,91 @@ ngx_http_mcp_tasks_status_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    return ngx_http_mcp_tasks_status_read(r, ngx_http_mcp_tasks_status_done);
+    return ngx_mcp_status_read(r, ngx_mcp_status_done);
 }
 
 
 /* all figures of the zone */
 
 ngx_int_t
-ngx_http_mcp_tasks_status_read(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_done_pt done)
+ngx_mcp_status_read(ngx_http_request_t *r, ngx_mcp_done_pt done)
 {
-    ngx_http_mcp_tasks_op_stats_t  *op;
+    ngx_mcp_op_stats_t  *op;
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_STATS,
-                               sizeof(ngx_http_mcp_tasks_op_stats_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_STATS, sizeof(ngx_mcp_op_stats_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     op->detail = 1;
 
-    return ngx_http_mcp_tasks_run(r, &op->op, done);
+    return ngx_mcp_run(r, &op->op, done);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_status_done(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_status_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_str_t                       text;
-    ngx_uint_t                      format;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_figures_t    all[NGX_HTTP_MCP_TASKS_FIGURES];
+    ngx_str_t            text;
+    ngx_uint_t           format;
+    ngx_mcp_out_t        out;
+    ngx_mcp_loc_conf_t  *lcf;
+    ngx_mcp_figures_t    all[NGX_MCP_FIGURES];
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_status_figures(r,
-                                     (ngx_http_mcp_tasks_op_stats_t *) o, all)
-        != NGX_OK)
-    {
+    if (ngx_mcp_status_figures(r, (ngx_mcp_op_stats_t *) o, all) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    (void) ngx_http_mcp_tasks_status_wanted(r, &format);
+    (void) ngx_mcp_status_wanted(r, &format);
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 16384);
+    ngx_mcp_out_init(&out, r->pool, 16384);
 
-    if (format == NGX_HTTP_MCP_TASKS_FORMAT_PROMETHEUS) {
+    if (format == NGX_MCP_FORMAT_PROMETHEUS) {
         ngx_str_set(&r->headers_out.content_type,
                     "text/plain; version=0.0.4; charset=utf-8");
-        ngx_http_mcp_tasks_status_prometheus(&out, &lcf->zone->zone.name, all);
+        ngx_mcp_status_prometheus(&out, &lcf->zone->zone.name, all);
 
     } else {
-        ngx_http_mcp_tasks_status_json(&out, lcf->zone, all);
+        ngx_mcp_status_json(&out, lcf->zone, all);
     }
 
-    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
-        || ngx_http_mcp_tasks_no_store(r) != NGX_OK)
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK
+        || ngx_mcp_no_store(r) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, &text, 1);
 }
 
 
 /* 0: it names a format that there is not */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r, ngx_uint_t *format)
+ngx_mcp_status_wanted(ngx_http_request_t *r, ngx_uint_t *format)
 {
-    ngx_str_t                       name;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t            name;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     *format = lcf->format;
 
     if (ngx_http_arg(r, (u_char *) "format", 6, &name) == NGX_OK) {
-        *format = ngx_http_mcp_tasks_status_format(&name);
-        return *format != NGX_HTTP_MCP_TASKS_FORMAT_ANY;
+        *format = ngx_mcp_status_format(&name);
+        return *format != NGX_MCP_FORMAT_ANY;
     }
 
     /* who asks for plain text beside JSON is no scraper */
 
-    if (*format == NGX_HTTP_MCP_TASKS_FORMAT_ANY) {
-        *format = (!ngx_http_mcp_tasks_status_accepts(r, "application/json")
-                   && (ngx_http_mcp_tasks_status_accepts(r, "text/plain")
-                       || ngx_http_mcp_tasks_status_accepts(r,
+    if (*format == NGX_MCP_FORMAT_ANY) {
+        *format = (!ngx_mcp_status_accepts(r, "application/json")
+                   && (ngx_mcp_status_accepts(r, "text/plain")
+                       || ngx_mcp_status_accepts(r,
                                            "application/openmetrics-text")))
-                  ? NGX_HTTP_MCP_TASKS_FORMAT_PROMETHEUS
-                  : NGX_HTTP_MCP_TASKS_FORMAT_JSON;
+                  ? NGX_MCP_FORMAT_PROMETHEUS
+                  : NGX_MCP_FORMAT_JSON;
     }
 
     return 1;
@@ -447,26 +438,26 @@ ngx_http_mcp_tasks_status_wanted(ngx_http_request_t *r, ngx_uint_t *format)
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_status_accepts(ngx_http_request_t *r, const char *type)
+ngx_mcp_status_accepts(ngx_http_request_t *r, const char *type)
 {
     ngx_str_t         value;
     static ngx_str_t  accept = ngx_string("accept");
 
-    return ngx_http_mcp_tasks_header(r, &accept, &value)
+    return ngx_mcp_header(r, &accept, &value)
            && ngx_strlcasestrn(value.data, value.data + value.len,
                                (u_char *) type, ngx_strlen(type) - 1);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all)
+ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
+    ngx_mcp_figures_t *all)
 {
-    ngx_str_t                         *names;
-    ngx_uint_t                         i;
-    ngx_http_mcp_tasks_loc_conf_t     *lcf;
-    ngx_http_mcp_tasks_tool_stat_t    *tool;
-    ngx_http_mcp_tasks_worker_stat_t  *worker;
+    ngx_str_t              *names;
+    ngx_uint_t              i;
+    ngx_mcp_loc_conf_t     *lcf;
+    ngx_mcp_tool_stat_t    *tool;
+    ngx_mcp_worker_stat_t  *worker;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -476,32 +467,31 @@ ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    ngx_memzero(all, NGX_HTTP_MCP_TASKS_FIGURES
-                     * sizeof(ngx_http_mcp_tasks_figures_t));
+    ngx_memzero(all, NGX_MCP_FIGURES * sizeof(ngx_mcp_figures_t));
 
-    all[0].figures = ngx_http_mcp_tasks_zone_figures;
+    all[0].figures = ngx_mcp_zone_figures;
     all[0].data = (u_char *) op;
     all[0].n = 1;
 
-    all[1].figures = ngx_http_mcp_tasks_tool_figures;
+    all[1].figures = ngx_mcp_tool_figures;
     all[1].list = "byTool";
     all[1].label = "tool";
     all[1].data = (u_char *) op->tool_views;
-    all[1].size = sizeof(ngx_http_mcp_tasks_tool_view_t);
+    all[1].size = sizeof(ngx_mcp_tool_view_t);
     all[1].n = op->ntools;
     all[1].names = names;
 
-    all[2].figures = ngx_http_mcp_tasks_worker_figures;
+    all[2].figures = ngx_mcp_worker_figures;
     all[2].list = "byWorker";
     all[2].label = "worker";
     all[2].data = (u_char *) op->worker_views;
-    all[2].size = sizeof(ngx_http_mcp_tasks_worker_stat_t);
+    all[2].size = sizeof(ngx_mcp_worker_stat_t);
     all[2].n = op->nworkers;
     all[2].names = names + op->ntools;
 
-    all[3].figures = ngx_http_mcp_tasks_store_figures;
+    all[3].figures = ngx_mcp_store_figures;
     all[3].data = (u_char *) op;
-    all[3].n = ngx_http_mcp_tasks_stored_on(lcf->zone);
+    all[3].n = ngx_mcp_stored_on(lcf->zone);
 
     for (i = 0; i < op->ntools; i++) {
         tool = &op->tool_views[i].stat;
@@ -517,7 +507,7 @@ ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
 
     /* nobody has to share an entry, as long as it was not needed */
 
-    if (op->tool_views[NGX_HTTP_MCP_TASKS_OTHER].stat.count.created == 0) {
+    if (op->tool_views[NGX_MCP_OTHER].stat.count.created == 0) {
         all[1].data += all[1].size;
         all[1].names++;
         all[1].n--;
@@ -528,27 +518,26 @@ ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
 
 
 uint64_t
-ngx_http_mcp_tasks_figure(ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i,
-    ngx_http_mcp_tasks_figure_t *f)
+ngx_mcp_figure(ngx_mcp_figures_t *of, ngx_uint_t i, ngx_mcp_figure_t *f)
 {
     u_char  *p;
 
     p = of->data + i * of->size + f->offset;
 
-    return (f->type == NGX_HTTP_MCP_TASKS_FIGURE_32) ? *(uint32_t *) p
-                                                     : *(uint64_t *) p;
+    return (f->type == NGX_MCP_FIGURE_32) ? *(uint32_t *) p
+                                          : *(uint64_t *) p;
 }
 
 
 /* of a histogram's bucket, in seconds */
 
 void
-ngx_http_mcp_tasks_out_bound(ngx_http_mcp_tasks_out_t *out, ngx_uint_t bucket)
+ngx_mcp_out_bound(ngx_mcp_out_t *out, ngx_uint_t bucket)
 {
-    if (bucket == NGX_HTTP_MCP_TASKS_BUCKETS - 1) {
-        ngx_http_mcp_tasks_out_lit(out, "+Inf");
+    if (bucket == NGX_MCP_BUCKETS - 1) {
+        ngx_mcp_out_lit(out, "+Inf");
         return;
     }
 
-    ngx_http_mcp_tasks_out_seconds(out, ngx_http_mcp_tasks_bounds[bucket]);
+    ngx_mcp_out_seconds(out, ngx_mcp_bounds[bucket]);
 }

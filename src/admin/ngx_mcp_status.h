@@ -5,19 +5,19 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_STATUS_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_STATUS_H_INCLUDED_
+#ifndef _NGX_MCP_STATUS_H_INCLUDED_
+#define _NGX_MCP_STATUS_H_INCLUDED_
 
 
 #include "ngx_mcp_module.h"
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_FIGURE_32 = 0,
-    NGX_HTTP_MCP_TASKS_FIGURE_64,
-    NGX_HTTP_MCP_TASKS_FIGURE_MS,             /* shown in seconds */
-    NGX_HTTP_MCP_TASKS_FIGURE_TIMES           /* a histogram of these */
-} ngx_http_mcp_tasks_figure_e;
+    NGX_MCP_FIGURE_32 = 0,
+    NGX_MCP_FIGURE_64,
+    NGX_MCP_FIGURE_MS,             /* shown in seconds */
+    NGX_MCP_FIGURE_TIMES           /* a histogram of these */
+} ngx_mcp_figure_e;
 
 
 /*
@@ -33,44 +33,42 @@ typedef struct {
     const char  *help;                        /* of the metric */
     ngx_uint_t   type;
     size_t       offset;
-} ngx_http_mcp_tasks_figure_t;
+} ngx_mcp_figure_t;
 
 
 /* what the figures are of: the zone, tools, workers, or its store */
 
 typedef struct {
-    ngx_http_mcp_tasks_figure_t  *figures;
-    const char                   *list;       /* in JSON; NULL: is no list */
-    const char                   *label;
-    u_char                       *data;
-    size_t                        size;       /* of each */
-    ngx_uint_t                    n;
-    ngx_str_t                    *names;
-} ngx_http_mcp_tasks_figures_t;
+    ngx_mcp_figure_t  *figures;
+    const char        *list;       /* in JSON; NULL: is no list */
+    const char        *label;
+    u_char            *data;
+    size_t             size;       /* of each */
+    ngx_uint_t         n;
+    ngx_str_t         *names;
+} ngx_mcp_figures_t;
 
-#define NGX_HTTP_MCP_TASKS_FIGURES  4
+#define NGX_MCP_FIGURES  4
 
 
-ngx_int_t ngx_http_mcp_tasks_status_read(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_done_pt done);
-ngx_int_t ngx_http_mcp_tasks_status_figures(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_stats_t *op, ngx_http_mcp_tasks_figures_t *all);
+ngx_int_t ngx_mcp_status_read(ngx_http_request_t *r, ngx_mcp_done_pt done);
+ngx_int_t ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
+    ngx_mcp_figures_t *all);
 
-uint64_t ngx_http_mcp_tasks_figure(ngx_http_mcp_tasks_figures_t *of,
-    ngx_uint_t i, ngx_http_mcp_tasks_figure_t *f);
+uint64_t ngx_mcp_figure(ngx_mcp_figures_t *of, ngx_uint_t i,
+    ngx_mcp_figure_t *f);
 
-#define ngx_http_mcp_tasks_figure_times(of, i, f)                             \
-    ((ngx_http_mcp_tasks_histogram_t *)                                       \
+#define ngx_mcp_figure_times(of, i, f)                                        \
+    ((ngx_mcp_histogram_t *)                                                  \
      ((of)->data + (i) * (of)->size + (f)->offset))
 
 
-void ngx_http_mcp_tasks_out_bound(ngx_http_mcp_tasks_out_t *out,
-    ngx_uint_t bucket);
+void ngx_mcp_out_bound(ngx_mcp_out_t *out, ngx_uint_t bucket);
 
-void ngx_http_mcp_tasks_status_json(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_figures_t *all);
-void ngx_http_mcp_tasks_status_prometheus(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *all);
+void ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_conf_t *zcf,
+    ngx_mcp_figures_t *all);
+void ngx_mcp_status_prometheus(ngx_mcp_out_t *out, ngx_str_t *zone,
+    ngx_mcp_figures_t *all);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_STATUS_H_INCLUDED_ */
+#endif /* _NGX_MCP_STATUS_H_INCLUDED_ */

@@ -6,42 +6,37 @@
 #include "ngx_mcp_stats.h"
 
 
-#define NGX_HTTP_MCP_TASKS_PREFIX  "nginx_mcp_tasks_"
+#define NGX_MCP_PREFIX  "nginx_mcp_tasks_"
 
 
-static ngx_http_mcp_tasks_figure_t *ngx_http_mcp_tasks_status_metric(
-    ngx_http_mcp_tasks_out_t *out, ngx_str_t *zone,
-    ngx_http_mcp_tasks_figures_t *of, ngx_http_mcp_tasks_figure_t *f);
-static void ngx_http_mcp_tasks_status_sample(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i,
-    ngx_http_mcp_tasks_figure_t *f);
-static void ngx_http_mcp_tasks_status_buckets(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i,
-    ngx_http_mcp_tasks_figure_t *f);
-static void ngx_http_mcp_tasks_status_begin(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_figure_t *f, const char *suffix, ngx_str_t *zone,
-    ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i);
-static void ngx_http_mcp_tasks_status_label(ngx_http_mcp_tasks_out_t *out,
-    const char *name, ngx_str_t *value);
-static const char *ngx_http_mcp_tasks_status_type(
-    ngx_http_mcp_tasks_figure_t *f);
+static ngx_mcp_figure_t *ngx_mcp_status_metric(ngx_mcp_out_t *out,
+    ngx_str_t *zone, ngx_mcp_figures_t *of, ngx_mcp_figure_t *f);
+static void ngx_mcp_status_sample(ngx_mcp_out_t *out, ngx_str_t *zone,
+    ngx_mcp_figures_t *of, ngx_uint_t i, ngx_mcp_figure_t *f);
+static void ngx_mcp_status_buckets(ngx_mcp_out_t *out, ngx_str_t *zone,
+    ngx_mcp_figures_t *of, ngx_uint_t i, ngx_mcp_figure_t *f);
+static void ngx_mcp_status_begin(ngx_mcp_out_t *out, ngx_mcp_figure_t *f,
+    const char *suffix, ngx_str_t *zone, ngx_mcp_figures_t *of, ngx_uint_t i);
+static void ngx_mcp_status_label(ngx_mcp_out_t *out, const char *name,
+    ngx_str_t *value);
+static const char *ngx_mcp_status_type(ngx_mcp_figure_t *f);
 
 
 void
-ngx_http_mcp_tasks_status_prometheus(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *all)
+ngx_mcp_status_prometheus(ngx_mcp_out_t *out, ngx_str_t *zone,
+    ngx_mcp_figures_t *all)
 {
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_figure_t  *f;
+    ngx_uint_t         i;
+    ngx_mcp_figure_t  *f;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_FIGURES; i++) {
+    for (i = 0; i < NGX_MCP_FIGURES; i++) {
 
         if (all[i].n == 0) {
             continue;
         }
 
         for (f = all[i].figures; f->key; /* void */ ) {
-            f = ngx_http_mcp_tasks_status_metric(out, zone, &all[i], f);
+            f = ngx_mcp_status_metric(out, zone, &all[i], f);
         }
     }
 }
@@ -49,29 +44,28 @@ ngx_http_mcp_tasks_status_prometheus(ngx_http_mcp_tasks_out_t *out,
 
 /* all samples of a metric stand together; returns the next one */
 
-static ngx_http_mcp_tasks_figure_t *
-ngx_http_mcp_tasks_status_metric(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *of,
-    ngx_http_mcp_tasks_figure_t *f)
+static ngx_mcp_figure_t *
+ngx_mcp_status_metric(ngx_mcp_out_t *out, ngx_str_t *zone,
+    ngx_mcp_figures_t *of, ngx_mcp_figure_t *f)
 {
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_figure_t  *g;
+    ngx_uint_t         i;
+    ngx_mcp_figure_t  *g;
 
-    ngx_http_mcp_tasks_out_lit(out, "# HELP " NGX_HTTP_MCP_TASKS_PREFIX);
-    ngx_http_mcp_tasks_out_text(out, f->metric);
-    ngx_http_mcp_tasks_out_lit(out, " ");
-    ngx_http_mcp_tasks_out_text(out, f->help);
-    ngx_http_mcp_tasks_out_lit(out, "\n# TYPE " NGX_HTTP_MCP_TASKS_PREFIX);
-    ngx_http_mcp_tasks_out_text(out, f->metric);
-    ngx_http_mcp_tasks_out_lit(out, " ");
-    ngx_http_mcp_tasks_out_text(out, ngx_http_mcp_tasks_status_type(f));
-    ngx_http_mcp_tasks_out_lit(out, "\n");
+    ngx_mcp_out_lit(out, "# HELP " NGX_MCP_PREFIX);
+    ngx_mcp_out_text(out, f->metric);
+    ngx_mcp_out_lit(out, " ");
+    ngx_mcp_out_text(out, f->help);
+    ngx_mcp_out_lit(out, "\n# TYPE " NGX_MCP_PREFIX);
+    ngx_mcp_out_text(out, f->metric);
+    ngx_mcp_out_lit(out, " ");
+    ngx_mcp_out_text(out, ngx_mcp_status_type(f));
+    ngx_mcp_out_lit(out, "\n");
 
     g = f;
 
     for (i = 0; i < of->n; i++) {
         for (g = f; g->key && ngx_strcmp(g->metric, f->metric) == 0; g++) {
-            ngx_http_mcp_tasks_status_sample(out, zone, of, i, g);
+            ngx_mcp_status_sample(out, zone, of, i, g);
         }
     }
 
@@ -80,91 +74,86 @@ ngx_http_mcp_tasks_status_metric(ngx_http_mcp_tasks_out_t *out,
 
 
 static void
-ngx_http_mcp_tasks_status_sample(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i,
-    ngx_http_mcp_tasks_figure_t *f)
+ngx_mcp_status_sample(ngx_mcp_out_t *out, ngx_str_t *zone,
+    ngx_mcp_figures_t *of, ngx_uint_t i, ngx_mcp_figure_t *f)
 {
     ngx_str_t  value;
 
-    if (f->type == NGX_HTTP_MCP_TASKS_FIGURE_TIMES) {
-        ngx_http_mcp_tasks_status_buckets(out, zone, of, i, f);
+    if (f->type == NGX_MCP_FIGURE_TIMES) {
+        ngx_mcp_status_buckets(out, zone, of, i, f);
         return;
     }
 
-    ngx_http_mcp_tasks_status_begin(out, f, "", zone, of, i);
+    ngx_mcp_status_begin(out, f, "", zone, of, i);
 
     if (f->label) {
         value.data = (u_char *) f->key;
         value.len = ngx_strlen(f->key);
-        ngx_http_mcp_tasks_out_lit(out, ",");
-        ngx_http_mcp_tasks_status_label(out, f->label, &value);
+        ngx_mcp_out_lit(out, ",");
+        ngx_mcp_status_label(out, f->label, &value);
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "} ");
+    ngx_mcp_out_lit(out, "} ");
 
-    if (f->type == NGX_HTTP_MCP_TASKS_FIGURE_MS) {
-        ngx_http_mcp_tasks_out_seconds(out,
-                                       ngx_http_mcp_tasks_figure(of, i, f));
+    if (f->type == NGX_MCP_FIGURE_MS) {
+        ngx_mcp_out_seconds(out, ngx_mcp_figure(of, i, f));
     } else {
-        ngx_http_mcp_tasks_out_number(out,
-                                      ngx_http_mcp_tasks_figure(of, i, f));
+        ngx_mcp_out_number(out, ngx_mcp_figure(of, i, f));
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "\n");
+    ngx_mcp_out_lit(out, "\n");
 }
 
 
 static void
-ngx_http_mcp_tasks_status_buckets(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *zone, ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i,
-    ngx_http_mcp_tasks_figure_t *f)
+ngx_mcp_status_buckets(ngx_mcp_out_t *out, ngx_str_t *zone,
+    ngx_mcp_figures_t *of, ngx_uint_t i, ngx_mcp_figure_t *f)
 {
-    uint64_t                         n;
-    ngx_uint_t                       k;
-    ngx_http_mcp_tasks_histogram_t  *h;
+    uint64_t              n;
+    ngx_uint_t            k;
+    ngx_mcp_histogram_t  *h;
 
-    h = ngx_http_mcp_tasks_figure_times(of, i, f);
+    h = ngx_mcp_figure_times(of, i, f);
     n = 0;
 
-    for (k = 0; k < NGX_HTTP_MCP_TASKS_BUCKETS; k++) {
+    for (k = 0; k < NGX_MCP_BUCKETS; k++) {
         n += h->bucket[k];
 
-        ngx_http_mcp_tasks_status_begin(out, f, "_bucket", zone, of, i);
-        ngx_http_mcp_tasks_out_lit(out, ",le=\"");
-        ngx_http_mcp_tasks_out_bound(out, k);
-        ngx_http_mcp_tasks_out_lit(out, "\"} ");
-        ngx_http_mcp_tasks_out_number(out, n);
-        ngx_http_mcp_tasks_out_lit(out, "\n");
+        ngx_mcp_status_begin(out, f, "_bucket", zone, of, i);
+        ngx_mcp_out_lit(out, ",le=\"");
+        ngx_mcp_out_bound(out, k);
+        ngx_mcp_out_lit(out, "\"} ");
+        ngx_mcp_out_number(out, n);
+        ngx_mcp_out_lit(out, "\n");
     }
 
-    ngx_http_mcp_tasks_status_begin(out, f, "_sum", zone, of, i);
-    ngx_http_mcp_tasks_out_lit(out, "} ");
-    ngx_http_mcp_tasks_out_seconds(out, h->sum);
+    ngx_mcp_status_begin(out, f, "_sum", zone, of, i);
+    ngx_mcp_out_lit(out, "} ");
+    ngx_mcp_out_seconds(out, h->sum);
 
-    ngx_http_mcp_tasks_out_lit(out, "\n");
-    ngx_http_mcp_tasks_status_begin(out, f, "_count", zone, of, i);
-    ngx_http_mcp_tasks_out_lit(out, "} ");
-    ngx_http_mcp_tasks_out_number(out, n);
-    ngx_http_mcp_tasks_out_lit(out, "\n");
+    ngx_mcp_out_lit(out, "\n");
+    ngx_mcp_status_begin(out, f, "_count", zone, of, i);
+    ngx_mcp_out_lit(out, "} ");
+    ngx_mcp_out_number(out, n);
+    ngx_mcp_out_lit(out, "\n");
 }
 
 
 /* with the labels that all samples have; more may follow */
 
 static void
-ngx_http_mcp_tasks_status_begin(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_figure_t *f, const char *suffix, ngx_str_t *zone,
-    ngx_http_mcp_tasks_figures_t *of, ngx_uint_t i)
+ngx_mcp_status_begin(ngx_mcp_out_t *out, ngx_mcp_figure_t *f,
+    const char *suffix, ngx_str_t *zone, ngx_mcp_figures_t *of, ngx_uint_t i)
 {
-    ngx_http_mcp_tasks_out_lit(out, NGX_HTTP_MCP_TASKS_PREFIX);
-    ngx_http_mcp_tasks_out_text(out, f->metric);
-    ngx_http_mcp_tasks_out_text(out, suffix);
-    ngx_http_mcp_tasks_out_lit(out, "{");
-    ngx_http_mcp_tasks_status_label(out, "zone", zone);
+    ngx_mcp_out_lit(out, NGX_MCP_PREFIX);
+    ngx_mcp_out_text(out, f->metric);
+    ngx_mcp_out_text(out, suffix);
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_status_label(out, "zone", zone);
 
     if (of->names) {
-        ngx_http_mcp_tasks_out_lit(out, ",");
-        ngx_http_mcp_tasks_status_label(out, of->label, &of->names[i]);
+        ngx_mcp_out_lit(out, ",");
+        ngx_mcp_status_label(out, of->label, &of->names[i]);
     }
 }
 
@@ -172,13 +161,12 @@ ngx_http_mcp_tasks_status_begin(ngx_http_mcp_tasks_out_t *out,
 /* a name may be anything that is UTF-8 */
 
 static void
-ngx_http_mcp_tasks_status_label(ngx_http_mcp_tasks_out_t *out,
-    const char *name, ngx_str_t *value)
+ngx_mcp_status_label(ngx_mcp_out_t *out, const char *name, ngx_str_t *value)
 {
     u_char  *p, *start, *end;
 
-    ngx_http_mcp_tasks_out_text(out, name);
-    ngx_http_mcp_tasks_out_lit(out, "=\"");
+    ngx_mcp_out_text(out, name);
+    ngx_mcp_out_lit(out, "=\"");
 
     start = value->data;
     end = start + value->len;
@@ -189,28 +177,28 @@ ngx_http_mcp_tasks_status_label(ngx_http_mcp_tasks_out_t *out,
             continue;
         }
 
-        ngx_http_mcp_tasks_out_add(out, start, p - start);
-        ngx_http_mcp_tasks_out_lit(out, "\\");
+        ngx_mcp_out_add(out, start, p - start);
+        ngx_mcp_out_lit(out, "\\");
 
         start = p;
 
         if (*p == '\n') {
-            ngx_http_mcp_tasks_out_lit(out, "n");
+            ngx_mcp_out_lit(out, "n");
             start++;
         }
     }
 
-    ngx_http_mcp_tasks_out_add(out, start, end - start);
-    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_mcp_out_add(out, start, end - start);
+    ngx_mcp_out_lit(out, "\"");
 }
 
 
 static const char *
-ngx_http_mcp_tasks_status_type(ngx_http_mcp_tasks_figure_t *f)
+ngx_mcp_status_type(ngx_mcp_figure_t *f)
 {
     size_t  len;
 
-    if (f->type == NGX_HTTP_MCP_TASKS_FIGURE_TIMES) {
+    if (f->type == NGX_MCP_FIGURE_TIMES) {
         return "histogram";
     }
 

@@ -2,37 +2,37 @@
 #include "ngx_mcp_hash.h"
 
 
-#define ngx_http_mcp_tasks_rotl(x, b)                                         \
+#define ngx_mcp_rotl(x, b)                                                    \
     (((x) << (b)) | ((x) >> (64 - (b))))
 
 
 static void
-ngx_http_mcp_tasks_sipround(uint64_t v[4])
+ngx_mcp_sipround(uint64_t v[4])
 {
     v[0] += v[1];
-    v[1] = ngx_http_mcp_tasks_rotl(v[1], 13);
+    v[1] = ngx_mcp_rotl(v[1], 13);
     v[1] ^= v[0];
-    v[0] = ngx_http_mcp_tasks_rotl(v[0], 32);
+    v[0] = ngx_mcp_rotl(v[0], 32);
 
     v[2] += v[3];
-    v[3] = ngx_http_mcp_tasks_rotl(v[3], 16);
+    v[3] = ngx_mcp_rotl(v[3], 16);
     v[3] ^= v[2];
 
     v[0] += v[3];
-    v[3] = ngx_http_mcp_tasks_rotl(v[3], 21);
+    v[3] = ngx_mcp_rotl(v[3], 21);
     v[3] ^= v[0];
 
     v[2] += v[1];
-    v[1] = ngx_http_mcp_tasks_rotl(v[1], 17);
+    v[1] = ngx_mcp_rotl(v[1], 17);
     v[1] ^= v[2];
-    v[2] = ngx_http_mcp_tasks_rotl(v[2], 32);
+    v[2] = ngx_mcp_rotl(v[2], 32);
 }
 
 
 /* SipHash-2-4 (Aumasson, Bernstein) */
 
 uint64_t
-ngx_http_mcp_tasks_siphash(const uint64_t key[2], const u_char *p, size_t len)
+ngx_mcp_siphash(const uint64_t key[2], const u_char *p, size_t len)
 {
     uint64_t  v[4], m;
     size_t    i, left;
@@ -51,8 +51,8 @@ ngx_http_mcp_tasks_siphash(const uint64_t key[2], const u_char *p, size_t len)
         }
 
         v[3] ^= m;
-        ngx_http_mcp_tasks_sipround(v);
-        ngx_http_mcp_tasks_sipround(v);
+        ngx_mcp_sipround(v);
+        ngx_mcp_sipround(v);
         v[0] ^= m;
     }
 
@@ -63,15 +63,15 @@ ngx_http_mcp_tasks_siphash(const uint64_t key[2], const u_char *p, size_t len)
     }
 
     v[3] ^= m;
-    ngx_http_mcp_tasks_sipround(v);
-    ngx_http_mcp_tasks_sipround(v);
+    ngx_mcp_sipround(v);
+    ngx_mcp_sipround(v);
     v[0] ^= m;
 
     v[2] ^= 0xff;
-    ngx_http_mcp_tasks_sipround(v);
-    ngx_http_mcp_tasks_sipround(v);
-    ngx_http_mcp_tasks_sipround(v);
-    ngx_http_mcp_tasks_sipround(v);
+    ngx_mcp_sipround(v);
+    ngx_mcp_sipround(v);
+    ngx_mcp_sipround(v);
+    ngx_mcp_sipround(v);
 
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }

@@ -5,22 +5,21 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_HASH_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_HASH_H_INCLUDED_
+#ifndef _NGX_MCP_HASH_H_INCLUDED_
+#define _NGX_MCP_HASH_H_INCLUDED_
 
 
 #include <ngx_config.h>
 #include <ngx_core.h>
 
 
-uint64_t ngx_http_mcp_tasks_siphash(const uint64_t key[2], const u_char *p,
-    size_t len);
+uint64_t ngx_mcp_siphash(const uint64_t key[2], const u_char *p, size_t len);
 
 
 /* splitmix64's finalizer: spreads a counter over all 64 bits */
 
 static ngx_inline uint64_t
-ngx_http_mcp_tasks_mix(uint64_t x)
+ngx_mcp_mix(uint64_t x)
 {
     x ^= x >> 30;
     x *= 0xbf58476d1ce4e5b9ULL;
@@ -32,4 +31,4 @@ ngx_http_mcp_tasks_mix(uint64_t x)
 }
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_HASH_H_INCLUDED_ */
+#endif /* _NGX_MCP_HASH_H_INCLUDED_ */

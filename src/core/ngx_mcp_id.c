@@ -4,15 +4,15 @@
 #include "ngx_mcp_id.h"
 
 
-#define NGX_HTTP_MCP_TASKS_RANDOM_POOL  512
+#define NGX_MCP_RANDOM_POOL  512
 
 /* a word with this in each of its bytes */
-#define NGX_HTTP_MCP_TASKS_EACH(c)      (0x0101010101010101ULL * (c))
+#define NGX_MCP_EACH(c)      (0x0101010101010101ULL * (c))
 
 
 /* what a lower case hexadecimal digit stands for, plus 1; 0: it is none */
 
-static const u_char  ngx_http_mcp_tasks_digit[256] = {
+static const u_char  ngx_mcp_digit[256] = {
     ['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6,
     ['6'] = 7, ['7'] = 8, ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12,
     ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16
@@ -20,7 +20,7 @@ static const u_char  ngx_http_mcp_tasks_digit[256] = {
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_getrandom(u_char *p, size_t len)
+ngx_mcp_getrandom(u_char *p, size_t len)
 {
     ssize_t  n;
 
@@ -50,19 +50,19 @@ ngx_http_mcp_tasks_getrandom(u_char *p, size_t len)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_random(void *buf, size_t len)
+ngx_mcp_random(void *buf, size_t len)
 {
-    static u_char     pool[NGX_HTTP_MCP_TASKS_RANDOM_POOL];
-    static size_t     used = NGX_HTTP_MCP_TASKS_RANDOM_POOL;
+    static u_char     pool[NGX_MCP_RANDOM_POOL];
+    static size_t     used = NGX_MCP_RANDOM_POOL;
     static ngx_pid_t  pid;
 
     if (len > sizeof(pool)) {
-        return ngx_http_mcp_tasks_getrandom(buf, len);
+        return ngx_mcp_getrandom(buf, len);
     }
 
     if (pid != ngx_pid || used + len > sizeof(pool)) {
 
-        if (ngx_http_mcp_tasks_getrandom(pool, sizeof(pool)) != NGX_OK) {
+        if (ngx_mcp_getrandom(pool, sizeof(pool)) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -79,11 +79,9 @@ ngx_http_mcp_tasks_random(void *buf, size_t len)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_id_new(ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_id_new(ngx_mcp_id_t *id)
 {
-    if (ngx_http_mcp_tasks_random(id->data, NGX_HTTP_MCP_TASKS_ID_LEN)
-        != NGX_OK)
-    {
+    if (ngx_mcp_random(id->data, NGX_MCP_ID_LEN) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -104,20 +102,20 @@ ngx_http_mcp_tasks_id_new(ngx_http_mcp_tasks_id_t *id)
  */
 
 static ngx_inline ngx_int_t
-ngx_http_mcp_tasks_unhex_word(u_char *dst, u_char *src)
+ngx_mcp_unhex_word(u_char *dst, u_char *src)
 {
     uint32_t  low;
     uint64_t  text, value, letter;
 
     ngx_memcpy(&text, src, sizeof(uint64_t));
 
-    letter = text >> 6 & NGX_HTTP_MCP_TASKS_EACH(0x01);
-    value = (text & NGX_HTTP_MCP_TASKS_EACH(0x0f)) + letter * 9;
-    letter = (value + NGX_HTTP_MCP_TASKS_EACH(0x76)) >> 7
-             & NGX_HTTP_MCP_TASKS_EACH(0x01);
+    letter = text >> 6 & NGX_MCP_EACH(0x01);
+    value = (text & NGX_MCP_EACH(0x0f)) + letter * 9;
+    letter = (value + NGX_MCP_EACH(0x76)) >> 7
+             & NGX_MCP_EACH(0x01);
 
-    if ((value & NGX_HTTP_MCP_TASKS_EACH(0xf0))
-        || text != value + NGX_HTTP_MCP_TASKS_EACH('0')
+    if ((value & NGX_MCP_EACH(0xf0))
+        || text != value + NGX_MCP_EACH('0')
                    + letter * ('a' - '0' - 10))
     {
         return NGX_DECLINED;
@@ -136,7 +134,7 @@ ngx_http_mcp_tasks_unhex_word(u_char *dst, u_char *src)
 /* the way back */
 
 static ngx_inline void
-ngx_http_mcp_tasks_hex_word(u_char *dst, const u_char *src)
+ngx_mcp_hex_word(u_char *dst, const u_char *src)
 {
     uint32_t  low;
     uint64_t  text, value, letter;
@@ -146,11 +144,11 @@ ngx_http_mcp_tasks_hex_word(u_char *dst, const u_char *src)
     value = low;
     value = (value | value << 16) & 0x0000ffff0000ffffULL;
     value = (value | value << 8) & 0x00ff00ff00ff00ffULL;
-    value = (value >> 4 | value << 8) & NGX_HTTP_MCP_TASKS_EACH(0x0f);
+    value = (value >> 4 | value << 8) & NGX_MCP_EACH(0x0f);
 
-    letter = (value + NGX_HTTP_MCP_TASKS_EACH(0x76)) >> 7
-             & NGX_HTTP_MCP_TASKS_EACH(0x01);
-    text = value + NGX_HTTP_MCP_TASKS_EACH('0') + letter * ('a' - '0' - 10);
+    letter = (value + NGX_MCP_EACH(0x76)) >> 7
+             & NGX_MCP_EACH(0x01);
+    text = value + NGX_MCP_EACH('0') + letter * ('a' - '0' - 10);
 
     ngx_memcpy(dst, &text, sizeof(uint64_t));
 }
@@ -159,7 +157,7 @@ ngx_http_mcp_tasks_hex_word(u_char *dst, const u_char *src)
 
 
 u_char *
-ngx_http_mcp_tasks_hex(u_char *dst, const void *data, size_t n)
+ngx_mcp_hex(u_char *dst, const void *data, size_t n)
 {
     const u_char       *src = data;
     static const char   digits[] = "0123456789abcdef";
@@ -167,7 +165,7 @@ ngx_http_mcp_tasks_hex(u_char *dst, const void *data, size_t n)
 #if (NGX_HAVE_LITTLE_ENDIAN)
 
     for ( /* void */ ; n >= 4; n -= 4, src += 4, dst += 8) {
-        ngx_http_mcp_tasks_hex_word(dst, src);
+        ngx_mcp_hex_word(dst, src);
     }
 
 #endif
@@ -184,14 +182,14 @@ ngx_http_mcp_tasks_hex(u_char *dst, const void *data, size_t n)
 /* NGX_DECLINED: there is something else than lower case digits */
 
 ngx_int_t
-ngx_http_mcp_tasks_unhex(u_char *dst, u_char *src, size_t n)
+ngx_mcp_unhex(u_char *dst, u_char *src, size_t n)
 {
     ngx_uint_t  hi, lo;
 
 #if (NGX_HAVE_LITTLE_ENDIAN)
 
     for ( /* void */ ; n >= 4; n -= 4, src += 8, dst += 4) {
-        if (ngx_http_mcp_tasks_unhex_word(dst, src) != NGX_OK) {
+        if (ngx_mcp_unhex_word(dst, src) != NGX_OK) {
             return NGX_DECLINED;
         }
     }
@@ -199,8 +197,8 @@ ngx_http_mcp_tasks_unhex(u_char *dst, u_char *src, size_t n)
 #endif
 
     for ( /* void */ ; n; n--) {
-        hi = ngx_http_mcp_tasks_digit[*src++];
-        lo = ngx_http_mcp_tasks_digit[*src++];
+        hi = ngx_mcp_digit[*src++];
+        lo = ngx_mcp_digit[*src++];
 
         if (hi == 0 || lo == 0) {
             return NGX_DECLINED;
@@ -216,13 +214,13 @@ ngx_http_mcp_tasks_unhex(u_char *dst, u_char *src, size_t n)
 /* only the text that we give out: lower case, so that an id has one spelling */
 
 ngx_int_t
-ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
+ngx_mcp_id_parse(ngx_mcp_id_t *id, ngx_str_t *text)
 {
-    u_char  *p, digits[2 * NGX_HTTP_MCP_TASKS_ID_LEN];
+    u_char  *p, digits[2 * NGX_MCP_ID_LEN];
 
     p = text->data;
 
-    if (text->len != NGX_HTTP_MCP_TASKS_ID_TEXT
+    if (text->len != NGX_MCP_ID_TEXT
         || p[8] != '-' || p[13] != '-' || p[18] != '-' || p[23] != '-')
     {
         return NGX_DECLINED;
@@ -234,17 +232,16 @@ ngx_http_mcp_tasks_id_parse(ngx_http_mcp_tasks_id_t *id, ngx_str_t *text)
     ngx_memcpy(digits + 16, p + 19, 4);
     ngx_memcpy(digits + 20, p + 24, 12);
 
-    return ngx_http_mcp_tasks_unhex(id->data, digits,
-                                    NGX_HTTP_MCP_TASKS_ID_LEN);
+    return ngx_mcp_unhex(id->data, digits, NGX_MCP_ID_LEN);
 }
 
 
 u_char *
-ngx_http_mcp_tasks_id_text(u_char *p, const ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_id_text(u_char *p, const ngx_mcp_id_t *id)
 {
-    u_char  digits[2 * NGX_HTTP_MCP_TASKS_ID_LEN];
+    u_char  digits[2 * NGX_MCP_ID_LEN];
 
-    (void) ngx_http_mcp_tasks_hex(digits, id->data, NGX_HTTP_MCP_TASKS_ID_LEN);
+    (void) ngx_mcp_hex(digits, id->data, NGX_MCP_ID_LEN);
 
     p[8] = p[13] = p[18] = p[23] = '-';
 
@@ -254,5 +251,5 @@ ngx_http_mcp_tasks_id_text(u_char *p, const ngx_http_mcp_tasks_id_t *id)
     ngx_memcpy(p + 19, digits + 16, 4);
     ngx_memcpy(p + 24, digits + 20, 12);
 
-    return p + NGX_HTTP_MCP_TASKS_ID_TEXT;
+    return p + NGX_MCP_ID_TEXT;
 }

@@ -2,7 +2,7 @@
 #include "ngx_mcp_reason.h"
 
 
-static ngx_str_t  ngx_http_mcp_tasks_reasons[] = {
+static ngx_str_t  ngx_mcp_reasons[] = {
     ngx_string("ok"),
     ngx_string("task_not_found"),
     ngx_string("task_terminal"),
@@ -25,15 +25,15 @@ static ngx_str_t  ngx_http_mcp_tasks_reasons[] = {
     ngx_string("worker_not_found")
 };
 
-static ngx_str_t  ngx_http_mcp_tasks_unknown_reason = ngx_string("unknown");
+static ngx_str_t  ngx_mcp_unknown_reason = ngx_string("unknown");
 
 
 ngx_str_t *
-ngx_http_mcp_tasks_reason_name(ngx_uint_t reason)
+ngx_mcp_reason_name(ngx_uint_t reason)
 {
-    if (reason >= sizeof(ngx_http_mcp_tasks_reasons) / sizeof(ngx_str_t)) {
-        return &ngx_http_mcp_tasks_unknown_reason;
+    if (reason >= sizeof(ngx_mcp_reasons) / sizeof(ngx_str_t)) {
+        return &ngx_mcp_unknown_reason;
     }
 
-    return &ngx_http_mcp_tasks_reasons[reason];
+    return &ngx_mcp_reasons[reason];
 }

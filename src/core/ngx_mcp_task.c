@@ -2,37 +2,35 @@
 #include "ngx_mcp_task.h"
 
 
-#define NGX_HTTP_MCP_TASKS_BACKOFF_MAX  3600000
+#define NGX_MCP_BACKOFF_MAX  3600000
 
 /* in the table of rules: the event changes fields, but not the state */
 #define STAY    0x80
 #define STATE   0x7f
 
 #define NO      0
-#define QUEUED  NGX_HTTP_MCP_TASKS_QUEUED
-#define RUN     NGX_HTTP_MCP_TASKS_RUNNING
-#define INPUT   NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
-#define DONE    NGX_HTTP_MCP_TASKS_COMPLETED
-#define FAILED  NGX_HTTP_MCP_TASKS_FAILED
-#define CANCEL  NGX_HTTP_MCP_TASKS_CANCELLED
+#define QUEUED  NGX_MCP_QUEUED
+#define RUN     NGX_MCP_RUNNING
+#define INPUT   NGX_MCP_INPUT_REQUIRED
+#define DONE    NGX_MCP_COMPLETED
+#define FAILED  NGX_MCP_FAILED
+#define CANCEL  NGX_MCP_CANCELLED
 
 
-static uint64_t ngx_http_mcp_tasks_after(uint64_t now, uint32_t delay);
-static uint64_t ngx_http_mcp_tasks_backoff(ngx_http_mcp_tasks_task_t *task);
-static uint64_t ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev);
-static uint64_t ngx_http_mcp_tasks_lease_prolong(
-    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
-static ngx_uint_t ngx_http_mcp_tasks_task_adoptable(
-    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
-static void ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t next);
-static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev);
+static uint64_t ngx_mcp_after(uint64_t now, uint32_t delay);
+static uint64_t ngx_mcp_backoff(ngx_mcp_task_t *task);
+static uint64_t ngx_mcp_lease_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev);
+static uint64_t ngx_mcp_lease_prolong(ngx_mcp_task_t *task,
+    ngx_mcp_event_t *ev);
+static ngx_uint_t ngx_mcp_task_adoptable(ngx_mcp_task_t *task,
+    ngx_mcp_event_t *ev);
+static void ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev,
+    ngx_uint_t next);
+static void ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev);
 
 
 /*
- * Where an event leads, in the order of ngx_http_mcp_tasks_event_e: a line
+ * Where an event leads, in the order of ngx_mcp_event_e: a line
  * for the events of the worker, of dispatcher and owner, and of time.  QUEUED
  * for EV_RETRY and EV_LEASE_LOST holds while attempts are left, and for
  * EV_ORPHANED if another process may run the task.  Terminal states have no
@@ -41,8 +39,8 @@ static void ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
  */
 
 static const uint8_t
-    ngx_http_mcp_tasks_rules[NGX_HTTP_MCP_TASKS_COMPLETED]
-                            [NGX_HTTP_MCP_TASKS_EVENTS] =
+    ngx_mcp_rules[NGX_MCP_COMPLETED]
+                            [NGX_MCP_EVENTS] =
 {
     /* FREE */
     { 0 },
@@ -73,7 +71,7 @@ static const uint8_t
 };
 
 
-static ngx_str_t  ngx_http_mcp_tasks_states[] = {
+static ngx_str_t  ngx_mcp_states[] = {
     ngx_string("free"),
     ngx_string("queued"),
     ngx_string("running"),
@@ -83,101 +81,98 @@ static ngx_str_t  ngx_http_mcp_tasks_states[] = {
     ngx_string("cancelled")
 };
 
-static ngx_str_t  ngx_http_mcp_tasks_working = ngx_string("working");
+static ngx_str_t  ngx_mcp_working = ngx_string("working");
 
 
 void
-ngx_http_mcp_tasks_task_init(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_policy_t *policy, uint64_t ttl, uint64_t now,
-    uint64_t wall)
+ngx_mcp_task_init(ngx_mcp_task_t *task, ngx_mcp_policy_t *policy, uint64_t ttl,
+    uint64_t now, uint64_t wall)
 {
-    ngx_memzero(task, sizeof(ngx_http_mcp_tasks_task_t));
+    ngx_memzero(task, sizeof(ngx_mcp_task_t));
 
     task->version = 1;
     task->created = wall;
     task->updated = wall;
     task->ttl = ttl;
     task->policy = *policy;
-    task->policy.priority = ngx_min(policy->priority,
-                                    NGX_HTTP_MCP_TASKS_PRIORITIES - 1);
-    task->state = NGX_HTTP_MCP_TASKS_QUEUED;
+    task->policy.priority = ngx_min(policy->priority, NGX_MCP_PRIORITIES - 1);
+    task->state = NGX_MCP_QUEUED;
     task->progress = -1;
     task->total = -1;
 
-    task->expires = (ttl >= NGX_HTTP_MCP_TASKS_NEVER - now)
-                    ? NGX_HTTP_MCP_TASKS_NEVER : now + ttl;
-    task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
-    task->phase_end = ngx_http_mcp_tasks_after(now, policy->queue_timeout);
+    task->expires = (ttl >= NGX_MCP_NEVER - now)
+                    ? NGX_MCP_NEVER : now + ttl;
+    task->step_end = NGX_MCP_NEVER;
+    task->phase_end = ngx_mcp_after(now, policy->queue_timeout);
     task->since = now;
 }
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 {
     ngx_uint_t  next, exhausted;
 
-    if (task->state == NGX_HTTP_MCP_TASKS_FREE) {
-        return NGX_HTTP_MCP_TASKS_NOT_FOUND;
+    if (task->state == NGX_MCP_FREE) {
+        return NGX_MCP_NOT_FOUND;
     }
 
-    if (ngx_http_mcp_tasks_fenced(ev->type)
+    if (ngx_mcp_fenced(ev->type)
         && (ev->lease == 0 || ev->lease != task->lease))
     {
-        return NGX_HTTP_MCP_TASKS_LEASE_LOST;
+        return NGX_MCP_LEASE_LOST;
     }
 
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_EXPIRE) {
+    if (ev->type == NGX_MCP_EV_EXPIRE) {
         if (ev->now < task->expires) {
-            return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+            return NGX_MCP_STATE_INVALID;
         }
 
-        task->state = NGX_HTTP_MCP_TASKS_FREE;
-        return NGX_HTTP_MCP_TASKS_OK;
+        task->state = NGX_MCP_FREE;
+        return NGX_MCP_OK;
     }
 
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_ANNOUNCE) {
+    if (ev->type == NGX_MCP_EV_ANNOUNCE) {
         /* the task is the same as before: not a new version */
-        task->flags |= NGX_HTTP_MCP_TASKS_ANNOUNCED;
-        return NGX_HTTP_MCP_TASKS_OK;
+        task->flags |= NGX_MCP_ANNOUNCED;
+        return NGX_MCP_OK;
     }
 
-    if (ngx_http_mcp_tasks_terminal(task->state)) {
-        return NGX_HTTP_MCP_TASKS_TERMINAL;
+    if (ngx_mcp_terminal(task->state)) {
+        return NGX_MCP_TERMINAL;
     }
 
-    next = ngx_http_mcp_tasks_rules[task->state][ev->type];
+    next = ngx_mcp_rules[task->state][ev->type];
 
     if (next == NO
-        || (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM
-            && !ngx_http_mcp_tasks_task_claimable(task)))
+        || (ev->type == NGX_MCP_EV_CLAIM
+            && !ngx_mcp_task_claimable(task)))
     {
-        return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+        return NGX_MCP_STATE_INVALID;
     }
 
     exhausted = (task->attempt >= task->policy.attempts);
 
     switch (ev->type) {
 
-    case NGX_HTTP_MCP_TASKS_EV_HEARTBEAT:
+    case NGX_MCP_EV_HEARTBEAT:
         /* nobody but the worker sees a lease: not a new version */
-        if (task->state == NGX_HTTP_MCP_TASKS_RUNNING) {
-            task->step_end = ngx_http_mcp_tasks_lease_prolong(task, ev);
+        if (task->state == NGX_MCP_RUNNING) {
+            task->step_end = ngx_mcp_lease_prolong(task, ev);
         }
 
-        return NGX_HTTP_MCP_TASKS_OK;
+        return NGX_MCP_OK;
 
-    case NGX_HTTP_MCP_TASKS_EV_READY:
+    case NGX_MCP_EV_READY:
         /* clients see the same queued task: not a new version */
-        task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
-        return NGX_HTTP_MCP_TASKS_OK;
+        task->step_end = NGX_MCP_NEVER;
+        return NGX_MCP_OK;
 
-    case NGX_HTTP_MCP_TASKS_EV_PROGRESS:
-    case NGX_HTTP_MCP_TASKS_EV_REPORT:
+    case NGX_MCP_EV_PROGRESS:
+    case NGX_MCP_EV_REPORT:
         if (ev->progress >= 0) {
             if (ev->progress < task->progress) {
-                return NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS;
+                return NGX_MCP_PROGRESS_BACKWARDS;
             }
 
             task->progress = ev->progress;
@@ -186,45 +181,45 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
 
         /* a worker that makes progress is alive */
 
-        if (ev->type == NGX_HTTP_MCP_TASKS_EV_PROGRESS
-            && task->state == NGX_HTTP_MCP_TASKS_RUNNING)
+        if (ev->type == NGX_MCP_EV_PROGRESS
+            && task->state == NGX_MCP_RUNNING)
         {
-            task->step_end = ngx_http_mcp_tasks_lease_prolong(task, ev);
+            task->step_end = ngx_mcp_lease_prolong(task, ev);
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+    case NGX_MCP_EV_RETRY:
         if (exhausted) {
-            next = NGX_HTTP_MCP_TASKS_FAILED;
+            next = NGX_MCP_FAILED;
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_LEASE_LOST:
+    case NGX_MCP_EV_LEASE_LOST:
         if (exhausted) {
-            next = NGX_HTTP_MCP_TASKS_FAILED;
-            task->cause = NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST;
+            next = NGX_MCP_FAILED;
+            task->cause = NGX_MCP_CAUSE_LEASE_LOST;
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_QUEUE_TIMEOUT:
-        task->cause = NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT;
+    case NGX_MCP_EV_QUEUE_TIMEOUT:
+        task->cause = NGX_MCP_CAUSE_QUEUE_TIMEOUT;
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT:
-        task->cause = NGX_HTTP_MCP_TASKS_CAUSE_RUN_TIMEOUT;
+    case NGX_MCP_EV_RUN_TIMEOUT:
+        task->cause = NGX_MCP_CAUSE_RUN_TIMEOUT;
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_CANCEL:
-        task->cause = NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED;
+    case NGX_MCP_EV_CANCEL:
+        task->cause = NGX_MCP_CAUSE_CANCELLED;
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_ORPHANED:
-        if (!ngx_http_mcp_tasks_task_adoptable(task, ev)) {
-            next = NGX_HTTP_MCP_TASKS_FAILED;
-            task->cause = NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST;
+    case NGX_MCP_EV_ORPHANED:
+        if (!ngx_mcp_task_adoptable(task, ev)) {
+            next = NGX_MCP_FAILED;
+            task->cause = NGX_MCP_CAUSE_PROCESS_LOST;
         }
 
         task->holder = ev->holder;
@@ -232,37 +227,35 @@ ngx_http_mcp_tasks_task_apply(ngx_http_mcp_tasks_task_t *task,
     }
 
     if (!(next & STAY)) {
-        ngx_http_mcp_tasks_task_enter(task, ev, next & STATE);
+        ngx_mcp_task_enter(task, ev, next & STATE);
     }
 
     task->version++;
     task->updated = ev->wall;
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
 /* a call that may have begun is begun anew only where that does no harm */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_task_adoptable(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_task_adoptable(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 {
     if (ev->holder == 0
-        || task->policy.calls & NGX_HTTP_MCP_TASKS_BOUND)
+        || task->policy.calls & NGX_MCP_BOUND)
     {
         return 0;
     }
 
-    return task->state == NGX_HTTP_MCP_TASKS_QUEUED
-           || (task->policy.calls & NGX_HTTP_MCP_TASKS_IDEMPOTENT
+    return task->state == NGX_MCP_QUEUED
+           || (task->policy.calls & NGX_MCP_IDEMPOTENT
                && task->attempt < task->policy.attempts);
 }
 
 
 static void
-ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t next)
+ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
 {
     uint64_t    left, from;
     ngx_uint_t  prev;
@@ -272,34 +265,33 @@ ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
 
     switch (next) {
 
-    case NGX_HTTP_MCP_TASKS_QUEUED:
+    case NGX_MCP_QUEUED:
 
-        if (ev->type == NGX_HTTP_MCP_TASKS_EV_RELEASE) {
+        if (ev->type == NGX_MCP_EV_RELEASE) {
             /* not the task's fault: the attempt does not count */
             task->attempt--;
             from = ev->now;
 
         } else {
             from = ev->now + (ev->delay ? ev->delay
-                                        : ngx_http_mcp_tasks_backoff(task));
+                                        : ngx_mcp_backoff(task));
         }
 
-        task->step_end = (from > ev->now) ? from : NGX_HTTP_MCP_TASKS_NEVER;
-        task->phase_end = ngx_http_mcp_tasks_after(from,
-                                                   task->policy.queue_timeout);
+        task->step_end = (from > ev->now) ? from : NGX_MCP_NEVER;
+        task->phase_end = ngx_mcp_after(from, task->policy.queue_timeout);
         task->since = from;
         task->lease = 0;
         task->progress = -1;
         task->total = -1;
         return;
 
-    case NGX_HTTP_MCP_TASKS_RUNNING:
+    case NGX_MCP_RUNNING:
 
-        task->step_end = ngx_http_mcp_tasks_lease_end(task, ev);
+        task->step_end = ngx_mcp_lease_end(task, ev);
 
-        if (prev == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+        if (prev == NGX_MCP_INPUT_REQUIRED) {
             left = task->phase_end;
-            task->phase_end = (left == NGX_HTTP_MCP_TASKS_NEVER)
+            task->phase_end = (left == NGX_MCP_NEVER)
                               ? left : ev->now + left;
             task->since = ev->now - task->since;
             return;
@@ -309,16 +301,15 @@ ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
         task->worker = ev->worker;
         task->lease = ev->lease;
         task->attempt++;
-        task->phase_end = ngx_http_mcp_tasks_after(ev->now,
-                                                   task->policy.run_timeout);
+        task->phase_end = ngx_mcp_after(ev->now, task->policy.run_timeout);
         return;
 
-    case NGX_HTTP_MCP_TASKS_INPUT_REQUIRED:
+    case NGX_MCP_INPUT_REQUIRED:
 
-        task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
+        task->step_end = NGX_MCP_NEVER;
         left = task->phase_end;
 
-        if (left != NGX_HTTP_MCP_TASKS_NEVER) {
+        if (left != NGX_MCP_NEVER) {
             task->phase_end = (left > ev->now) ? left - ev->now : 0;
         }
 
@@ -326,24 +317,23 @@ ngx_http_mcp_tasks_task_enter(ngx_http_mcp_tasks_task_t *task,
         return;
 
     default: /* terminal */
-        ngx_http_mcp_tasks_task_end(task, ev);
+        ngx_mcp_task_end(task, ev);
         return;
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 {
     uint32_t  keep;
     uint64_t  until;
 
     switch (task->state) {
-    case NGX_HTTP_MCP_TASKS_COMPLETED:
+    case NGX_MCP_COMPLETED:
         keep = task->policy.keep_completed;
         break;
-    case NGX_HTTP_MCP_TASKS_FAILED:
+    case NGX_MCP_FAILED:
         keep = task->policy.keep_failed;
         break;
     default:
@@ -356,13 +346,13 @@ ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
      */
 
     task->flags |= ev->flags;
-    task->step_end = NGX_HTTP_MCP_TASKS_NEVER;
-    task->phase_end = NGX_HTTP_MCP_TASKS_NEVER;
+    task->step_end = NGX_MCP_NEVER;
+    task->phase_end = NGX_MCP_NEVER;
 
     /* retention prolongs, but never cuts the TTL that the owner was told */
 
-    until = (keep == NGX_HTTP_MCP_TASKS_UNLIMITED)
-            ? NGX_HTTP_MCP_TASKS_NEVER : ev->now + (uint64_t) keep * 1000;
+    until = (keep == NGX_MCP_UNLIMITED)
+            ? NGX_MCP_NEVER : ev->now + (uint64_t) keep * 1000;
 
     task->expires = ngx_max(task->expires, until);
 }
@@ -371,14 +361,14 @@ ngx_http_mcp_tasks_task_end(ngx_http_mcp_tasks_task_t *task,
 /* the earliest time at which something happens to the task by itself */
 
 uint64_t
-ngx_http_mcp_tasks_task_deadline(ngx_http_mcp_tasks_task_t *task)
+ngx_mcp_task_deadline(ngx_mcp_task_t *task)
 {
     uint64_t  deadline;
 
     deadline = ngx_min(task->expires, task->step_end);
 
-    if (task->state == NGX_HTTP_MCP_TASKS_QUEUED
-        || task->state == NGX_HTTP_MCP_TASKS_RUNNING)
+    if (task->state == NGX_MCP_QUEUED
+        || task->state == NGX_MCP_RUNNING)
     {
         deadline = ngx_min(deadline, task->phase_end);
     }
@@ -387,79 +377,79 @@ ngx_http_mcp_tasks_task_deadline(ngx_http_mcp_tasks_task_t *task)
 }
 
 
-/* the event that time has brought, NGX_HTTP_MCP_TASKS_EVENTS if none has */
+/* the event that time has brought, NGX_MCP_EVENTS if none has */
 
 ngx_uint_t
-ngx_http_mcp_tasks_task_due(ngx_http_mcp_tasks_task_t *task, uint64_t now)
+ngx_mcp_task_due(ngx_mcp_task_t *task, uint64_t now)
 {
     if (now >= task->expires) {
-        return NGX_HTTP_MCP_TASKS_EV_EXPIRE;
+        return NGX_MCP_EV_EXPIRE;
     }
 
     switch (task->state) {
 
-    case NGX_HTTP_MCP_TASKS_QUEUED:
+    case NGX_MCP_QUEUED:
         if (now >= task->phase_end) {
-            return NGX_HTTP_MCP_TASKS_EV_QUEUE_TIMEOUT;
+            return NGX_MCP_EV_QUEUE_TIMEOUT;
         }
 
         if (now >= task->step_end) {
-            return NGX_HTTP_MCP_TASKS_EV_READY;
+            return NGX_MCP_EV_READY;
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_RUNNING:
+    case NGX_MCP_RUNNING:
         if (now >= task->phase_end) {
-            return NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT;
+            return NGX_MCP_EV_RUN_TIMEOUT;
         }
 
         if (now >= task->step_end) {
-            return NGX_HTTP_MCP_TASKS_EV_LEASE_LOST;
+            return NGX_MCP_EV_LEASE_LOST;
         }
 
         break;
     }
 
-    return NGX_HTTP_MCP_TASKS_EVENTS;
+    return NGX_MCP_EVENTS;
 }
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_task_claimable(ngx_http_mcp_tasks_task_t *task)
+ngx_mcp_task_claimable(ngx_mcp_task_t *task)
 {
-    return task->state == NGX_HTTP_MCP_TASKS_QUEUED
-           && task->step_end == NGX_HTTP_MCP_TASKS_NEVER;
+    return task->state == NGX_MCP_QUEUED
+           && task->step_end == NGX_MCP_NEVER;
 }
 
 
 /* is in a list: of those to be claimed, or of those that processes hold */
 
 ngx_uint_t
-ngx_http_mcp_tasks_task_listed(ngx_http_mcp_tasks_task_t *task)
+ngx_mcp_task_listed(ngx_mcp_task_t *task)
 {
-    return task->policy.route ? !ngx_http_mcp_tasks_terminal(task->state)
-                              : ngx_http_mcp_tasks_task_claimable(task);
+    return task->policy.route ? !ngx_mcp_terminal(task->state)
+                              : ngx_mcp_task_claimable(task);
 }
 
 
 /* is a call of ours that counts as running, also while it waits for input */
 
 ngx_uint_t
-ngx_http_mcp_tasks_task_runs(ngx_http_mcp_tasks_task_t *task)
+ngx_mcp_task_runs(ngx_mcp_task_t *task)
 {
     return task->policy.route
-           && (task->state == NGX_HTTP_MCP_TASKS_RUNNING
-               || task->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+           && (task->state == NGX_MCP_RUNNING
+               || task->state == NGX_MCP_INPUT_REQUIRED);
 }
 
 
 /* for how long it has run in this attempt, or waits to be claimed */
 
 uint64_t
-ngx_http_mcp_tasks_task_age(ngx_http_mcp_tasks_task_t *task, uint64_t now)
+ngx_mcp_task_age(ngx_mcp_task_t *task, uint64_t now)
 {
-    if (task->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
+    if (task->state == NGX_MCP_INPUT_REQUIRED) {
         return task->since;
     }
 
@@ -470,39 +460,38 @@ ngx_http_mcp_tasks_task_age(ngx_http_mcp_tasks_task_t *task, uint64_t now)
 /* the phase: what a task is doing; clients see the status below */
 
 ngx_str_t *
-ngx_http_mcp_tasks_state_name(ngx_uint_t state)
+ngx_mcp_state_name(ngx_uint_t state)
 {
-    return &ngx_http_mcp_tasks_states[state < NGX_HTTP_MCP_TASKS_STATES
-                                      ? state : NGX_HTTP_MCP_TASKS_FREE];
+    return &ngx_mcp_states[state < NGX_MCP_STATES
+                           ? state : NGX_MCP_FREE];
 }
 
 
 ngx_str_t *
-ngx_http_mcp_tasks_status_name(ngx_uint_t state)
+ngx_mcp_status_name(ngx_uint_t state)
 {
-    if (state == NGX_HTTP_MCP_TASKS_QUEUED
-        || state == NGX_HTTP_MCP_TASKS_RUNNING)
+    if (state == NGX_MCP_QUEUED
+        || state == NGX_MCP_RUNNING)
     {
-        return &ngx_http_mcp_tasks_working;
+        return &ngx_mcp_working;
     }
 
-    return ngx_http_mcp_tasks_state_name(state);
+    return ngx_mcp_state_name(state);
 }
 
 
 static uint64_t
-ngx_http_mcp_tasks_after(uint64_t now, uint32_t delay)
+ngx_mcp_after(uint64_t now, uint32_t delay)
 {
-    return (delay == NGX_HTTP_MCP_TASKS_UNLIMITED) ? NGX_HTTP_MCP_TASKS_NEVER
-                                                   : now + delay;
+    return (delay == NGX_MCP_UNLIMITED) ? NGX_MCP_NEVER
+                                        : now + delay;
 }
 
 
 static uint64_t
-ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_lease_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 {
-    return ngx_http_mcp_tasks_after(ev->now, ev->lease_time ? ev->lease_time
+    return ngx_mcp_after(ev->now, ev->lease_time ? ev->lease_time
                                                      : task->policy.lease);
 }
 
@@ -510,30 +499,29 @@ ngx_http_mcp_tasks_lease_end(ngx_http_mcp_tasks_task_t *task,
 /* a sign of life prolongs; only who names a time may cut the lease */
 
 static uint64_t
-ngx_http_mcp_tasks_lease_prolong(ngx_http_mcp_tasks_task_t *task,
-    ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_lease_prolong(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 {
     uint64_t  end;
 
-    end = ngx_http_mcp_tasks_lease_end(task, ev);
+    end = ngx_mcp_lease_end(task, ev);
 
     return ev->lease_time ? end : ngx_max(end, task->step_end);
 }
 
 
 static uint64_t
-ngx_http_mcp_tasks_backoff(ngx_http_mcp_tasks_task_t *task)
+ngx_mcp_backoff(ngx_mcp_task_t *task)
 {
     uint64_t    delay;
     ngx_uint_t  n;
 
     delay = task->policy.backoff;
 
-    for (n = 1; n < task->attempt && delay < NGX_HTTP_MCP_TASKS_BACKOFF_MAX;
+    for (n = 1; n < task->attempt && delay < NGX_MCP_BACKOFF_MAX;
          n++)
     {
         delay *= 2;
     }
 
-    return ngx_min(delay, NGX_HTTP_MCP_TASKS_BACKOFF_MAX);
+    return ngx_min(delay, NGX_MCP_BACKOFF_MAX);
 }

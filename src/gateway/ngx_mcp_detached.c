@@ -19,35 +19,31 @@ extern ngx_atomic_t  *ngx_stat_active;
 #pragma weak ngx_stat_active
 
 
-static ngx_connection_t *ngx_http_mcp_tasks_detached_connection(void);
-static ngx_socket_t ngx_http_mcp_tasks_detached_number(void);
-static ngx_int_t ngx_http_mcp_tasks_detached_init(
-    ngx_http_mcp_tasks_detached_t *d, ngx_connection_t *c,
-    ngx_http_mcp_tasks_sender_t *sender);
-static ngx_int_t ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id);
-static ngx_int_t ngx_http_mcp_tasks_detached_line(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender);
-static ngx_int_t ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender);
-static ngx_int_t ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
+static ngx_connection_t *ngx_mcp_detached_connection(void);
+static ngx_socket_t ngx_mcp_detached_number(void);
+static ngx_int_t ngx_mcp_detached_init(ngx_mcp_detached_t *d,
+    ngx_connection_t *c, ngx_mcp_sender_t *sender);
+static ngx_int_t ngx_mcp_detached_request(ngx_http_request_t *r,
+    ngx_mcp_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id);
+static ngx_int_t ngx_mcp_detached_line(ngx_http_request_t *r,
+    ngx_mcp_sender_t *sender);
+static ngx_int_t ngx_mcp_detached_headers(ngx_http_request_t *r,
+    ngx_mcp_sender_t *sender);
+static ngx_int_t ngx_mcp_detached_header(ngx_http_request_t *r,
     ngx_table_elt_t *from);
-static ngx_table_elt_t *ngx_http_mcp_tasks_detached_add(
-    ngx_http_request_t *r, const char *key, const char *lowcase,
-    ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r,
-    ngx_str_t *body);
-static ngx_int_t ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender);
-static void ngx_http_mcp_tasks_detached_event(ngx_event_t *ev);
-static ngx_chain_t *ngx_http_mcp_tasks_detached_send(ngx_connection_t *c,
-    ngx_chain_t *in, off_t limit);
-static void ngx_http_mcp_tasks_detached_done(void *data);
-static u_char *ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf,
-    size_t len);
+static ngx_table_elt_t *ngx_mcp_detached_add(ngx_http_request_t *r,
+    const char *key, const char *lowcase, ngx_str_t *value);
+static ngx_int_t ngx_mcp_detached_body(ngx_http_request_t *r, ngx_str_t *body);
+static ngx_int_t ngx_mcp_detached_ctx(ngx_http_request_t *r,
+    ngx_mcp_sender_t *sender);
+static void ngx_mcp_detached_event(ngx_event_t *ev);
+static ngx_chain_t *ngx_mcp_detached_send(ngx_connection_t *c, ngx_chain_t *in,
+    off_t limit);
+static void ngx_mcp_detached_done(void *data);
+static u_char *ngx_mcp_detached_log(ngx_log_t *log, u_char *buf, size_t len);
 
 
-static ngx_socket_t  ngx_http_mcp_tasks_detached_socket = (ngx_socket_t) -1;
+static ngx_socket_t  ngx_mcp_detached_socket = (ngx_socket_t) -1;
 
 
 /*
@@ -56,25 +52,24 @@ static ngx_socket_t  ngx_http_mcp_tasks_detached_socket = (ngx_socket_t) -1;
  * resources.
  */
 
-ngx_http_mcp_tasks_detached_t *
-ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_str_t *body, ngx_str_t *last_id, ngx_http_mcp_tasks_reader_t *reader,
-    void *data)
+ngx_mcp_detached_t *
+ngx_mcp_detached(ngx_mcp_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id,
+    ngx_mcp_reader_t *reader, void *data)
 {
-    ngx_connection_t               *c;
-    ngx_pool_cleanup_t             *cln;
-    ngx_http_request_t             *r;
-    ngx_http_mcp_tasks_detached_t  *d;
+    ngx_connection_t    *c;
+    ngx_pool_cleanup_t  *cln;
+    ngx_http_request_t  *r;
+    ngx_mcp_detached_t  *d;
 
-    c = ngx_http_mcp_tasks_detached_connection();
+    c = ngx_mcp_detached_connection();
     if (c == NULL) {
         return NULL;
     }
 
-    d = ngx_pcalloc(c->pool, sizeof(ngx_http_mcp_tasks_detached_t));
+    d = ngx_pcalloc(c->pool, sizeof(ngx_mcp_detached_t));
 
     if (d == NULL
-        || ngx_http_mcp_tasks_detached_init(d, c, sender) != NGX_OK)
+        || ngx_mcp_detached_init(d, c, sender) != NGX_OK)
     {
         goto failed;
     }
@@ -97,7 +92,7 @@ ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
     cln = ngx_pool_cleanup_add(r->pool, 0);
 
     if (cln == NULL
-        || ngx_http_mcp_tasks_detached_request(r, sender, body, last_id)
+        || ngx_mcp_detached_request(r, sender, body, last_id)
            != NGX_OK)
     {
         r->logged = 1;
@@ -105,7 +100,7 @@ ngx_http_mcp_tasks_detached(ngx_http_mcp_tasks_sender_t *sender,
         goto failed;
     }
 
-    cln->handler = ngx_http_mcp_tasks_detached_done;
+    cln->handler = ngx_mcp_detached_done;
     cln->data = d;
 
     return d;
@@ -126,16 +121,16 @@ failed:
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_detached_process(ngx_cycle_t *cycle)
+ngx_mcp_detached_process(ngx_cycle_t *cycle)
 {
-    if (ngx_http_mcp_tasks_detached_socket != (ngx_socket_t) -1) {
+    if (ngx_mcp_detached_socket != (ngx_socket_t) -1) {
         return NGX_OK;
     }
 
-    ngx_http_mcp_tasks_detached_socket = ngx_socket(AF_UNIX,
+    ngx_mcp_detached_socket = ngx_socket(AF_UNIX,
                                   SOCK_DGRAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
 
-    if (ngx_http_mcp_tasks_detached_socket == (ngx_socket_t) -1) {
+    if (ngx_mcp_detached_socket == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_socket_errno,
                       "no socket for calls in the background");
         return NGX_ERROR;
@@ -146,14 +141,14 @@ ngx_http_mcp_tasks_detached_process(ngx_cycle_t *cycle)
 
 
 static ngx_connection_t *
-ngx_http_mcp_tasks_detached_connection(void)
+ngx_mcp_detached_connection(void)
 {
     ngx_log_t         *log;
     ngx_pool_t        *pool;
     ngx_socket_t       s;
     ngx_connection_t  *c;
 
-    s = ngx_http_mcp_tasks_detached_number();
+    s = ngx_mcp_detached_number();
 
     if (s == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,
@@ -175,14 +170,14 @@ ngx_http_mcp_tasks_detached_connection(void)
             ngx_free_connection(c);
         }
 
-        if (s != ngx_http_mcp_tasks_detached_socket) {
+        if (s != ngx_mcp_detached_socket) {
             (void) ngx_close_socket(s);
         }
 
         return NULL;
     }
 
-    c->shared = (s == ngx_http_mcp_tasks_detached_socket);
+    c->shared = (s == ngx_mcp_detached_socket);
 
     *log = *ngx_cycle->log;
 
@@ -208,19 +203,19 @@ ngx_http_mcp_tasks_detached_connection(void)
  */
 
 static ngx_socket_t
-ngx_http_mcp_tasks_detached_number(void)
+ngx_mcp_detached_number(void)
 {
     if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
-        return ngx_http_mcp_tasks_detached_socket;
+        return ngx_mcp_detached_socket;
     }
 
-    return fcntl(ngx_http_mcp_tasks_detached_socket, F_DUPFD_CLOEXEC, 0);
+    return fcntl(ngx_mcp_detached_socket, F_DUPFD_CLOEXEC, 0);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_detached_init(ngx_http_mcp_tasks_detached_t *d,
-    ngx_connection_t *c, ngx_http_mcp_tasks_sender_t *sender)
+ngx_mcp_detached_init(ngx_mcp_detached_t *d, ngx_connection_t *c,
+    ngx_mcp_sender_t *sender)
 {
     c->number = ngx_atomic_fetch_add(ngx_connection_counter, 1);
     c->start_time = ngx_current_msec;
@@ -228,7 +223,7 @@ ngx_http_mcp_tasks_detached_init(ngx_http_mcp_tasks_detached_t *d,
     d->log_ctx.connection = c;
     c->log->connection = c->number;
     c->log->data = &d->log_ctx;
-    c->log->handler = ngx_http_mcp_tasks_detached_log;
+    c->log->handler = ngx_mcp_detached_log;
     c->log->action = "calling a tool in the background";
     c->log_error = NGX_ERROR_INFO;
 
@@ -245,10 +240,10 @@ ngx_http_mcp_tasks_detached_init(ngx_http_mcp_tasks_detached_t *d,
     c->recv = ngx_recv;
     c->send = ngx_send;
     c->recv_chain = ngx_recv_chain;
-    c->send_chain = ngx_http_mcp_tasks_detached_send;
+    c->send_chain = ngx_mcp_detached_send;
 
-    c->read->handler = ngx_http_mcp_tasks_detached_event;
-    c->write->handler = ngx_http_mcp_tasks_detached_event;
+    c->read->handler = ngx_mcp_detached_event;
+    c->write->handler = ngx_mcp_detached_event;
     c->write->ready = 1;
 
     if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
@@ -269,8 +264,8 @@ ngx_http_mcp_tasks_detached_init(ngx_http_mcp_tasks_detached_t *d,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id)
+ngx_mcp_detached_request(ngx_http_request_t *r, ngx_mcp_sender_t *sender,
+    ngx_str_t *body, ngx_str_t *last_id)
 {
     r->internal = 1;
     r->disable_not_modified = 1;
@@ -284,23 +279,22 @@ ngx_http_mcp_tasks_detached_request(ngx_http_request_t *r,
         ngx_str_set(&r->method_name, "GET");
     }
 
-    if (ngx_http_mcp_tasks_detached_line(r, sender) != NGX_OK
-        || ngx_http_mcp_tasks_detached_headers(r, sender) != NGX_OK
-        || ngx_http_mcp_tasks_detached_ctx(r, sender) != NGX_OK)
+    if (ngx_mcp_detached_line(r, sender) != NGX_OK
+        || ngx_mcp_detached_headers(r, sender) != NGX_OK
+        || ngx_mcp_detached_ctx(r, sender) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return body ? ngx_http_mcp_tasks_detached_body(r, body)
-                : ngx_http_mcp_tasks_detached_add(r, "Last-Event-ID",
-                                                  "last-event-id", last_id)
+    return body ? ngx_mcp_detached_body(r, body)
+                : ngx_mcp_detached_add(r, "Last-Event-ID",
+                                       "last-event-id", last_id)
                   ? NGX_OK : NGX_ERROR;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_detached_line(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender)
+ngx_mcp_detached_line(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
 {
     u_char  *p;
 
@@ -336,12 +330,11 @@ ngx_http_mcp_tasks_detached_line(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender)
+ngx_mcp_detached_headers(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
 {
-    ngx_uint_t                  i;
-    ngx_table_elt_t            *h;
-    ngx_http_mcp_tasks_kept_t  *kept;
+    ngx_uint_t        i;
+    ngx_table_elt_t  *h;
+    ngx_mcp_kept_t   *kept;
 
     if (ngx_list_init(&r->headers_in.headers, r->pool,
                       sender->headers.nelts + 2, sizeof(ngx_table_elt_t))
@@ -360,7 +353,7 @@ ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
     h = sender->headers.elts;
 
     for (i = 0; i < sender->headers.nelts; i++) {
-        if (ngx_http_mcp_tasks_detached_header(r, &h[i]) != NGX_OK) {
+        if (ngx_mcp_detached_header(r, &h[i]) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -370,8 +363,7 @@ ngx_http_mcp_tasks_detached_headers(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
-    ngx_table_elt_t *from)
+ngx_mcp_detached_header(ngx_http_request_t *r, ngx_table_elt_t *from)
 {
     ngx_table_elt_t            *h;
     ngx_http_header_t          *hh;
@@ -403,7 +395,7 @@ ngx_http_mcp_tasks_detached_header(ngx_http_request_t *r,
 
 
 static ngx_table_elt_t *
-ngx_http_mcp_tasks_detached_add(ngx_http_request_t *r, const char *key,
+ngx_mcp_detached_add(ngx_http_request_t *r, const char *key,
     const char *lowcase, ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
@@ -425,7 +417,7 @@ ngx_http_mcp_tasks_detached_add(ngx_http_request_t *r, const char *key,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
+ngx_mcp_detached_body(ngx_http_request_t *r, ngx_str_t *body)
 {
     ngx_buf_t                *b;
     ngx_str_t                 length;
@@ -453,7 +445,7 @@ ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
     length.len = ngx_sprintf(length.data, "%uz", body->len) - length.data;
 
     r->headers_in.content_length_n = body->len;
-    r->headers_in.content_length = ngx_http_mcp_tasks_detached_add(r,
+    r->headers_in.content_length = ngx_mcp_detached_add(r,
                                  "Content-Length", "content-length", &length);
 
     return r->headers_in.content_length ? NGX_OK : NGX_ERROR;
@@ -463,12 +455,11 @@ ngx_http_mcp_tasks_detached_body(ngx_http_request_t *r, ngx_str_t *body)
 /* so that our variables say what it is about */
 
 static ngx_int_t
-ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_sender_t *sender)
+ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     if (ctx == NULL) {
         return NGX_ERROR;
     }
@@ -479,14 +470,14 @@ ngx_http_mcp_tasks_detached_ctx(ngx_http_request_t *r,
     ctx->client = sender->client;
     ngx_str_set(&ctx->rpc.method, "tools/call");
 
-    return ngx_http_mcp_tasks_mark(r, ctx);
+    return ngx_mcp_mark(r, ctx);
 }
 
 
 /* it may be over when this returns */
 
 void
-ngx_http_mcp_tasks_detached_run(ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_detached_run(ngx_mcp_detached_t *d)
 {
     ngx_connection_t  *c;
 
@@ -500,7 +491,7 @@ ngx_http_mcp_tasks_detached_run(ngx_http_mcp_tasks_detached_t *d)
 /* to be called from outside of it only */
 
 void
-ngx_http_mcp_tasks_detached_end(ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_detached_end(ngx_mcp_detached_t *d)
 {
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
@@ -514,19 +505,19 @@ ngx_http_mcp_tasks_detached_end(ngx_http_mcp_tasks_detached_t *d)
 }
 
 
-ngx_http_mcp_tasks_detached_t *
-ngx_http_mcp_tasks_is_detached(ngx_http_request_t *r)
+ngx_mcp_detached_t *
+ngx_mcp_is_detached(ngx_http_request_t *r)
 {
-    if (r->connection->send_chain != ngx_http_mcp_tasks_detached_send) {
+    if (r->connection->send_chain != ngx_mcp_detached_send) {
         return NULL;
     }
 
-    return (ngx_http_mcp_tasks_detached_t *) r->http_connection;
+    return (ngx_mcp_detached_t *) r->http_connection;
 }
 
 
 static void
-ngx_http_mcp_tasks_detached_event(ngx_event_t *ev)
+ngx_mcp_detached_event(ngx_event_t *ev)
 {
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
@@ -555,8 +546,7 @@ ngx_http_mcp_tasks_detached_event(ngx_event_t *ev)
 /* nobody is there to be sent to */
 
 static ngx_chain_t *
-ngx_http_mcp_tasks_detached_send(ngx_connection_t *c, ngx_chain_t *in,
-    off_t limit)
+ngx_mcp_detached_send(ngx_connection_t *c, ngx_chain_t *in, off_t limit)
 {
     for ( /* void */ ; in; in = in->next) {
         c->sent += ngx_buf_size(in->buf);
@@ -567,16 +557,16 @@ ngx_http_mcp_tasks_detached_send(ngx_connection_t *c, ngx_chain_t *in,
 
 
 static void
-ngx_http_mcp_tasks_detached_done(void *data)
+ngx_mcp_detached_done(void *data)
 {
-    ngx_http_mcp_tasks_detached_t *d = data;
+    ngx_mcp_detached_t *d = data;
 
     d->reader->done(d);
 }
 
 
 static u_char *
-ngx_http_mcp_tasks_detached_log(ngx_log_t *log, u_char *buf, size_t len)
+ngx_mcp_detached_log(ngx_log_t *log, u_char *buf, size_t len)
 {
     u_char              *p;
     ngx_http_request_t  *r;

@@ -8,15 +8,14 @@
 #include "ngx_mcp_gateway.h"
 
 
-static ngx_int_t ngx_http_mcp_tasks_header_filter(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_body_filter(ngx_http_request_t *r,
-    ngx_chain_t *in);
-static ngx_int_t ngx_http_mcp_tasks_catch_header(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_detached_t *d);
-static ngx_int_t ngx_http_mcp_tasks_catch_body(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_detached_t *d, ngx_chain_t *in);
-static void ngx_http_mcp_tasks_unbuffered(ngx_http_request_t *r);
-static void ngx_http_mcp_tasks_one_origin(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_body_filter(ngx_http_request_t *r, ngx_chain_t *in);
+static ngx_int_t ngx_mcp_catch_header(ngx_http_request_t *r,
+    ngx_mcp_detached_t *d);
+static ngx_int_t ngx_mcp_catch_body(ngx_http_request_t *r,
+    ngx_mcp_detached_t *d, ngx_chain_t *in);
+static void ngx_mcp_unbuffered(ngx_http_request_t *r);
+static void ngx_mcp_one_origin(ngx_http_request_t *r);
 
 
 static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
@@ -29,35 +28,35 @@ static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_filter_init(ngx_conf_t *cf)
+ngx_mcp_filter_init(ngx_conf_t *cf)
 {
     ngx_http_next_header_filter = ngx_http_top_header_filter;
-    ngx_http_top_header_filter = ngx_http_mcp_tasks_header_filter;
+    ngx_http_top_header_filter = ngx_mcp_header_filter;
 
     ngx_http_next_body_filter = ngx_http_top_body_filter;
-    ngx_http_top_body_filter = ngx_http_mcp_tasks_body_filter;
+    ngx_http_top_body_filter = ngx_mcp_body_filter;
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_header_filter(ngx_http_request_t *r)
+ngx_mcp_header_filter(ngx_http_request_t *r)
 {
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_detached_t  *d;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_detached_t  *d;
 
     if (r != r->main) {
         return ngx_http_next_header_filter(r);
     }
 
-    d = ngx_http_mcp_tasks_is_detached(r);
+    d = ngx_mcp_is_detached(r);
 
     if (d) {
-        return ngx_http_mcp_tasks_catch_header(r, d);
+        return ngx_mcp_catch_header(r, d);
     }
 
-    ctx = ngx_http_mcp_tasks_ctx(r);
+    ctx = ngx_mcp_ctx(r);
 
     if (ctx == NULL || !ctx->passed) {
         return ngx_http_next_header_filter(r);
@@ -67,12 +66,11 @@ ngx_http_mcp_tasks_header_filter(ngx_http_request_t *r)
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
-    ngx_http_mcp_tasks_unbuffered(r);
-    ngx_http_mcp_tasks_one_origin(r);
+    ngx_mcp_unbuffered(r);
+    ngx_mcp_one_origin(r);
 
     if (ctx->merge) {
-        return ngx_http_mcp_tasks_merged_header(r, ctx,
-                                                ngx_http_next_header_filter);
+        return ngx_mcp_merged_header(r, ctx, ngx_http_next_header_filter);
     }
 
     return ngx_http_next_header_filter(r);
@@ -80,27 +78,26 @@ ngx_http_mcp_tasks_header_filter(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+ngx_mcp_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_detached_t  *d;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_detached_t  *d;
 
     if (r != r->main) {
         return ngx_http_next_body_filter(r, in);
     }
 
-    d = ngx_http_mcp_tasks_is_detached(r);
+    d = ngx_mcp_is_detached(r);
 
     if (d) {
-        return ngx_http_mcp_tasks_catch_body(r, d, in);
+        return ngx_mcp_catch_body(r, d, in);
     }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
     if (ctx && ctx->merged) {
-        return ngx_http_mcp_tasks_merged_body(r, ctx, in,
-                                              ngx_http_next_header_filter,
-                                              ngx_http_next_body_filter);
+        return ngx_mcp_merged_body(r, ctx, in, ngx_http_next_header_filter,
+                                   ngx_http_next_body_filter);
     }
 
     return ngx_http_next_body_filter(r, in);
@@ -108,10 +105,9 @@ ngx_http_mcp_tasks_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_catch_header(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_catch_header(ngx_http_request_t *r, ngx_mcp_detached_t *d)
 {
-    ngx_http_mcp_tasks_unbuffered(r);
+    ngx_mcp_unbuffered(r);
 
     r->header_sent = 1;
     r->filter_need_in_memory = 1;
@@ -127,8 +123,8 @@ ngx_http_mcp_tasks_catch_header(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_catch_body(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_detached_t *d, ngx_chain_t *in)
+ngx_mcp_catch_body(ngx_http_request_t *r, ngx_mcp_detached_t *d,
+    ngx_chain_t *in)
 {
     size_t      n;
     ngx_buf_t  *b;
@@ -170,14 +166,14 @@ ngx_http_mcp_tasks_catch_body(ngx_http_request_t *r,
 /* events have to come when they are sent, however proxying is configured */
 
 static void
-ngx_http_mcp_tasks_unbuffered(ngx_http_request_t *r)
+ngx_mcp_unbuffered(ngx_http_request_t *r)
 {
     ngx_http_upstream_t  *u;
 
     u = r->upstream;
 
     if (u && u->buffering && !u->cacheable && !u->store
-        && ngx_http_mcp_tasks_is_stream(r))
+        && ngx_mcp_is_stream(r))
     {
         u->buffering = 0;
     }
@@ -185,7 +181,7 @@ ngx_http_mcp_tasks_unbuffered(ngx_http_request_t *r)
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_is_stream(ngx_http_request_t *r)
+ngx_mcp_is_stream(ngx_http_request_t *r)
 {
     ngx_str_t  *type;
 
@@ -204,7 +200,7 @@ ngx_http_mcp_tasks_is_stream(ngx_http_request_t *r)
  */
 
 static void
-ngx_http_mcp_tasks_one_origin(ngx_http_request_t *r)
+ngx_mcp_one_origin(ngx_http_request_t *r)
 {
     ngx_uint_t        i, j, seen[2];
     ngx_list_part_t  *part;

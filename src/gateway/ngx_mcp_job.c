@@ -11,74 +11,70 @@
 
 
 /* a response that goes on after what it was for, in milliseconds */
-#define NGX_HTTP_MCP_TASKS_JOB_LINGER   1000
+#define NGX_MCP_JOB_LINGER   1000
 
 /* a process that exits waits so long for a job, or comes back */
-#define NGX_HTTP_MCP_TASKS_JOB_STAY     3600000
+#define NGX_MCP_JOB_STAY     3600000
 
 /* so long it keeps the store from another instance that waits for it */
-#define NGX_HTTP_MCP_TASKS_JOB_KEEP     10000
+#define NGX_MCP_JOB_KEEP     10000
 
-#define NGX_HTTP_MCP_TASKS_JOB_ORPHANS  32
+#define NGX_MCP_JOB_ORPHANS  32
 
 /* tools of which no more may run now, in one look for whose turn it is */
-#define NGX_HTTP_MCP_TASKS_JOB_FULL     NGX_HTTP_MCP_TASKS_STAT_TOOLS
+#define NGX_MCP_JOB_FULL     NGX_MCP_STAT_TOOLS
 
 
-typedef char  ngx_http_mcp_tasks_job_ident_fits[
-    offsetof(ngx_http_mcp_tasks_job_t, ident.fd)
-    - offsetof(ngx_http_mcp_tasks_job_t, ident)
+typedef char  ngx_mcp_job_ident_fits[
+    offsetof(ngx_mcp_job_t, ident.fd) - offsetof(ngx_mcp_job_t, ident)
     == offsetof(ngx_connection_t, fd) ? 1 : -1
 ];
 
 
-static ngx_http_mcp_tasks_job_t *ngx_http_mcp_tasks_job_create(
-    ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_http_mcp_tasks_tool_t *tool);
-static void ngx_http_mcp_tasks_job_start(ngx_http_mcp_tasks_job_t *job);
-static ngx_uint_t ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_saved(ngx_http_mcp_tasks_op_t *op);
-static ngx_uint_t ngx_http_mcp_tasks_job_may(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_line_up(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_turn(ngx_event_t *ev);
-static ngx_uint_t ngx_http_mcp_tasks_job_full(ngx_str_t **full,
-    ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_event(ngx_event_t *ev);
-static void ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_more(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_view_t *v, uint64_t holder);
-static void ngx_http_mcp_tasks_job_give_up(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_view_t *v);
+static ngx_mcp_job_t *ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf,
+    ngx_mcp_tool_t *tool);
+static void ngx_mcp_job_start(ngx_mcp_job_t *job);
+static ngx_uint_t ngx_mcp_job_run(ngx_mcp_job_t *job);
+static void ngx_mcp_job_saved(ngx_mcp_op_t *op);
+static ngx_uint_t ngx_mcp_job_may(ngx_mcp_job_t *job);
+static void ngx_mcp_job_line_up(ngx_mcp_job_t *job);
+static void ngx_mcp_job_turn(ngx_event_t *ev);
+static ngx_uint_t ngx_mcp_job_full(ngx_str_t **full, ngx_mcp_job_t *job);
+static void ngx_mcp_job_event(ngx_event_t *ev);
+static void ngx_mcp_job_look(ngx_mcp_job_t *job);
+static void ngx_mcp_job_more(ngx_mcp_job_t *job);
+static void ngx_mcp_job_stay(ngx_mcp_job_t *job);
+static void ngx_mcp_job_adopt(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v,
+    uint64_t holder);
+static void ngx_mcp_job_give_up(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v);
 
 
 /* of a client's call, before there is a task; NULL: no memory */
 
-ngx_http_mcp_tasks_job_t *
-ngx_http_mcp_tasks_job_new(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
-    ngx_uint_t *bound)
+ngx_mcp_job_t *
+ngx_mcp_job_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_tool_t *tool, ngx_uint_t *bound)
 {
-    ngx_http_mcp_tasks_job_t       *job;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_job_t       *job;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    job = ngx_http_mcp_tasks_job_create(lcf, tool);
+    job = ngx_mcp_job_create(lcf, tool);
     if (job == NULL) {
         return NULL;
     }
 
-    if (ngx_http_mcp_tasks_sender_copy(&job->sender, r, lcf, bound) != NGX_OK
-        || ngx_http_mcp_tasks_job_params(job, &ctx->rpc.params) != NGX_OK)
+    if (ngx_mcp_sender_copy(&job->sender, r, lcf, bound) != NGX_OK
+        || ngx_mcp_job_params(job, &ctx->rpc.params) != NGX_OK)
     {
-        ngx_http_mcp_tasks_job_free(job);
+        ngx_mcp_job_free(job);
         return NULL;
     }
 
     /* no other process knows the session, or what the client can do */
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY) {
+    if (ctx->era == NGX_MCP_LEGACY) {
         *bound = 1;
     }
 
@@ -86,23 +82,22 @@ ngx_http_mcp_tasks_job_new(ngx_http_request_t *r,
 }
 
 
-static ngx_http_mcp_tasks_job_t *
-ngx_http_mcp_tasks_job_create(ngx_http_mcp_tasks_loc_conf_t *lcf,
-    ngx_http_mcp_tasks_tool_t *tool)
+static ngx_mcp_job_t *
+ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf, ngx_mcp_tool_t *tool)
 {
-    ngx_pool_t                *pool;
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_pool_t     *pool;
+    ngx_mcp_job_t  *job;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
         return NULL;
     }
 
-    job = ngx_pcalloc(pool, sizeof(ngx_http_mcp_tasks_job_t));
+    job = ngx_pcalloc(pool, sizeof(ngx_mcp_job_t));
 
     if (job == NULL
         || ngx_array_init(&job->questions, pool, 2,
-                          sizeof(ngx_http_mcp_tasks_question_t))
+                          sizeof(ngx_mcp_question_t))
            != NGX_OK)
     {
         ngx_destroy_pool(pool);
@@ -116,12 +111,12 @@ ngx_http_mcp_tasks_job_create(ngx_http_mcp_tasks_loc_conf_t *lcf,
     job->sender.pool = pool;
     job->asks = tool->asks;
     job->idempotent = tool->idempotent;
-    job->holder = ngx_http_mcp_tasks_stream_new(&job->zcf->zone.table);
+    job->holder = ngx_mcp_stream_new(&job->zcf->zone.table);
 
     job->ident.fd = (ngx_socket_t) -1;
     job->ident.data = job;
     job->event.data = &job->ident;
-    job->event.handler = ngx_http_mcp_tasks_job_event;
+    job->event.handler = ngx_mcp_job_event;
     job->event.log = ngx_cycle->log;
 
     return job;
@@ -131,11 +126,11 @@ ngx_http_mcp_tasks_job_create(ngx_http_mcp_tasks_loc_conf_t *lcf,
 /* nothing of it is under way */
 
 void
-ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_free(ngx_mcp_job_t *job)
 {
     if (job->begun) {
         ngx_queue_remove(&job->queue);
-        ngx_http_mcp_tasks_unwatch(&job->watch);
+        ngx_mcp_unwatch(&job->watch);
     }
 
     if (job->turns) {
@@ -158,10 +153,10 @@ ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job)
         ngx_free(job->text);
     }
 
-    ngx_http_mcp_tasks_job_burn(job);
-    ngx_http_mcp_tasks_feed_free(&job->feed);
+    ngx_mcp_job_burn(job);
+    ngx_mcp_feed_free(&job->feed);
 
-    ngx_http_mcp_tasks_job_drop(job, job->round);
+    ngx_mcp_job_drop(job, job->round);
     ngx_destroy_pool(job->pool);
 }
 
@@ -169,27 +164,23 @@ ngx_http_mcp_tasks_job_free(ngx_http_mcp_tasks_job_t *job)
 /* the task is there */
 
 void
-ngx_http_mcp_tasks_job_begin(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_job_begin(ngx_mcp_job_t *job, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_local_t  *local;
+    ngx_mcp_local_t  *local;
 
     local = &job->zcf->local;
     job->id = v->id;
     job->seq = v->seq;
     job->begun = 1;
 
-    job->sender.task_id.data = ngx_pnalloc(job->pool,
-                                           NGX_HTTP_MCP_TASKS_ID_TEXT);
+    job->sender.task_id.data = ngx_pnalloc(job->pool, NGX_MCP_ID_TEXT);
     if (job->sender.task_id.data) {
-        (void) ngx_http_mcp_tasks_id_text(job->sender.task_id.data, &v->id);
-        job->sender.task_id.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+        (void) ngx_mcp_id_text(job->sender.task_id.data, &v->id);
+        job->sender.task_id.len = NGX_MCP_ID_TEXT;
     }
 
     ngx_queue_insert_tail(&local->jobs, &job->queue);
-    ngx_http_mcp_tasks_watch(local, &job->watch,
-                             ngx_http_mcp_tasks_signal_id(&v->id),
-                             &job->event);
+    ngx_mcp_watch(local, &job->watch, ngx_mcp_signal_id(&v->id), &job->event);
 
     /*
      * After all that the process has to do now: so calls go out one after the
@@ -199,36 +190,35 @@ ngx_http_mcp_tasks_job_begin(ngx_http_mcp_tasks_job_t *job,
      */
 
     job->fresh = 1;
-    ngx_http_mcp_tasks_job_post(job);
+    ngx_mcp_job_post(job);
 }
 
 
 static void
-ngx_http_mcp_tasks_job_start(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_start(ngx_mcp_job_t *job)
 {
-    ngx_http_mcp_tasks_local_t  *local;
+    ngx_mcp_local_t  *local;
 
     local = &job->zcf->local;
     job->fresh = 0;
 
     if (ngx_queue_empty(&local->turns)) {
-        (void) ngx_http_mcp_tasks_job_run(job);
+        (void) ngx_mcp_job_run(job);
         return;
     }
 
     /* those who wait come first */
 
-    ngx_http_mcp_tasks_job_line_up(job);
+    ngx_mcp_job_line_up(job);
     ngx_post_event(&local->turn, &ngx_posted_events);
-    ngx_http_mcp_tasks_job_post(job);
+    ngx_mcp_job_post(job);
 }
 
 
 /* the call is answered directly, if it is quick enough */
 
 void
-ngx_http_mcp_tasks_job_caller(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_job_caller(ngx_mcp_job_t *job, ngx_mcp_ctx_t *ctx)
 {
     job->caller = ctx;
     ctx->job = job;
@@ -238,7 +228,7 @@ ngx_http_mcp_tasks_job_caller(ngx_http_mcp_tasks_job_t *job,
 /* it has got the task instead, or has gone */
 
 void
-ngx_http_mcp_tasks_job_left(ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_job_left(ngx_mcp_ctx_t *ctx)
 {
     if (ctx->job) {
         ctx->job->caller = NULL;
@@ -248,7 +238,7 @@ ngx_http_mcp_tasks_job_left(ngx_http_mcp_tasks_ctx_t *ctx)
 
 
 void
-ngx_http_mcp_tasks_job_post(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_post(ngx_mcp_job_t *job)
 {
     ngx_post_event(&job->event, &ngx_posted_events);
 }
@@ -257,7 +247,7 @@ ngx_http_mcp_tasks_job_post(ngx_http_mcp_tasks_job_t *job)
 /* there is no more to do, but to let go of what is still under way */
 
 void
-ngx_http_mcp_tasks_job_over(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_over(ngx_mcp_job_t *job)
 {
     job->over = 1;
 
@@ -265,18 +255,18 @@ ngx_http_mcp_tasks_job_over(ngx_http_mcp_tasks_job_t *job)
         ngx_del_timer(&job->event);
     }
 
-    ngx_http_mcp_tasks_job_post(job);
+    ngx_mcp_job_post(job);
 }
 
 
 /* it looks again then, or before */
 
 void
-ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job, ngx_msec_t time)
+ngx_mcp_job_wait(ngx_mcp_job_t *job, ngx_msec_t time)
 {
     ngx_msec_t  due;
 
-    time = ngx_min(time, NGX_HTTP_MCP_TASKS_JOB_STAY);
+    time = ngx_min(time, NGX_MCP_JOB_STAY);
     due = ngx_current_msec + time;
 
     if (job->event.timer_set
@@ -292,26 +282,26 @@ ngx_http_mcp_tasks_job_wait(ngx_http_mcp_tasks_job_t *job, ngx_msec_t time)
 /* begins the call, if it may; whether it has to wait for its turn */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_run(ngx_mcp_job_t *job)
 {
-    ngx_http_mcp_tasks_op_run_t  *op;
+    ngx_mcp_op_run_t  *op;
 
     op = &job->run;
 
-    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_run_t));
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
+    ngx_memzero(op, sizeof(ngx_mcp_op_run_t));
+    op->op.type = NGX_MCP_OP_RUN;
     op->op.pool = job->pool;
-    op->op.handler = ngx_http_mcp_tasks_job_saved;
+    op->op.handler = ngx_mcp_job_saved;
     op->op.data = job;
     op->id = job->id;
     op->holder = job->holder;
     op->max_zone = (uint32_t) job->lcf->max_running;
     op->max_tool = (uint32_t) job->lcf->max_tool_running;
 
-    switch (ngx_http_mcp_tasks_submit(&job->zcf->zone, &op->op)) {
+    switch (ngx_mcp_submit(&job->zcf->zone, &op->op)) {
 
     case NGX_OK:
-        return ngx_http_mcp_tasks_job_may(job);
+        return ngx_mcp_job_may(job);
 
     case NGX_AGAIN:
         /* it is not free to go meanwhile */
@@ -320,7 +310,7 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
         return 0;
 
     default:
-        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
         return 0;
     }
 }
@@ -329,56 +319,56 @@ ngx_http_mcp_tasks_job_run(ngx_http_mcp_tasks_job_t *job)
 /* that it has begun will not be forgotten: a call is not made twice */
 
 static void
-ngx_http_mcp_tasks_job_saved(ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_job_saved(ngx_mcp_op_t *op)
 {
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_mcp_job_t  *job;
 
     job = op->data;
     job->begins = 0;
     job->requests--;
 
     if (job->over) {
-        ngx_http_mcp_tasks_job_post(job);
+        ngx_mcp_job_post(job);
         return;
     }
 
-    (void) ngx_http_mcp_tasks_job_may(job);
+    (void) ngx_mcp_job_may(job);
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_job_may(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_may(ngx_mcp_job_t *job)
 {
-    uint64_t                      end;
-    ngx_http_mcp_tasks_op_run_t  *op;
+    uint64_t           end;
+    ngx_mcp_op_run_t  *op;
 
     op = &job->run;
 
     switch (op->op.reason) {
 
-    case NGX_HTTP_MCP_TASKS_OK:
+    case NGX_MCP_OK:
         break;
 
-    case NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE:
-    case NGX_HTTP_MCP_TASKS_STORE_FAILED:
-        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+    case NGX_MCP_STORE_UNAVAILABLE:
+    case NGX_MCP_STORE_FAILED:
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
         return 0;
 
-    case NGX_HTTP_MCP_TASKS_LIMIT_RUNNING:
+    case NGX_MCP_LIMIT_RUNNING:
 
-        ngx_http_mcp_tasks_job_line_up(job);
-        ngx_http_mcp_tasks_job_stay(job);
+        ngx_mcp_job_line_up(job);
+        ngx_mcp_job_stay(job);
         return 1;
 
-    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+    case NGX_MCP_STATE_INVALID:
         /* it is tried again, but not yet */
         end = op->view.task.step_end;
-        ngx_http_mcp_tasks_job_wait(job, end > ngx_current_msec
-                                         ? end - ngx_current_msec : 1);
+        ngx_mcp_job_wait(job, end > ngx_current_msec
+                              ? end - ngx_current_msec : 1);
         return 0;
 
     default:
-        ngx_http_mcp_tasks_job_over(job);
+        ngx_mcp_job_over(job);
         return 0;
     }
 
@@ -387,10 +377,10 @@ ngx_http_mcp_tasks_job_may(ngx_http_mcp_tasks_job_t *job)
     job->bare = 0;
     job->reached = 0;
 
-    if (ngx_http_mcp_tasks_job_send(job, NULL) != NGX_OK) {
+    if (ngx_mcp_job_send(job, NULL) != NGX_OK) {
         /* no connection left, or no memory: nobody has seen it */
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
-        ngx_http_mcp_tasks_job_post(job);
+        job->why = NGX_MCP_FAILED_UNREACHABLE;
+        ngx_mcp_job_post(job);
     }
 
     return 0;
@@ -400,10 +390,10 @@ ngx_http_mcp_tasks_job_may(ngx_http_mcp_tasks_job_t *job)
 /* as the zone has them: one that was taken over may come before others */
 
 static void
-ngx_http_mcp_tasks_job_line_up(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_line_up(ngx_mcp_job_t *job)
 {
-    ngx_queue_t               *q, *turns;
-    ngx_http_mcp_tasks_job_t  *before;
+    ngx_queue_t    *q, *turns;
+    ngx_mcp_job_t  *before;
 
     if (job->turns) {
         return;
@@ -415,7 +405,7 @@ ngx_http_mcp_tasks_job_line_up(ngx_http_mcp_tasks_job_t *job)
          q != ngx_queue_sentinel(turns);
          q = ngx_queue_prev(q))
     {
-        before = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, turn);
+        before = ngx_queue_data(q, ngx_mcp_job_t, turn);
 
         if (before->seq < job->seq) {
             break;
@@ -430,14 +420,14 @@ ngx_http_mcp_tasks_job_line_up(ngx_http_mcp_tasks_job_t *job)
 /* there may be room for another one, of whichever process */
 
 static void
-ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
+ngx_mcp_job_turn(ngx_event_t *ev)
 {
-    ngx_str_t                       *full[NGX_HTTP_MCP_TASKS_JOB_FULL + 1];
-    ngx_uint_t                       n;
-    ngx_queue_t                     *q, *next;
-    ngx_connection_t                *c;
-    ngx_http_mcp_tasks_job_t        *job;
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    ngx_str_t            *full[NGX_MCP_JOB_FULL + 1];
+    ngx_uint_t            n;
+    ngx_queue_t          *q, *next;
+    ngx_connection_t     *c;
+    ngx_mcp_job_t        *job;
+    ngx_mcp_zone_conf_t  *zcf;
 
     c = ev->data;
     zcf = c->data;
@@ -449,13 +439,13 @@ ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
          q = next)
     {
         next = ngx_queue_next(q);
-        job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, turn);
+        job = ngx_queue_data(q, ngx_mcp_job_t, turn);
 
-        if (job->over || ngx_http_mcp_tasks_job_full(full, job)) {
+        if (job->over || ngx_mcp_job_full(full, job)) {
             continue;
         }
 
-        if (!ngx_http_mcp_tasks_job_run(job)) {
+        if (!ngx_mcp_job_run(job)) {
             ngx_queue_remove(&job->turn);
             job->turns = 0;
             continue;
@@ -463,7 +453,7 @@ ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
 
         /* its tool has enough or is paused, or all together have enough */
 
-        if (n == NGX_HTTP_MCP_TASKS_JOB_FULL) {
+        if (n == NGX_MCP_JOB_FULL) {
             return;
         }
 
@@ -474,7 +464,7 @@ ngx_http_mcp_tasks_job_turn(ngx_event_t *ev)
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_job_full(ngx_str_t **full, ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_full(ngx_str_t **full, ngx_mcp_job_t *job)
 {
     for ( /* void */ ; *full; full++) {
         if ((*full)->len == job->sender.tool.len
@@ -490,11 +480,11 @@ ngx_http_mcp_tasks_job_full(ngx_str_t **full, ngx_http_mcp_tasks_job_t *job)
 
 
 static void
-ngx_http_mcp_tasks_job_event(ngx_event_t *ev)
+ngx_mcp_job_event(ngx_event_t *ev)
 {
-    ngx_uint_t                 late;
-    ngx_connection_t          *c;
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_uint_t         late;
+    ngx_connection_t  *c;
+    ngx_mcp_job_t     *job;
 
     c = ev->data;
     job = c->data;
@@ -502,99 +492,99 @@ ngx_http_mcp_tasks_job_event(ngx_event_t *ev)
     ev->timedout = 0;
 
     if (job->fresh && !job->over) {
-        ngx_http_mcp_tasks_job_start(job);
+        ngx_mcp_job_start(job);
         return;
     }
 
     if (!job->over) {
-        ngx_http_mcp_tasks_job_look(job);
+        ngx_mcp_job_look(job);
     }
 
     if (!job->over) {
-        ngx_http_mcp_tasks_job_stay(job);
+        ngx_mcp_job_stay(job);
         return;
     }
 
     if (job->requests == 0) {
-        ngx_http_mcp_tasks_job_free(job);
+        ngx_mcp_job_free(job);
         return;
     }
 
     /* its upstream may have a good end, so that the connection is kept */
 
     if (late) {
-        ngx_http_mcp_tasks_job_hang_up(job);
+        ngx_mcp_job_hang_up(job);
 
         if (job->call) {
-            ngx_http_mcp_tasks_detached_end(job->call);
+            ngx_mcp_detached_end(job->call);
             return;
         }
     }
 
     if (!ev->timer_set) {
-        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_LINGER);
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_LINGER);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_look(ngx_mcp_job_t *job)
 {
-    ngx_http_mcp_tasks_task_t    *task;
-    ngx_http_mcp_tasks_op_get_t   op;
+    ngx_mcp_task_t    *task;
+    ngx_mcp_op_get_t   op;
 
-    if (ngx_http_mcp_tasks_job_get(job, &op, 0, job->pool) != NGX_OK) {
-        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+    if (ngx_mcp_job_get(job, &op, 0, job->pool) != NGX_OK) {
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
         return;
     }
 
     task = &op.view.task;
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE && !ngx_exiting) {
+    if (op.op.reason == NGX_MCP_STORE_UNAVAILABLE && !ngx_exiting) {
         /* that is not for ever, and says nothing of the task */
-        ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_JOB_AGAIN);
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
         return;
     }
 
-    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK
-        || ngx_http_mcp_tasks_terminal(task->state)
+    if (op.op.reason != NGX_MCP_OK
+        || ngx_mcp_terminal(task->state)
         || task->holder != job->holder
         || (job->lease && task->lease != job->lease))
     {
-        ngx_http_mcp_tasks_job_cancel(job);
+        ngx_mcp_job_cancel(job);
         return;
     }
 
     if (job->lease == 0) {
 
         if (!job->turns && !job->begins) {
-            (void) ngx_http_mcp_tasks_job_run(job);
+            (void) ngx_mcp_job_run(job);
         }
 
         return;
     }
 
     if (job->late) {
-        ngx_http_mcp_tasks_job_finish(job, job->late);
+        ngx_mcp_job_finish(job, job->late);
         return;
     }
 
-    ngx_http_mcp_tasks_job_letters(job);
+    ngx_mcp_job_letters(job);
 
     if (job->over) {
         return;
     }
 
     if (job->call == NULL && job->resumes) {
-        ngx_http_mcp_tasks_job_more(job);
+        ngx_mcp_job_more(job);
 
     } else if (job->call == NULL && !job->concluded) {
-        ngx_http_mcp_tasks_job_failed(job);
+        ngx_mcp_job_failed(job);
         return;
     }
 
-    if (job->waits && task->state == NGX_HTTP_MCP_TASKS_RUNNING) {
-        ngx_http_mcp_tasks_job_answered(job);
+    if (job->waits && task->state == NGX_MCP_RUNNING) {
+        ngx_mcp_job_answered(job);
     }
 }
 
@@ -602,19 +592,19 @@ ngx_http_mcp_tasks_job_look(ngx_http_mcp_tasks_job_t *job)
 /* what is to be asked again, but not before its time */
 
 static void
-ngx_http_mcp_tasks_job_more(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_more(ngx_mcp_job_t *job)
 {
     ngx_msec_int_t  left;
 
     left = (ngx_msec_int_t) (job->resume_at - ngx_current_msec);
 
     if (left > 0) {
-        ngx_http_mcp_tasks_job_wait(job, left);
+        ngx_mcp_job_wait(job, left);
 
-    } else if (ngx_http_mcp_tasks_job_resume(job) != NGX_OK) {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
+    } else if (ngx_mcp_job_resume(job) != NGX_OK) {
+        job->why = NGX_MCP_FAILED_UNREACHABLE;
         job->reached = 1;
-        ngx_http_mcp_tasks_job_failed(job);
+        ngx_mcp_job_failed(job);
     }
 }
 
@@ -625,7 +615,7 @@ ngx_http_mcp_tasks_job_more(ngx_http_mcp_tasks_job_t *job)
  */
 
 static void
-ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_stay(ngx_mcp_job_t *job)
 {
     ngx_msec_t        time, passed;
     ngx_core_conf_t  *ccf;
@@ -636,28 +626,28 @@ ngx_http_mcp_tasks_job_stay(ngx_http_mcp_tasks_job_t *job)
 
     ccf = (ngx_core_conf_t *) ngx_get_conf(ngx_cycle->conf_ctx,
                                            ngx_core_module);
-    time = NGX_HTTP_MCP_TASKS_JOB_STAY;
+    time = NGX_MCP_JOB_STAY;
 
     if (ccf->shutdown_timeout) {
         passed = ngx_current_msec - job->zcf->local.exiting;
 
         if (passed >= ccf->shutdown_timeout) {
-            job->why = NGX_HTTP_MCP_TASKS_FAILED_SHUTDOWN;
-            ngx_http_mcp_tasks_job_failed(job);
+            job->why = NGX_MCP_FAILED_SHUTDOWN;
+            ngx_mcp_job_failed(job);
             return;
         }
 
         time = ccf->shutdown_timeout - passed;
     }
 
-    ngx_http_mcp_tasks_job_wait(job, time);
+    ngx_mcp_job_wait(job, time);
 }
 
 
 void
-ngx_http_mcp_tasks_jobs_init(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_jobs_init(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_local_t  *local;
+    ngx_mcp_local_t  *local;
 
     local = &zcf->local;
 
@@ -667,20 +657,19 @@ ngx_http_mcp_tasks_jobs_init(ngx_http_mcp_tasks_zone_conf_t *zcf)
     zcf->dummy.fd = (ngx_socket_t) -1;
     zcf->dummy.data = zcf;
     local->turn.data = &zcf->dummy;
-    local->turn.handler = ngx_http_mcp_tasks_job_turn;
+    local->turn.handler = ngx_mcp_job_turn;
     local->turn.log = ngx_cycle->log;
 
-    ngx_http_mcp_tasks_watch(local, &local->room,
-                 ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_ROOM),
-                 &local->turn);
+    ngx_mcp_watch(local, &local->room, ngx_mcp_signal_name(NGX_MCP_ROOM),
+                  &local->turn);
 }
 
 
 void
-ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_jobs_exit(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_queue_t               *q;
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_queue_t    *q;
+    ngx_mcp_job_t  *job;
 
     zcf->local.exiting = ngx_current_msec;
 
@@ -690,8 +679,8 @@ ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
          q != ngx_queue_sentinel(&zcf->local.jobs);
          q = ngx_queue_next(q))
     {
-        job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, queue);
-        ngx_http_mcp_tasks_job_stay(job);
+        job = ngx_queue_data(q, ngx_mcp_job_t, queue);
+        ngx_mcp_job_stay(job);
     }
 }
 
@@ -703,21 +692,20 @@ ngx_http_mcp_tasks_jobs_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_jobs_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_jobs_leave(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_uint_t                 late;
-    ngx_queue_t               *q, *next;
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_uint_t      late;
+    ngx_queue_t    *q, *next;
+    ngx_mcp_job_t  *job;
 
-    late = (ngx_current_msec - zcf->local.exiting
-            >= NGX_HTTP_MCP_TASKS_JOB_KEEP);
+    late = (ngx_current_msec - zcf->local.exiting >= NGX_MCP_JOB_KEEP);
 
     for (q = ngx_queue_head(&zcf->local.jobs);
          q != ngx_queue_sentinel(&zcf->local.jobs);
          q = next)
     {
         next = ngx_queue_next(q);
-        job = ngx_queue_data(q, ngx_http_mcp_tasks_job_t, queue);
+        job = ngx_queue_data(q, ngx_mcp_job_t, queue);
 
         if (job->over) {
             continue;
@@ -731,7 +719,7 @@ ngx_http_mcp_tasks_jobs_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
                       "call in the background is given up for another "
                       "instance of nginx, task %V", &job->sender.task_id);
 
-        ngx_http_mcp_tasks_job_cancel(job);
+        ngx_mcp_job_cancel(job);
     }
 
     return 1;
@@ -741,11 +729,11 @@ ngx_http_mcp_tasks_jobs_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* a process has died: its calls fail, or are run by whoever comes first */
 
 void
-ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_jobs_orphans(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_uint_t                        i;
-    ngx_pool_t                       *pool;
-    ngx_http_mcp_tasks_op_orphans_t   op;
+    ngx_uint_t             i;
+    ngx_pool_t            *pool;
+    ngx_mcp_op_orphans_t   op;
 
     /* who exits begins nothing new; words are read without the lock */
 
@@ -759,22 +747,22 @@ ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf)
             return;
         }
 
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_orphans_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_ORPHANS;
+        ngx_memzero(&op, sizeof(ngx_mcp_op_orphans_t));
+        op.op.type = NGX_MCP_OP_ORPHANS;
         op.op.pool = pool;
-        op.limit = NGX_HTTP_MCP_TASKS_JOB_ORPHANS;
-        op.want = NGX_HTTP_MCP_TASKS_WANT_TOOL
-                  | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_PARAMS);
+        op.limit = NGX_MCP_JOB_ORPHANS;
+        op.want = NGX_MCP_WANT_TOOL
+                  | NGX_MCP_WANT(NGX_MCP_PARAMS);
 
-        op.holder = ngx_http_mcp_tasks_stream_new(&zcf->zone.table);
+        op.holder = ngx_mcp_stream_new(&zcf->zone.table);
 
-        if (ngx_http_mcp_tasks_now(zcf, &op.op) != NGX_OK) {
+        if (ngx_mcp_now(zcf, &op.op) != NGX_OK) {
             op.n = 0;
             op.more = 0;
         }
 
         for (i = 0; i < op.n; i++) {
-            ngx_http_mcp_tasks_job_adopt(zcf, &op.views[i], op.holder);
+            ngx_mcp_job_adopt(zcf, &op.views[i], op.holder);
         }
 
         ngx_destroy_pool(pool);
@@ -784,52 +772,49 @@ ngx_http_mcp_tasks_jobs_orphans(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
 
 static void
-ngx_http_mcp_tasks_job_adopt(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_view_t *v, uint64_t holder)
+ngx_mcp_job_adopt(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v, uint64_t holder)
 {
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_mcp_job_t  *job;
 
-    job = ngx_http_mcp_tasks_job_again(zcf, v);
+    job = ngx_mcp_job_again(zcf, v);
 
     if (job == NULL) {
-        ngx_http_mcp_tasks_job_give_up(zcf, v);
+        ngx_mcp_job_give_up(zcf, v);
         return;
     }
 
     job->holder = holder;
-    ngx_http_mcp_tasks_job_begin(job, v);
+    ngx_mcp_job_begin(job, v);
 }
 
 
 /* NULL: there is no such gateway any more, or no memory */
 
-ngx_http_mcp_tasks_job_t *
-ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_job_t *
+ngx_mcp_job_again(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_job_t       *job;
-    ngx_http_mcp_tasks_json_t       params;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_job_t       *job;
+    ngx_mcp_json_t       params;
+    ngx_mcp_loc_conf_t  *lcf;
 
-    lcf = ngx_http_mcp_tasks_job_gateway(zcf, v);
+    lcf = ngx_mcp_job_gateway(zcf, v);
 
     if (lcf == NULL) {
         return NULL;
     }
 
-    job = ngx_http_mcp_tasks_job_create(lcf,
-                                ngx_http_mcp_tasks_route_find(lcf, &v->tool));
+    job = ngx_mcp_job_create(lcf, ngx_mcp_route_find(lcf, &v->tool));
     if (job == NULL) {
         return NULL;
     }
 
-    params.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
-    params.text = v->payload[NGX_HTTP_MCP_TASKS_PARAMS];
+    params.type = NGX_MCP_JSON_OBJECT;
+    params.text = v->payload[NGX_MCP_PARAMS];
 
-    if (ngx_http_mcp_tasks_sender_make(&job->sender, lcf, &v->tool) != NGX_OK
-        || ngx_http_mcp_tasks_job_params(job, &params) != NGX_OK)
+    if (ngx_mcp_sender_make(&job->sender, lcf, &v->tool) != NGX_OK
+        || ngx_mcp_job_params(job, &params) != NGX_OK)
     {
-        ngx_http_mcp_tasks_job_free(job);
+        ngx_mcp_job_free(job);
         return NULL;
     }
 
@@ -839,12 +824,11 @@ ngx_http_mcp_tasks_job_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
 
 /* the one that the task came through, if there is no doubt which it was */
 
-ngx_http_mcp_tasks_loc_conf_t *
-ngx_http_mcp_tasks_job_gateway(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_loc_conf_t *
+ngx_mcp_job_gateway(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
 {
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf, **gateway;
+    ngx_uint_t            i;
+    ngx_mcp_loc_conf_t   *lcf, **gateway;
 
     lcf = NULL;
     gateway = zcf->gateways.elts;
@@ -867,15 +851,14 @@ ngx_http_mcp_tasks_job_gateway(ngx_http_mcp_tasks_zone_conf_t *zcf,
 
 
 static void
-ngx_http_mcp_tasks_job_give_up(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_job_give_up(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_op_update_t  op;
+    ngx_mcp_op_update_t  op;
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_update_t));
+    op.op.type = NGX_MCP_OP_UPDATE;
     op.id = v->id;
-    op.event.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    op.event.type = NGX_MCP_EV_ORPHANED;
 
-    (void) ngx_http_mcp_tasks_now(zcf, &op.op);
+    (void) ngx_mcp_now(zcf, &op.op);
 }

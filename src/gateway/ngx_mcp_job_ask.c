@@ -14,71 +14,66 @@
 
 
 /* answers of our own that are under way: a server may ask for too many */
-#define NGX_HTTP_MCP_TASKS_JOB_TELLS  8
+#define NGX_MCP_JOB_TELLS  8
 
 /* rounds in a row that ask nothing: a server could go on like that for ever */
-#define NGX_HTTP_MCP_TASKS_JOB_BARE  16
+#define NGX_MCP_JOB_BARE  16
 
 
-static ngx_uint_t ngx_http_mcp_tasks_job_answers_itself(
-    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_rpc_t *rpc);
-static void ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *id, const char *kind, ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *id, ngx_str_t *request);
-static ngx_int_t ngx_http_mcp_tasks_job_with_params(
-    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
-static ngx_int_t ngx_http_mcp_tasks_job_questions(
-    ngx_http_mcp_tasks_job_t *job, ngx_http_mcp_tasks_json_t *requests);
-static ngx_int_t ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses);
-static ngx_uint_t ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses);
-static void ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job);
-static ngx_int_t ngx_http_mcp_tasks_job_requests(
-    ngx_http_mcp_tasks_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
-    ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_question_t *q);
-static ngx_int_t ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *id, const char *kind, ngx_str_t *value, ngx_uint_t answer);
-static ngx_int_t ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
+static ngx_uint_t ngx_mcp_job_answers_itself(ngx_mcp_job_t *job,
+    ngx_mcp_rpc_t *rpc);
+static void ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id,
+    const char *kind, ngx_str_t *value);
+static ngx_int_t ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id,
+    ngx_str_t *request);
+static ngx_int_t ngx_mcp_job_with_params(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *requests);
+static ngx_int_t ngx_mcp_job_questions(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *requests);
+static ngx_int_t ngx_mcp_job_key(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
     ngx_str_t *responses);
-static ngx_int_t ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
+static ngx_uint_t ngx_mcp_job_used(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
     ngx_str_t *responses);
-static void ngx_http_mcp_tasks_job_forget(ngx_http_mcp_tasks_job_t *job);
+static void ngx_mcp_job_ask(ngx_mcp_job_t *job);
+static ngx_int_t ngx_mcp_job_requests(ngx_mcp_job_t *job, ngx_str_t *responses,
+    ngx_pool_t *pool, ngx_str_t *text);
+static ngx_int_t ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q);
+static ngx_int_t ngx_mcp_job_reply(ngx_mcp_job_t *job, ngx_str_t *id,
+    const char *kind, ngx_str_t *value, ngx_uint_t answer);
+static ngx_int_t ngx_mcp_job_replies(ngx_mcp_job_t *job, ngx_str_t *responses);
+static ngx_int_t ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses);
+static void ngx_mcp_job_forget(ngx_mcp_job_t *job);
 
 
 /* legacy: a request on the stream of the call */
 
 void
-ngx_http_mcp_tasks_job_question(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_rpc_t *rpc)
+ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 {
-    ngx_str_t                 request;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t      request;
+    ngx_mcp_out_t  out;
 
-    if (ngx_http_mcp_tasks_job_answers_itself(job, rpc)) {
+    if (ngx_mcp_job_answers_itself(job, rpc)) {
         return;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, job->round, rpc->params.text.len
+    ngx_mcp_out_init(&out, job->round, rpc->params.text.len
                                                  + rpc->method.len + 64);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
-    ngx_http_mcp_tasks_out_string(&out, &rpc->method);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"params\":");
+    ngx_mcp_out_lit(&out, "{\"method\":");
+    ngx_mcp_out_string(&out, &rpc->method);
+    ngx_mcp_out_lit(&out, ",\"params\":");
 
-    if (rpc->params.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        ngx_http_mcp_tasks_out_str(&out, &rpc->params.text);
+    if (rpc->params.type == NGX_MCP_JSON_OBJECT) {
+        ngx_mcp_out_str(&out, &rpc->params.text);
 
     } else {
-        ngx_http_mcp_tasks_out_lit(&out, "{}");
+        ngx_mcp_out_lit(&out, "{}");
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &request) != NGX_OK
-        || ngx_http_mcp_tasks_job_keep(job, &rpc->id.text, &request) != NGX_OK)
+    if (ngx_mcp_out_end(&out, &request) != NGX_OK
+        || ngx_mcp_job_keep(job, &rpc->id.text, &request) != NGX_OK)
     {
         job->strange = 1;
         return;
@@ -87,7 +82,7 @@ ngx_http_mcp_tasks_job_question(ngx_http_mcp_tasks_job_t *job,
     /* one after the other, if it has more than one */
 
     if (!job->waits) {
-        ngx_http_mcp_tasks_job_ask(job);
+        ngx_mcp_job_ask(job);
     }
 }
 
@@ -95,8 +90,7 @@ ngx_http_mcp_tasks_job_question(ngx_http_mcp_tasks_job_t *job,
 /* what no client has to be asked */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_rpc_t *rpc)
+ngx_mcp_job_answers_itself(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 {
     ngx_uint_t        i;
     static ngx_str_t  empty = ngx_string("{}");
@@ -104,7 +98,7 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
     static ngx_str_t  unknown = ngx_string("{\"code\":-32601,"
                                        "\"message\":\"Method not found\"}");
     static ngx_str_t  many = ngx_string("{\"code\":-32603,"
-                                       "\"message\":\"Too many requests\"}");
+                                        "\"message\":\"Too many requests\"}");
     static ngx_str_t  questions[] = {
         ngx_string("elicitation/create"),
         ngx_string("sampling/createMessage"),
@@ -115,12 +109,12 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
     if (rpc->method.len == ping.len
         && ngx_strncmp(rpc->method.data, ping.data, ping.len) == 0)
     {
-        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "result", &empty);
+        ngx_mcp_job_answer(job, &rpc->id.text, "result", &empty);
         return 1;
     }
 
-    if (job->questions.nelts >= NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
-        ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &many);
+    if (job->questions.nelts >= NGX_MCP_MAX_QUESTIONS) {
+        ngx_mcp_job_answer(job, &rpc->id.text, "error", &many);
         return 1;
     }
 
@@ -134,7 +128,7 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
         }
     }
 
-    ngx_http_mcp_tasks_job_answer(job, &rpc->id.text, "error", &unknown);
+    ngx_mcp_job_answer(job, &rpc->id.text, "error", &unknown);
 
     return 1;
 }
@@ -143,27 +137,26 @@ ngx_http_mcp_tasks_job_answers_itself(ngx_http_mcp_tasks_job_t *job,
 /* not more than it can take, or there would be no connections for others */
 
 static void
-ngx_http_mcp_tasks_job_answer(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
-    const char *kind, ngx_str_t *value)
+ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
+    ngx_str_t *value)
 {
-    if (job->requests <= NGX_HTTP_MCP_TASKS_JOB_TELLS) {
-        (void) ngx_http_mcp_tasks_job_reply(job, id, kind, value, 0);
+    if (job->requests <= NGX_MCP_JOB_TELLS) {
+        (void) ngx_mcp_job_reply(job, id, kind, value, 0);
     }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
-    ngx_str_t *request)
+ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
 {
-    ngx_http_mcp_tasks_question_t  *q;
+    ngx_mcp_question_t  *q;
 
     q = ngx_array_push(&job->questions);
     if (q == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(q, sizeof(ngx_http_mcp_tasks_question_t));
+    ngx_memzero(q, sizeof(ngx_mcp_question_t));
 
     q->id.len = id->len;
     q->id.data = ngx_pstrdup(job->round, id);
@@ -182,12 +175,11 @@ ngx_http_mcp_tasks_job_keep(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
 /* modern: a result that is a list of questions */
 
 void
-ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *result)
+ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 {
-    ngx_str_t                    none;
-    ngx_http_mcp_tasks_json_t    requests, state;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_str_t         none;
+    ngx_mcp_json_t    requests, state;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("inputRequests"), &requests },
         { ngx_string("requestState"), &state }
     };
@@ -196,29 +188,29 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
 
         /* it is the call that is answered, there is no task yet */
 
-        ngx_http_mcp_tasks_job_complete(job, &result->text, 0);
+        ngx_mcp_job_complete(job, &result->text, 0);
         return;
     }
 
     ngx_str_null(&none);
 
-    if (ngx_http_mcp_tasks_json_members(result, members, 2) != NGX_OK
-        || ngx_http_mcp_tasks_job_with_params(job, &requests) != NGX_OK
-        || (state.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-            && state.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
-        || (requests.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-            && ngx_http_mcp_tasks_input_check(&requests, &none))
-        || (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE
-            && state.type == NGX_HTTP_MCP_TASKS_JSON_NONE))
+    if (ngx_mcp_json_members(result, members, 2) != NGX_OK
+        || ngx_mcp_job_with_params(job, &requests) != NGX_OK
+        || (state.type != NGX_MCP_JSON_NONE
+            && state.type != NGX_MCP_JSON_STRING)
+        || (requests.type != NGX_MCP_JSON_NONE
+            && ngx_mcp_input_check(&requests, &none))
+        || (requests.type == NGX_MCP_JSON_NONE
+            && state.type == NGX_MCP_JSON_NONE))
     {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
-        ngx_http_mcp_tasks_job_failed(job);
+        job->why = NGX_MCP_FAILED_NOT_VALID;
+        ngx_mcp_job_failed(job);
         return;
     }
 
     ngx_str_null(&job->state);
 
-    if (state.type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+    if (state.type == NGX_MCP_JSON_STRING) {
         job->state.len = state.text.len;
         job->state.data = ngx_pstrdup(job->round, &state.text);
 
@@ -227,14 +219,14 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
         }
     }
 
-    job->bare = (requests.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+    job->bare = (requests.type == NGX_MCP_JSON_NONE)
                 ? job->bare + 1 : 0;
 
-    if (job->bare > NGX_HTTP_MCP_TASKS_JOB_BARE
-        || ngx_http_mcp_tasks_job_questions(job, &requests) != NGX_OK)
+    if (job->bare > NGX_MCP_JOB_BARE
+        || ngx_mcp_job_questions(job, &requests) != NGX_OK)
     {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
-        ngx_http_mcp_tasks_job_failed(job);
+        job->why = NGX_MCP_FAILED_NOT_VALID;
+        ngx_mcp_job_failed(job);
         return;
     }
 
@@ -246,7 +238,7 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
         return;
     }
 
-    ngx_http_mcp_tasks_job_ask(job);
+    ngx_mcp_job_ask(job);
 }
 
 
@@ -256,78 +248,74 @@ ngx_http_mcp_tasks_job_round(ngx_http_mcp_tasks_job_t *job,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_with_params(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *requests)
+ngx_mcp_job_with_params(ngx_mcp_job_t *job, ngx_mcp_json_t *requests)
 {
-    ngx_uint_t                      n;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_json_t       key, value, method, params;
-    ngx_http_mcp_tasks_json_iter_t  it;
-    ngx_http_mcp_tasks_member_t     members[] = {
+    ngx_uint_t           n;
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       key, value, method, params;
+    ngx_mcp_json_iter_t  it;
+    ngx_mcp_member_t     members[] = {
         { ngx_string("method"), &method },
         { ngx_string("params"), &params }
     };
 
-    if (requests->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (requests->type != NGX_MCP_JSON_OBJECT) {
         return NGX_OK;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, job->round, requests->text.len + 64);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_init(&out, job->round, requests->text.len + 64);
+    ngx_mcp_out_lit(&out, "{");
 
-    ngx_http_mcp_tasks_json_iter(&it, requests);
+    ngx_mcp_json_iter(&it, requests);
 
     for (n = 0;
-         ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
+         ngx_mcp_json_next(&it, &key, &value) == NGX_OK;
          n++)
     {
         if (n) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_out_str(&out, &key.text);
-        ngx_http_mcp_tasks_out_lit(&out, ":");
+        ngx_mcp_out_str(&out, &key.text);
+        ngx_mcp_out_lit(&out, ":");
 
-        if (ngx_http_mcp_tasks_json_members(&value, members, 2) == NGX_OK
-            && method.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-            && params.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+        if (ngx_mcp_json_members(&value, members, 2) == NGX_OK
+            && method.type == NGX_MCP_JSON_STRING
+            && params.type == NGX_MCP_JSON_NONE)
         {
-            ngx_http_mcp_tasks_out_lit(&out, "{\"method\":");
-            ngx_http_mcp_tasks_out_str(&out, &method.text);
-            ngx_http_mcp_tasks_out_lit(&out, ",\"params\":{}}");
+            ngx_mcp_out_lit(&out, "{\"method\":");
+            ngx_mcp_out_str(&out, &method.text);
+            ngx_mcp_out_lit(&out, ",\"params\":{}}");
 
         } else {
-            ngx_http_mcp_tasks_out_str(&out, &value.text);
+            ngx_mcp_out_str(&out, &value.text);
         }
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
     if (n == 0) {
-        requests->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+        requests->type = NGX_MCP_JSON_NONE;
     }
 
-    return ngx_http_mcp_tasks_out_end(&out, &requests->text);
+    return ngx_mcp_out_end(&out, &requests->text);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_questions(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *requests)
+ngx_mcp_job_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *requests)
 {
-    ngx_http_mcp_tasks_json_t       key, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
 
-    if (requests->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (requests->type == NGX_MCP_JSON_NONE) {
         return NGX_OK;
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, requests);
+    ngx_mcp_json_iter(&it, requests);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-        if (ngx_http_mcp_tasks_job_keep(job, &key.text, &value.text)
-            != NGX_OK)
-        {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        if (ngx_mcp_job_keep(job, &key.text, &value.text) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -339,29 +327,29 @@ ngx_http_mcp_tasks_job_questions(ngx_http_mcp_tasks_job_t *job,
 /* asks all that is not asked yet */
 
 static void
-ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_ask(ngx_mcp_job_t *job)
 {
-    ngx_str_t                        text;
-    ngx_uint_t                       reason;
-    ngx_pool_t                      *pool;
-    ngx_http_mcp_tasks_op_get_t      get;
-    ngx_http_mcp_tasks_op_update_t   op;
+    ngx_str_t             text;
+    ngx_uint_t            reason;
+    ngx_pool_t           *pool;
+    ngx_mcp_op_get_t      get;
+    ngx_mcp_op_update_t   op;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
-    reason = NGX_HTTP_MCP_TASKS_REASONS;
+    reason = NGX_MCP_REASONS;
 
     if (pool
-        && ngx_http_mcp_tasks_job_get(job, &get,
-                  NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES), pool)
+        && ngx_mcp_job_get(job, &get,
+                           NGX_MCP_WANT(NGX_MCP_RESPONSES), pool)
            == NGX_OK
-        && ngx_http_mcp_tasks_job_requests(job,
-                      &get.view.payload[NGX_HTTP_MCP_TASKS_RESPONSES], pool,
-                      &text)
+        && ngx_mcp_job_requests(job,
+                                &get.view.payload[NGX_MCP_RESPONSES], pool,
+                                &text)
            == NGX_OK)
     {
-        ngx_http_mcp_tasks_job_change(job, &op, NGX_HTTP_MCP_TASKS_EV_ASK);
-        op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = text;
-        reason = ngx_http_mcp_tasks_job_update(job, &op);
+        ngx_mcp_job_change(job, &op, NGX_MCP_EV_ASK);
+        op.change.payload[NGX_MCP_REQUESTS] = text;
+        reason = ngx_mcp_job_update(job, &op);
     }
 
     if (pool) {
@@ -370,72 +358,72 @@ ngx_http_mcp_tasks_job_ask(ngx_http_mcp_tasks_job_t *job)
 
     switch (reason) {
 
-    case NGX_HTTP_MCP_TASKS_OK:
+    case NGX_MCP_OK:
         job->waits = 1;
         return;
 
-    case NGX_HTTP_MCP_TASKS_TERMINAL:
-    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
-    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
-        ngx_http_mcp_tasks_job_post(job);
+    case NGX_MCP_TERMINAL:
+    case NGX_MCP_NOT_FOUND:
+    case NGX_MCP_LEASE_LOST:
+        ngx_mcp_job_post(job);
         return;
     }
 
     /* nobody can be asked: the call cannot go on */
 
-    job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
+    job->why = NGX_MCP_FAILED_TOO_LARGE;
     job->reached = 1;
     job->idempotent = 0;
-    ngx_http_mcp_tasks_job_failed(job);
+    ngx_mcp_job_failed(job);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_requests(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *text)
+ngx_mcp_job_requests(ngx_mcp_job_t *job, ngx_str_t *responses,
+    ngx_pool_t *pool, ngx_str_t *text)
 {
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_question_t  *q;
+    ngx_uint_t           i;
+    ngx_mcp_out_t        out;
+    ngx_mcp_question_t  *q;
 
-    ngx_http_mcp_tasks_out_init(&out, pool, 1024);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_init(&out, pool, 1024);
+    ngx_mcp_out_lit(&out, "{");
 
     q = job->questions.elts;
     job->asked = 0;
 
     for (i = 0; i < job->questions.nelts; i++) {
 
-        if (ngx_http_mcp_tasks_job_key(job, &q[i], responses) != NGX_OK) {
+        if (ngx_mcp_job_key(job, &q[i], responses) != NGX_OK) {
             return NGX_ERROR;
         }
 
         if (i) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_out_str(&out, &q[i].key);
-        ngx_http_mcp_tasks_out_lit(&out, ":");
-        ngx_http_mcp_tasks_out_str(&out, &q[i].request);
+        ngx_mcp_out_str(&out, &q[i].key);
+        ngx_mcp_out_lit(&out, ":");
+        ngx_mcp_out_str(&out, &q[i].request);
         job->asked++;
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_end(&out, text);
+    return ngx_mcp_out_end(&out, text);
 }
 
 
 /* the upstream's own, if it has one and has not used it before */
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses)
+ngx_mcp_job_key(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
+    ngx_str_t *responses)
 {
     u_char     *p;
     ngx_str_t   base;
 
-    if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN) {
+    if (job->sender.era == NGX_MCP_MODERN) {
         base = q->id;
         q->key = q->id;
 
@@ -445,7 +433,7 @@ ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
     }
 
     while (q->key.len == 0
-           || ngx_http_mcp_tasks_job_used(job, q, responses))
+           || ngx_mcp_job_used(job, q, responses))
     {
         p = ngx_pnalloc(job->round, base.len + NGX_INT_T_LEN + 1);
         if (p == NULL) {
@@ -463,13 +451,13 @@ ngx_http_mcp_tasks_job_key(ngx_http_mcp_tasks_job_t *job,
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_question_t *q, ngx_str_t *responses)
+ngx_mcp_job_used(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
+    ngx_str_t *responses)
 {
-    ngx_http_mcp_tasks_json_t       a, b, ignored;
-    ngx_http_mcp_tasks_question_t  *before;
+    ngx_mcp_json_t       a, b, ignored;
+    ngx_mcp_question_t  *before;
 
-    if (ngx_http_mcp_tasks_input_answer(responses, &q->key, &ignored)) {
+    if (ngx_mcp_input_answer(responses, &q->key, &ignored)) {
         return 1;
     }
 
@@ -478,7 +466,7 @@ ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
     for (before = job->questions.elts; before != q; before++) {
         b.text = before->key;
 
-        if (ngx_http_mcp_tasks_json_same(&a, &b)) {
+        if (ngx_mcp_json_same(&a, &b)) {
             return 1;
         }
     }
@@ -493,33 +481,32 @@ ngx_http_mcp_tasks_job_used(ngx_http_mcp_tasks_job_t *job,
  */
 
 void
-ngx_http_mcp_tasks_job_withdrawn(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *params)
+ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 {
-    ngx_uint_t                      i, n;
-    ngx_http_mcp_tasks_json_t       id, own;
-    ngx_http_mcp_tasks_question_t  *q;
-    ngx_http_mcp_tasks_member_t     members[] = {
+    ngx_uint_t           i, n;
+    ngx_mcp_json_t       id, own;
+    ngx_mcp_question_t  *q;
+    ngx_mcp_member_t     members[] = {
         { ngx_string("requestId"), &id }
     };
 
-    (void) ngx_http_mcp_tasks_json_members(params, members, 1);
+    (void) ngx_mcp_json_members(params, members, 1);
 
     q = job->questions.elts;
 
     for (i = 0; i < job->questions.nelts; i++) {
         own.text = q[i].id;
-        own.type = (own.text.data[0] == '"') ? NGX_HTTP_MCP_TASKS_JSON_STRING
-                                             : NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+        own.type = (own.text.data[0] == '"') ? NGX_MCP_JSON_STRING
+                                             : NGX_MCP_JSON_NUMBER;
 
-        if (ngx_http_mcp_tasks_rpc_same_id(&id, &own)) {
+        if (ngx_mcp_rpc_same_id(&id, &own)) {
             break;
         }
     }
 
     if (i == job->questions.nelts
         || (i < job->asked
-            && ngx_http_mcp_tasks_job_unask(job, &q[i]) != NGX_OK))
+            && ngx_mcp_job_unask(job, &q[i]) != NGX_OK))
     {
         return;
     }
@@ -534,15 +521,14 @@ ngx_http_mcp_tasks_job_withdrawn(ngx_http_mcp_tasks_job_t *job,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_question_t *q)
+ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
 {
-    ngx_int_t                        rc;
-    ngx_pool_t                      *pool;
-    ngx_http_mcp_tasks_json_t        key;
-    ngx_http_mcp_tasks_merge_t       merge;
-    ngx_http_mcp_tasks_op_get_t      get;
-    ngx_http_mcp_tasks_op_update_t   op;
+    ngx_int_t             rc;
+    ngx_pool_t           *pool;
+    ngx_mcp_json_t        key;
+    ngx_mcp_merge_t       merge;
+    ngx_mcp_op_get_t      get;
+    ngx_mcp_op_update_t   op;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
@@ -550,27 +536,27 @@ ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
     }
 
     rc = NGX_ERROR;
-    key.type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+    key.type = NGX_MCP_JSON_STRING;
     key.text = q->key;
 
-    if (ngx_http_mcp_tasks_job_get(job, &get,
-                  NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS), pool)
+    if (ngx_mcp_job_get(job, &get,
+                        NGX_MCP_WANT(NGX_MCP_REQUESTS), pool)
         == NGX_OK
-        && get.op.reason == NGX_HTTP_MCP_TASKS_OK
-        && get.view.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
-        && ngx_http_mcp_tasks_input_drop(pool,
-                          &get.view.payload[NGX_HTTP_MCP_TASKS_REQUESTS],
-                          &key, &merge)
+        && get.op.reason == NGX_MCP_OK
+        && get.view.task.state == NGX_MCP_INPUT_REQUIRED
+        && ngx_mcp_input_drop(pool,
+                              &get.view.payload[NGX_MCP_REQUESTS],
+                              &key, &merge)
            == NGX_OK
         && merge.taken)
     {
-        ngx_http_mcp_tasks_job_change(job, &op, merge.left
-                                      ? NGX_HTTP_MCP_TASKS_EV_ANSWER
-                                      : NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+        ngx_mcp_job_change(job, &op, merge.left
+                           ? NGX_MCP_EV_ANSWER
+                           : NGX_MCP_EV_ANSWER_ALL);
         op.version = get.view.task.version;
-        op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = merge.requests;
+        op.change.payload[NGX_MCP_REQUESTS] = merge.requests;
 
-        if (ngx_http_mcp_tasks_job_update(job, &op) == NGX_HTTP_MCP_TASKS_OK) {
+        if (ngx_mcp_job_update(job, &op) == NGX_MCP_OK) {
             rc = NGX_OK;
         }
     }
@@ -584,16 +570,16 @@ ngx_http_mcp_tasks_job_unask(ngx_http_mcp_tasks_job_t *job,
 /* the task runs again: all that was asked has been answered */
 
 void
-ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_answered(ngx_mcp_job_t *job)
 {
-    ngx_int_t                     rc;
-    ngx_str_t                    *responses;
-    ngx_pool_t                   *pool;
-    ngx_http_mcp_tasks_op_get_t   op;
+    ngx_int_t          rc;
+    ngx_str_t         *responses;
+    ngx_pool_t        *pool;
+    ngx_mcp_op_get_t   op;
 
-    if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN && job->call) {
+    if (job->sender.era == NGX_MCP_MODERN && job->call) {
         /* the request that asked has nothing more to say; then the next */
-        ngx_http_mcp_tasks_detached_end(job->call);
+        ngx_mcp_detached_end(job->call);
         return;
     }
 
@@ -602,23 +588,22 @@ ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
-    rc = ngx_http_mcp_tasks_job_get(job, &op,
-                 NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES), pool);
+    rc = ngx_mcp_job_get(job, &op, NGX_MCP_WANT(NGX_MCP_RESPONSES), pool);
 
-    if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+    if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
         job->waits = 0;
-        responses = &op.view.payload[NGX_HTTP_MCP_TASKS_RESPONSES];
+        responses = &op.view.payload[NGX_MCP_RESPONSES];
 
-        rc = (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN)
-             ? ngx_http_mcp_tasks_job_next(job, responses)
-             : ngx_http_mcp_tasks_job_replies(job, responses);
+        rc = (job->sender.era == NGX_MCP_MODERN)
+             ? ngx_mcp_job_next(job, responses)
+             : ngx_mcp_job_replies(job, responses);
     }
 
     ngx_destroy_pool(pool);
 
     if (rc != NGX_OK && !job->over) {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
-        ngx_http_mcp_tasks_job_failed(job);
+        job->why = NGX_MCP_FAILED_UNREACHABLE;
+        ngx_mcp_job_failed(job);
     }
 }
 
@@ -626,13 +611,12 @@ ngx_http_mcp_tasks_job_answered(ngx_http_mcp_tasks_job_t *job)
 /* legacy: a message for each */
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses)
+ngx_mcp_job_replies(ngx_mcp_job_t *job, ngx_str_t *responses)
 {
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_json_t       answer, error;
-    ngx_http_mcp_tasks_question_t  *q;
-    ngx_http_mcp_tasks_member_t     members[] = {
+    ngx_uint_t           i;
+    ngx_mcp_json_t       answer, error;
+    ngx_mcp_question_t  *q;
+    ngx_mcp_member_t     members[] = {
         { ngx_string("error"), &error }
     };
 
@@ -640,29 +624,29 @@ ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
 
     for (i = 0; i < job->asked; i++) {
 
-        if (!ngx_http_mcp_tasks_input_answer(responses, &q[i].key, &answer)) {
+        if (!ngx_mcp_input_answer(responses, &q[i].key, &answer)) {
             continue;
         }
 
         /* that is how a client's error is kept */
 
-        (void) ngx_http_mcp_tasks_json_members(&answer, members, 1);
+        (void) ngx_mcp_json_members(&answer, members, 1);
 
-        if (ngx_http_mcp_tasks_job_reply(job, &q[i].id,
-                         error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
-                         ? "error" : "result",
-                         error.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
-                         ? &error.text : &answer.text, 1)
+        if (ngx_mcp_job_reply(job, &q[i].id,
+                              error.type == NGX_MCP_JSON_OBJECT
+                              ? "error" : "result",
+                              error.type == NGX_MCP_JSON_OBJECT
+                              ? &error.text : &answer.text, 1)
             != NGX_OK)
         {
             return NGX_ERROR;
         }
     }
 
-    ngx_http_mcp_tasks_job_forget(job);
+    ngx_mcp_job_forget(job);
 
     if (job->questions.nelts) {
-        ngx_http_mcp_tasks_job_ask(job);
+        ngx_mcp_job_ask(job);
     }
 
     return NGX_OK;
@@ -670,32 +654,32 @@ ngx_http_mcp_tasks_job_replies(ngx_http_mcp_tasks_job_t *job,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
-    const char *kind, ngx_str_t *value, ngx_uint_t answer)
+ngx_mcp_job_reply(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
+    ngx_str_t *value, ngx_uint_t answer)
 {
-    ngx_int_t                  rc;
-    ngx_str_t                  message;
-    ngx_pool_t                *pool;
-    ngx_http_mcp_tasks_out_t   out;
+    ngx_int_t       rc;
+    ngx_str_t       message;
+    ngx_pool_t     *pool;
+    ngx_mcp_out_t   out;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, pool, id->len + value->len + 64);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    ngx_http_mcp_tasks_out_str(&out, id);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"");
-    ngx_http_mcp_tasks_out_add(&out, (u_char *) kind, ngx_strlen(kind));
-    ngx_http_mcp_tasks_out_lit(&out, "\":");
-    ngx_http_mcp_tasks_out_str(&out, value);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_init(&out, pool, id->len + value->len + 64);
+    ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_out_str(&out, id);
+    ngx_mcp_out_lit(&out, ",\"");
+    ngx_mcp_out_add(&out, (u_char *) kind, ngx_strlen(kind));
+    ngx_mcp_out_lit(&out, "\":");
+    ngx_mcp_out_str(&out, value);
+    ngx_mcp_out_lit(&out, "}");
 
-    rc = ngx_http_mcp_tasks_out_end(&out, &message);
+    rc = ngx_mcp_out_end(&out, &message);
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_tasks_job_tell(job, &message, answer);
+        rc = ngx_mcp_job_tell(job, &message, answer);
     }
 
     ngx_destroy_pool(pool);
@@ -707,51 +691,50 @@ ngx_http_mcp_tasks_job_reply(ngx_http_mcp_tasks_job_t *job, ngx_str_t *id,
 /* modern: the call once more, under the upstream's own keys */
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_next(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses)
+ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
 {
-    ngx_int_t                       rc;
-    ngx_str_t                       text;
-    ngx_uint_t                      i, n;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_json_t       answer;
-    ngx_http_mcp_tasks_question_t  *q;
+    ngx_int_t            rc;
+    ngx_str_t            text;
+    ngx_uint_t           i, n;
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       answer;
+    ngx_mcp_question_t  *q;
 
-    ngx_http_mcp_tasks_out_init(&out, job->round, responses->len + 64);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_init(&out, job->round, responses->len + 64);
+    ngx_mcp_out_lit(&out, "{");
 
     q = job->questions.elts;
 
     for (n = 0, i = 0; i < job->asked; i++) {
 
-        if (!ngx_http_mcp_tasks_input_answer(responses, &q[i].key, &answer)) {
+        if (!ngx_mcp_input_answer(responses, &q[i].key, &answer)) {
             continue;
         }
 
         if (n++) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_out_str(&out, &q[i].id);
-        ngx_http_mcp_tasks_out_lit(&out, ":");
-        ngx_http_mcp_tasks_out_str(&out, &answer.text);
+        ngx_mcp_out_str(&out, &q[i].id);
+        ngx_mcp_out_lit(&out, ":");
+        ngx_mcp_out_str(&out, &answer.text);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    rc = ngx_http_mcp_tasks_out_end(&out, &text);
+    rc = ngx_mcp_out_end(&out, &text);
 
-    ngx_http_mcp_tasks_job_forget(job);
+    ngx_mcp_job_forget(job);
 
-    return (rc == NGX_OK) ? ngx_http_mcp_tasks_job_send(job, &text) : rc;
+    return (rc == NGX_OK) ? ngx_mcp_job_send(job, &text) : rc;
 }
 
 
 static void
-ngx_http_mcp_tasks_job_forget(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_forget(ngx_mcp_job_t *job)
 {
-    ngx_uint_t                      i, left;
-    ngx_http_mcp_tasks_question_t  *q;
+    ngx_uint_t           i, left;
+    ngx_mcp_question_t  *q;
 
     q = job->questions.elts;
     left = job->questions.nelts - job->asked;

@@ -9,78 +9,68 @@
 
 
 /* of a response that is no success: an error may be in it */
-#define NGX_HTTP_MCP_TASKS_JOB_ERROR  65536
+#define NGX_MCP_JOB_ERROR  65536
 
 /* between two times that a stream is asked for more, in milliseconds */
-#define NGX_HTTP_MCP_TASKS_JOB_RETRY_MIN  200
-#define NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX  60000
+#define NGX_MCP_JOB_RETRY_MIN  200
+#define NGX_MCP_JOB_RETRY_MAX  60000
 
 
-static ngx_int_t ngx_http_mcp_tasks_job_header(
-    ngx_http_mcp_tasks_detached_t *d);
-static ngx_int_t ngx_http_mcp_tasks_job_body_part(
-    ngx_http_mcp_tasks_detached_t *d, u_char *p, size_t n);
-static ngx_int_t ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job,
-    u_char *p, size_t n);
-static void ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d);
-static void ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d);
-static void ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job);
-static ngx_int_t ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job);
-static void ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_detached_t *d);
-static ngx_int_t ngx_http_mcp_tasks_job_event_data(void *data,
-    ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *text);
-static void ngx_http_mcp_tasks_job_message(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *text, ngx_pool_t *pool);
-static void ngx_http_mcp_tasks_job_response(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_rpc_t *rpc);
-static void ngx_http_mcp_tasks_job_result(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *result);
-static ngx_uint_t ngx_http_mcp_tasks_job_refusal(
-    ngx_http_mcp_tasks_job_t *job);
-static ngx_uint_t ngx_http_mcp_tasks_job_is_error(
-    ngx_http_mcp_tasks_json_t *error);
-static void ngx_http_mcp_tasks_job_notified(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_rpc_t *rpc);
-static void ngx_http_mcp_tasks_job_progress(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *params);
-static void ngx_http_mcp_tasks_job_logged(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *params);
+static ngx_int_t ngx_mcp_job_header(ngx_mcp_detached_t *d);
+static ngx_int_t ngx_mcp_job_body_part(ngx_mcp_detached_t *d, u_char *p,
+    size_t n);
+static ngx_int_t ngx_mcp_job_collect(ngx_mcp_job_t *job, u_char *p, size_t n);
+static void ngx_mcp_job_whole(ngx_mcp_detached_t *d);
+static void ngx_mcp_job_done(ngx_mcp_detached_t *d);
+static void ngx_mcp_job_goes_on(ngx_mcp_job_t *job);
+static ngx_int_t ngx_mcp_job_last_id(ngx_mcp_job_t *job);
+static void ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d);
+static ngx_int_t ngx_mcp_job_event_data(void *data, ngx_mcp_feed_t *feed,
+    ngx_str_t *text);
+static void ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text,
+    ngx_pool_t *pool);
+static void ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
+static void ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+static ngx_uint_t ngx_mcp_job_refusal(ngx_mcp_job_t *job);
+static ngx_uint_t ngx_mcp_job_is_error(ngx_mcp_json_t *error);
+static void ngx_mcp_job_notified(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
+static void ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
+static void ngx_mcp_job_logged(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 
 
-ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_job_reader = {
-    ngx_http_mcp_tasks_job_header,
-    ngx_http_mcp_tasks_job_body_part,
-    ngx_http_mcp_tasks_job_whole,
-    ngx_http_mcp_tasks_job_done
+ngx_mcp_reader_t  ngx_mcp_job_reader = {
+    ngx_mcp_job_header,
+    ngx_mcp_job_body_part,
+    ngx_mcp_job_whole,
+    ngx_mcp_job_done
 };
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_header(ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_job_header(ngx_mcp_detached_t *d)
 {
-    ngx_http_request_t        *r;
-    ngx_http_mcp_tasks_job_t  *job;
-    static ngx_str_t           json = ngx_string("application/json");
+    ngx_http_request_t  *r;
+    ngx_mcp_job_t       *job;
+    static ngx_str_t     json = ngx_string("application/json");
 
     r = d->r;
     job = d->data;
     job->status = r->headers_out.status;
     job->heard = ngx_current_msec;
-    job->reached |= ngx_http_mcp_tasks_job_connected(r);
+    job->reached |= ngx_mcp_job_connected(r);
 
     if (job->status != NGX_HTTP_OK) {
         return NGX_OK;
     }
 
-    job->stream = ngx_http_mcp_tasks_is_stream(r);
+    job->stream = ngx_mcp_is_stream(r);
 
     if (r->headers_out.content_encoding
         || (!job->stream
-            && !ngx_http_mcp_tasks_media_type(&r->headers_out.content_type,
-                                              &json)))
+            && !ngx_mcp_media_type(&r->headers_out.content_type,
+                                   &json)))
     {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
+        job->why = NGX_MCP_FAILED_NOT_VALID;
         return NGX_ERROR;
     }
 
@@ -89,10 +79,9 @@ ngx_http_mcp_tasks_job_header(ngx_http_mcp_tasks_detached_t *d)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_body_part(ngx_http_mcp_tasks_detached_t *d, u_char *p,
-    size_t n)
+ngx_mcp_job_body_part(ngx_mcp_detached_t *d, u_char *p, size_t n)
 {
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_mcp_job_t  *job;
 
     job = d->data;
     job->heard = ngx_current_msec;
@@ -102,18 +91,18 @@ ngx_http_mcp_tasks_job_body_part(ngx_http_mcp_tasks_detached_t *d, u_char *p,
     }
 
     if (!job->stream) {
-        return ngx_http_mcp_tasks_job_collect(job, p, n);
+        return ngx_mcp_job_collect(job, p, n);
     }
 
-    switch (ngx_http_mcp_tasks_feed_read(&job->feed, p, n,
-                                         ngx_http_mcp_tasks_job_event_data,
-                                         job))
+    switch (ngx_mcp_feed_read(&job->feed, p, n,
+                              ngx_mcp_job_event_data,
+                              job))
     {
     case NGX_OK:
         return NGX_OK;
 
     case NGX_DECLINED:
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
+        job->why = NGX_MCP_FAILED_TOO_LARGE;
         return NGX_ERROR;
 
     default:
@@ -123,22 +112,21 @@ ngx_http_mcp_tasks_job_body_part(ngx_http_mcp_tasks_detached_t *d, u_char *p,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job, u_char *p,
-    size_t n)
+ngx_mcp_job_collect(ngx_mcp_job_t *job, u_char *p, size_t n)
 {
     u_char  *text;
     size_t   max, size;
 
     if (job->status == NGX_HTTP_OK) {
-        max = ngx_http_mcp_tasks_job_max(job);
+        max = ngx_mcp_job_max(job);
 
         if (n > max - job->len) {
-            job->why = NGX_HTTP_MCP_TASKS_FAILED_TOO_LARGE;
+            job->why = NGX_MCP_FAILED_TOO_LARGE;
             return NGX_ERROR;
         }
 
     } else {
-        max = NGX_HTTP_MCP_TASKS_JOB_ERROR;
+        max = NGX_MCP_JOB_ERROR;
         n = ngx_min(n, max - job->len);
     }
 
@@ -169,10 +157,10 @@ ngx_http_mcp_tasks_job_collect(ngx_http_mcp_tasks_job_t *job, u_char *p,
 /* a response of one message can be read */
 
 static void
-ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_job_whole(ngx_mcp_detached_t *d)
 {
-    ngx_str_t                  text;
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_str_t       text;
+    ngx_mcp_job_t  *job;
 
     job = d->data;
 
@@ -184,7 +172,7 @@ ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
 
         /* what was refused may be only to tell the rest of a stream */
 
-        if (job->last_id.len == 0 && ngx_http_mcp_tasks_job_refusal(job)) {
+        if (job->last_id.len == 0 && ngx_mcp_job_refusal(job)) {
             job->concluded = 1;
         }
 
@@ -193,10 +181,10 @@ ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
 
     text.data = job->text;
     text.len = job->len;
-    ngx_http_mcp_tasks_job_message(job, &text, d->r->pool);
+    ngx_mcp_job_message(job, &text, d->r->pool);
 
     if (!job->concluded) {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
+        job->why = NGX_MCP_FAILED_NOT_VALID;
     }
 }
 
@@ -204,22 +192,22 @@ ngx_http_mcp_tasks_job_whole(ngx_http_mcp_tasks_detached_t *d)
 /* the request is over, but r is still there */
 
 static void
-ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_job_done(ngx_mcp_detached_t *d)
 {
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_mcp_job_t  *job;
 
     job = d->data;
     job->requests--;
     job->call = NULL;
-    job->met = ngx_http_mcp_tasks_job_connected(d->r);
+    job->met = ngx_mcp_job_connected(d->r);
     job->reached |= job->met;
 
-    if (!job->concluded && job->why == NGX_HTTP_MCP_TASKS_FAILED_NOT) {
-        ngx_http_mcp_tasks_job_why(job, d);
-        ngx_http_mcp_tasks_job_goes_on(job);
+    if (!job->concluded && job->why == NGX_MCP_FAILED_NOT) {
+        ngx_mcp_job_why(job, d);
+        ngx_mcp_job_goes_on(job);
     }
 
-    ngx_http_mcp_tasks_job_post(job);
+    ngx_mcp_job_post(job);
 }
 
 
@@ -230,11 +218,11 @@ ngx_http_mcp_tasks_job_done(ngx_http_mcp_tasks_detached_t *d)
  */
 
 static void
-ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
 {
     ngx_msec_t  after;
 
-    after = NGX_HTTP_MCP_TASKS_RETRY;
+    after = NGX_MCP_RETRY;
 
     if (job->status >= NGX_HTTP_BAD_REQUEST
         && job->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
@@ -243,35 +231,35 @@ ngx_http_mcp_tasks_job_goes_on(ngx_http_mcp_tasks_job_t *job)
         return;
     }
 
-    if (job->why == NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT
+    if (job->why == NGX_MCP_FAILED_CUT_SHORT
         && (job->feed.id.len || job->last_id.len)
-        && job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY)
+        && job->sender.era == NGX_MCP_LEGACY)
     {
-        if (ngx_http_mcp_tasks_job_last_id(job) != NGX_OK) {
+        if (ngx_mcp_job_last_id(job) != NGX_OK) {
             return;
         }
 
         if (job->feed.retry) {
-            after = ngx_max(job->feed.retry, NGX_HTTP_MCP_TASKS_JOB_RETRY_MIN);
-            after = ngx_min(after, NGX_HTTP_MCP_TASKS_JOB_RETRY_MAX);
+            after = ngx_max(job->feed.retry, NGX_MCP_JOB_RETRY_MIN);
+            after = ngx_min(after, NGX_MCP_JOB_RETRY_MAX);
         }
 
     } else if (job->met || !(job->last_id.len || job->answers)) {
         return;
     }
 
-    if (job->resumed++ == NGX_HTTP_MCP_TASKS_JOB_RESUMES) {
+    if (job->resumed++ == NGX_MCP_JOB_RESUMES) {
         return;
     }
 
-    job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT;
+    job->why = NGX_MCP_FAILED_NOT;
     job->resumes = 1;
     job->resume_at = ngx_current_msec + after;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_last_id(ngx_mcp_job_t *job)
 {
     u_char     *p;
     ngx_str_t  *id;
@@ -286,8 +274,7 @@ ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job)
     }
 
     if (job->last_id.data == NULL) {
-        job->last_id.data = ngx_pnalloc(job->pool,
-                                        NGX_HTTP_MCP_TASKS_FEED_ID);
+        job->last_id.data = ngx_pnalloc(job->pool, NGX_MCP_FEED_ID);
         if (job->last_id.data == NULL) {
             return NGX_ERROR;
         }
@@ -301,8 +288,7 @@ ngx_http_mcp_tasks_job_last_id(ngx_http_mcp_tasks_job_t *job)
 
 
 static void
-ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
 {
     ngx_uint_t            own, silent;
     ngx_http_upstream_t  *u;
@@ -319,30 +305,30 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
     own = (u && !u->header_sent && job->status != u->headers_in.status_n);
 
     if (d->r->connection->close) {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_SHUTDOWN;
+        job->why = NGX_MCP_FAILED_SHUTDOWN;
 
     } else if (u && !job->met) {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
+        job->why = NGX_MCP_FAILED_UNREACHABLE;
 
     } else if (silent || (own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)) {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_TIMED_OUT;
+        job->why = NGX_MCP_FAILED_TIMED_OUT;
 
     } else if (job->last_id.len && job->status != NGX_HTTP_OK) {
         /* not the call was refused, but to tell what came of it */
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT;
+        job->why = NGX_MCP_FAILED_CUT_SHORT;
 
     } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
                && !(own && job->status == NGX_HTTP_BAD_GATEWAY))
     {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_BAD_STATUS;
+        job->why = NGX_MCP_FAILED_BAD_STATUS;
 
     } else if (job->strange
                || (d->headed && job->status != NGX_HTTP_OK && !own))
     {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
+        job->why = NGX_MCP_FAILED_NOT_VALID;
 
     } else {
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_CUT_SHORT;
+        job->why = NGX_MCP_FAILED_CUT_SHORT;
     }
 }
 
@@ -350,7 +336,7 @@ ngx_http_mcp_tasks_job_why(ngx_http_mcp_tasks_job_t *job,
 /* whether any of the servers that were tried may have got the request */
 
 ngx_uint_t
-ngx_http_mcp_tasks_job_connected(ngx_http_request_t *r)
+ngx_mcp_job_connected(ngx_http_request_t *r)
 {
     ngx_uint_t                  i;
     ngx_http_upstream_state_t  *state;
@@ -374,12 +360,12 @@ ngx_http_mcp_tasks_job_connected(ngx_http_request_t *r)
 /* instead of a response there was a refusal, which may say why */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_job_refusal(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_refusal(ngx_mcp_job_t *job)
 {
-    ngx_str_t                    text;
-    const char                  *err;
-    ngx_http_mcp_tasks_json_t    message, error;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_str_t         text;
+    const char       *err;
+    ngx_mcp_json_t    message, error;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("error"), &error }
     };
 
@@ -387,42 +373,41 @@ ngx_http_mcp_tasks_job_refusal(ngx_http_mcp_tasks_job_t *job)
     text.len = job->len;
 
     if (text.len == 0
-        || ngx_http_mcp_tasks_json_parse(&text, &message, &err) != NGX_OK
-        || message.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
-        || ngx_http_mcp_tasks_json_members(&message, members, 1) != NGX_OK
-        || !ngx_http_mcp_tasks_job_is_error(&error))
+        || ngx_mcp_json_parse(&text, &message, &err) != NGX_OK
+        || message.type != NGX_MCP_JSON_OBJECT
+        || ngx_mcp_json_members(&message, members, 1) != NGX_OK
+        || !ngx_mcp_job_is_error(&error))
     {
         return 0;
     }
 
-    ngx_http_mcp_tasks_job_error(job, &error.text);
+    ngx_mcp_job_error(job, &error.text);
 
     return 1;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_job_is_error(ngx_http_mcp_tasks_json_t *error)
+ngx_mcp_job_is_error(ngx_mcp_json_t *error)
 {
-    int64_t                      n;
-    ngx_http_mcp_tasks_json_t    code, message;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    int64_t           n;
+    ngx_mcp_json_t    code, message;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("code"), &code },
         { ngx_string("message"), &message }
     };
 
-    return error->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
-           && ngx_http_mcp_tasks_json_members(error, members, 2) == NGX_OK
-           && ngx_http_mcp_tasks_json_integer(&code, &n) == NGX_OK
-           && message.type == NGX_HTTP_MCP_TASKS_JSON_STRING;
+    return error->type == NGX_MCP_JSON_OBJECT
+           && ngx_mcp_json_members(error, members, 2) == NGX_OK
+           && ngx_mcp_json_integer(&code, &n) == NGX_OK
+           && message.type == NGX_MCP_JSON_STRING;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_event_data(void *data, ngx_http_mcp_tasks_feed_t *feed,
-    ngx_str_t *text)
+ngx_mcp_job_event_data(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
 {
-    ngx_http_mcp_tasks_job_t *job = data;
+    ngx_mcp_job_t *job = data;
 
     ngx_pool_t  *pool;
 
@@ -439,7 +424,7 @@ ngx_http_mcp_tasks_job_event_data(void *data, ngx_http_mcp_tasks_feed_t *feed,
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_job_message(job, text, pool);
+    ngx_mcp_job_message(job, text, pool);
     ngx_destroy_pool(pool);
 
     return NGX_OK;
@@ -447,30 +432,29 @@ ngx_http_mcp_tasks_job_event_data(void *data, ngx_http_mcp_tasks_feed_t *feed,
 
 
 static void
-ngx_http_mcp_tasks_job_message(ngx_http_mcp_tasks_job_t *job, ngx_str_t *text,
-    ngx_pool_t *pool)
+ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text, ngx_pool_t *pool)
 {
-    ngx_http_mcp_tasks_rpc_t        rpc;
-    ngx_http_mcp_tasks_rpc_error_t  err;
+    ngx_mcp_rpc_t        rpc;
+    ngx_mcp_rpc_error_t  err;
 
-    if (ngx_http_mcp_tasks_rpc_parse(pool, text, NULL, &rpc, &err) != NGX_OK) {
+    if (ngx_mcp_rpc_parse(pool, text, NULL, &rpc, &err) != NGX_OK) {
         job->strange = 1;
         return;
     }
 
     switch (rpc.kind) {
 
-    case NGX_HTTP_MCP_TASKS_RPC_RESPONSE:
-        ngx_http_mcp_tasks_job_response(job, &rpc);
+    case NGX_MCP_RPC_RESPONSE:
+        ngx_mcp_job_response(job, &rpc);
         return;
 
-    case NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION:
-        ngx_http_mcp_tasks_job_notified(job, &rpc);
+    case NGX_MCP_RPC_NOTIFICATION:
+        ngx_mcp_job_notified(job, &rpc);
         return;
 
     default:
-        if (job->stream && job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY) {
-            ngx_http_mcp_tasks_job_question(job, &rpc);
+        if (job->stream && job->sender.era == NGX_MCP_LEGACY) {
+            ngx_mcp_job_question(job, &rpc);
 
         } else {
             job->strange = 1;
@@ -480,28 +464,27 @@ ngx_http_mcp_tasks_job_message(ngx_http_mcp_tasks_job_t *job, ngx_str_t *text,
 
 
 static void
-ngx_http_mcp_tasks_job_response(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_rpc_t *rpc)
+ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 {
-    ngx_http_mcp_tasks_json_t  id;
+    ngx_mcp_json_t  id;
 
     id.text = job->rpc_id;
-    id.type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+    id.type = NGX_MCP_JSON_STRING;
 
-    if (!ngx_http_mcp_tasks_rpc_same_id(&rpc->id, &id)) {
+    if (!ngx_mcp_rpc_same_id(&rpc->id, &id)) {
         job->strange = 1;
         return;
     }
 
-    if (ngx_http_mcp_tasks_job_is_error(&rpc->error)) {
+    if (ngx_mcp_job_is_error(&rpc->error)) {
         job->concluded = 1;
-        ngx_http_mcp_tasks_job_error(job, &rpc->error.text);
+        ngx_mcp_job_error(job, &rpc->error.text);
         return;
     }
 
-    if (rpc->result.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (rpc->result.type == NGX_MCP_JSON_OBJECT) {
         job->concluded = 1;
-        ngx_http_mcp_tasks_job_result(job, &rpc->result);
+        ngx_mcp_job_result(job, &rpc->result);
         return;
     }
 
@@ -510,60 +493,57 @@ ngx_http_mcp_tasks_job_response(ngx_http_mcp_tasks_job_t *job,
 
 
 static void
-ngx_http_mcp_tasks_job_result(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *result)
+ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 {
-    ngx_http_mcp_tasks_json_t    type, is_error;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_mcp_json_t    type, is_error;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("resultType"), &type },
         { ngx_string("isError"), &is_error }
     };
-    static ngx_str_t             input = ngx_string("input_required");
-    static ngx_str_t             task = ngx_string("task");
+    static ngx_str_t  input = ngx_string("input_required");
+    static ngx_str_t  task = ngx_string("task");
 
-    if (ngx_http_mcp_tasks_json_members(result, members, 2) != NGX_OK
-        || (type.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-            && ngx_http_mcp_tasks_json_is(&type, &task)))
+    if (ngx_mcp_json_members(result, members, 2) != NGX_OK
+        || (type.type == NGX_MCP_JSON_STRING
+            && ngx_mcp_json_is(&type, &task)))
     {
         /* a task of its own was not asked for, and nobody could follow it */
-        job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT_VALID;
-        ngx_http_mcp_tasks_job_failed(job);
+        job->why = NGX_MCP_FAILED_NOT_VALID;
+        ngx_mcp_job_failed(job);
         return;
     }
 
-    if (job->sender.era == NGX_HTTP_MCP_TASKS_MODERN
-        && type.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-        && ngx_http_mcp_tasks_json_is(&type, &input))
+    if (job->sender.era == NGX_MCP_MODERN
+        && type.type == NGX_MCP_JSON_STRING
+        && ngx_mcp_json_is(&type, &input))
     {
-        ngx_http_mcp_tasks_job_round(job, result);
+        ngx_mcp_job_round(job, result);
         return;
     }
 
-    ngx_http_mcp_tasks_job_complete(job, &result->text,
-                              is_error.type == NGX_HTTP_MCP_TASKS_JSON_TRUE
-                              ? NGX_HTTP_MCP_TASKS_TOOL_ERROR : 0);
+    ngx_mcp_job_complete(job, &result->text,
+                         is_error.type == NGX_MCP_JSON_TRUE
+                         ? NGX_MCP_TOOL_ERROR : 0);
 }
 
 
 static void
-ngx_http_mcp_tasks_job_notified(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_rpc_t *rpc)
+ngx_mcp_job_notified(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 {
     ngx_uint_t  i;
     static struct {
-        ngx_str_t    method;
-        void       (*handler)(ngx_http_mcp_tasks_job_t *job,
-                              ngx_http_mcp_tasks_json_t *params);
+        ngx_str_t  method;
+        void     (*handler)(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
     } known[] = {
         { ngx_string("notifications/progress"),
-          ngx_http_mcp_tasks_job_progress },
+          ngx_mcp_job_progress },
         { ngx_string("notifications/message"),
-          ngx_http_mcp_tasks_job_logged },
+          ngx_mcp_job_logged },
         { ngx_string("notifications/cancelled"),
-          ngx_http_mcp_tasks_job_withdrawn }
+          ngx_mcp_job_withdrawn }
     };
 
-    if (rpc->params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (rpc->params.type != NGX_MCP_JSON_OBJECT) {
         return;
     }
 
@@ -583,12 +563,11 @@ ngx_http_mcp_tasks_job_notified(ngx_http_mcp_tasks_job_t *job,
 /* of this call; what cannot be is ignored, as is what goes backwards */
 
 static void
-ngx_http_mcp_tasks_job_progress(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *params)
+ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 {
-    ngx_http_mcp_tasks_json_t       token, progress, total, message, own;
-    ngx_http_mcp_tasks_op_update_t  op;
-    ngx_http_mcp_tasks_member_t     members[] = {
+    ngx_mcp_json_t       token, progress, total, message, own;
+    ngx_mcp_op_update_t  op;
+    ngx_mcp_member_t     members[] = {
         { ngx_string("progressToken"), &token },
         { ngx_string("progress"), &progress },
         { ngx_string("total"), &total },
@@ -596,64 +575,63 @@ ngx_http_mcp_tasks_job_progress(ngx_http_mcp_tasks_job_t *job,
     };
 
     own.text = job->token;
-    own.type = (own.text.data[0] == '"') ? NGX_HTTP_MCP_TASKS_JSON_STRING
-                                         : NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+    own.type = (own.text.data[0] == '"') ? NGX_MCP_JSON_STRING
+                                         : NGX_MCP_JSON_NUMBER;
 
-    if (ngx_http_mcp_tasks_json_members(params, members, 4) != NGX_OK
-        || !ngx_http_mcp_tasks_rpc_same_id(&token, &own))
+    if (ngx_mcp_json_members(params, members, 4) != NGX_OK
+        || !ngx_mcp_rpc_same_id(&token, &own))
     {
         return;
     }
 
-    ngx_http_mcp_tasks_job_change(job, &op, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    ngx_mcp_job_change(job, &op, NGX_MCP_EV_PROGRESS);
 
-    if (ngx_http_mcp_tasks_json_real(&progress, &op.event.progress) != NGX_OK
+    if (ngx_mcp_json_real(&progress, &op.event.progress) != NGX_OK
         || op.event.progress < 0)
     {
         return;
     }
 
-    if (ngx_http_mcp_tasks_json_real(&total, &op.event.total) != NGX_OK
+    if (ngx_mcp_json_real(&total, &op.event.total) != NGX_OK
         || op.event.total < op.event.progress)
     {
         op.event.total = -1;
     }
 
-    if (message.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-        && message.text.len <= NGX_HTTP_MCP_TASKS_MAX_MESSAGE)
+    if (message.type == NGX_MCP_JSON_STRING
+        && message.text.len <= NGX_MCP_MAX_MESSAGE)
     {
-        op.change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = message.text;
+        op.change.payload[NGX_MCP_MESSAGE] = message.text;
     }
 
-    (void) ngx_http_mcp_tasks_job_update(job, &op);
+    (void) ngx_mcp_job_update(job, &op);
 }
 
 
 /* a text that is meant for people is what the task says of itself */
 
 static void
-ngx_http_mcp_tasks_job_logged(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *params)
+ngx_mcp_job_logged(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 {
-    ngx_http_mcp_tasks_json_t       level, data;
-    ngx_http_mcp_tasks_op_update_t  op;
-    ngx_http_mcp_tasks_member_t     members[] = {
+    ngx_mcp_json_t       level, data;
+    ngx_mcp_op_update_t  op;
+    ngx_mcp_member_t     members[] = {
         { ngx_string("level"), &level },
         { ngx_string("data"), &data }
     };
-    static ngx_str_t                debug = ngx_string("debug");
+    static ngx_str_t     debug = ngx_string("debug");
 
-    if (ngx_http_mcp_tasks_json_members(params, members, 2) != NGX_OK
-        || data.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || data.text.len > NGX_HTTP_MCP_TASKS_MAX_MESSAGE
-        || level.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_is(&level, &debug))
+    if (ngx_mcp_json_members(params, members, 2) != NGX_OK
+        || data.type != NGX_MCP_JSON_STRING
+        || data.text.len > NGX_MCP_MAX_MESSAGE
+        || level.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_is(&level, &debug))
     {
         return;
     }
 
-    ngx_http_mcp_tasks_job_change(job, &op, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
-    op.change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = data.text;
+    ngx_mcp_job_change(job, &op, NGX_MCP_EV_PROGRESS);
+    op.change.payload[NGX_MCP_MESSAGE] = data.text;
 
-    (void) ngx_http_mcp_tasks_job_update(job, &op);
+    (void) ngx_mcp_job_update(job, &op);
 }

@@ -9,24 +9,21 @@
 #include "ngx_mcp_hash.h"
 
 
-static void ngx_http_mcp_tasks_job_meta(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *meta);
-static void ngx_http_mcp_tasks_job_capabilities(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *capabilities);
-static void ngx_http_mcp_tasks_job_extensions(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *extensions);
-static void ngx_http_mcp_tasks_job_member(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *key);
-static ngx_int_t ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *meta);
-static void ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job);
-static ngx_int_t ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *body);
-static ngx_int_t ngx_http_mcp_tasks_job_later(ngx_http_mcp_tasks_job_t *job);
-static ngx_int_t ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *body);
-static void ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_out_t *out, ngx_str_t *responses);
+static void ngx_mcp_job_meta(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
+    ngx_mcp_json_t *meta);
+static void ngx_mcp_job_capabilities(ngx_mcp_out_t *out,
+    ngx_mcp_json_t *capabilities);
+static void ngx_mcp_job_extensions(ngx_mcp_out_t *out,
+    ngx_mcp_json_t *extensions);
+static void ngx_mcp_job_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key);
+static ngx_int_t ngx_mcp_job_token(ngx_mcp_job_t *job, ngx_mcp_json_t *meta);
+static void ngx_mcp_job_clear(ngx_mcp_job_t *job);
+static ngx_int_t ngx_mcp_job_request(ngx_mcp_job_t *job, ngx_str_t *body);
+static ngx_int_t ngx_mcp_job_later(ngx_mcp_job_t *job);
+static ngx_int_t ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses,
+    ngx_pool_t *pool, ngx_str_t *body);
+static void ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
+    ngx_str_t *responses);
 
 
 /*
@@ -35,67 +32,65 @@ static void ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_job_params(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *params)
+ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 {
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_json_t       key, value, meta;
-    ngx_http_mcp_tasks_json_iter_t  it;
-    static ngx_str_t                task = ngx_string("task");
-    static ngx_str_t                apart = ngx_string("_meta");
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       key, value, meta;
+    ngx_mcp_json_iter_t  it;
+    static ngx_str_t     task = ngx_string("task");
+    static ngx_str_t     apart = ngx_string("_meta");
 
-    meta.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    meta.type = NGX_MCP_JSON_NONE;
 
-    ngx_http_mcp_tasks_out_init(&out, job->pool, params->text.len + 128);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_init(&out, job->pool, params->text.len + 128);
+    ngx_mcp_out_lit(&out, "{");
 
-    ngx_http_mcp_tasks_json_iter(&it, params);
+    ngx_mcp_json_iter(&it, params);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-        if (ngx_http_mcp_tasks_json_is(&key, &apart)) {
+        if (ngx_mcp_json_is(&key, &apart)) {
             meta = value;
             continue;
         }
 
-        if (job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY
-            && ngx_http_mcp_tasks_json_is(&key, &task))
+        if (job->sender.era == NGX_MCP_LEGACY
+            && ngx_mcp_json_is(&key, &task))
         {
             continue;
         }
 
-        ngx_http_mcp_tasks_job_member(&out, &key);
-        ngx_http_mcp_tasks_out_str(&out, &value.text);
+        ngx_mcp_job_member(&out, &key);
+        ngx_mcp_out_str(&out, &value.text);
     }
 
-    if (ngx_http_mcp_tasks_job_token(job, &meta) != NGX_OK) {
+    if (ngx_mcp_job_token(job, &meta) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_job_meta(job, &out, &meta);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_job_meta(job, &out, &meta);
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_end(&out, &job->params);
+    return ngx_mcp_out_end(&out, &job->params);
 }
 
 
 /* the client's own; else one that nobody else has */
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_json_t *meta)
+ngx_mcp_job_token(ngx_mcp_job_t *job, ngx_mcp_json_t *meta)
 {
-    u_char                      *p;
-    uint64_t                     hash;
-    ngx_http_mcp_tasks_json_t    token;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    u_char           *p;
+    uint64_t          hash;
+    ngx_mcp_json_t    token;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("progressToken"), &token }
     };
 
-    if (meta->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        (void) ngx_http_mcp_tasks_json_members(meta, members, 1);
+    if (meta->type == NGX_MCP_JSON_OBJECT) {
+        (void) ngx_mcp_json_members(meta, members, 1);
 
-        if (token.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        if (token.type != NGX_MCP_JSON_NONE) {
             job->token.len = token.text.len;
             job->token.data = ngx_pstrdup(job->pool, &token.text);
             return job->token.data ? NGX_OK : NGX_ERROR;
@@ -107,14 +102,13 @@ ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
         return NGX_ERROR;
     }
 
-    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret,
-                                      (u_char *) &job->holder,
-                                      sizeof(job->holder));
+    hash = ngx_mcp_siphash(job->zcf->zone.table.sh->secret,
+                           (u_char *) &job->holder, sizeof(job->holder));
 
     job->token.data = p;
 
     p = ngx_cpymem(p, "\"nginx-", sizeof("\"nginx-") - 1);
-    p = ngx_http_mcp_tasks_hex(p, &hash, sizeof(hash));
+    p = ngx_mcp_hex(p, &hash, sizeof(hash));
     *p++ = '"';
 
     job->token.len = p - job->token.data;
@@ -124,128 +118,121 @@ ngx_http_mcp_tasks_job_token(ngx_http_mcp_tasks_job_t *job,
 
 
 static void
-ngx_http_mcp_tasks_job_meta(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *meta)
+ngx_mcp_job_meta(ngx_mcp_job_t *job, ngx_mcp_out_t *out, ngx_mcp_json_t *meta)
 {
-    ngx_http_mcp_tasks_json_t       key, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
-    static ngx_str_t                token = ngx_string("progressToken");
-    static ngx_str_t                capabilities = ngx_string(
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
+    static ngx_str_t     token = ngx_string("progressToken");
+    static ngx_str_t     capabilities = ngx_string(
                             "io.modelcontextprotocol/clientCapabilities");
 
     if (out->pos && out->pos[-1] != '{') {
-        ngx_http_mcp_tasks_out_lit(out, ",");
+        ngx_mcp_out_lit(out, ",");
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "\"_meta\":{");
+    ngx_mcp_out_lit(out, "\"_meta\":{");
 
-    if (meta->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        ngx_http_mcp_tasks_json_iter(&it, meta);
+    if (meta->type == NGX_MCP_JSON_OBJECT) {
+        ngx_mcp_json_iter(&it, meta);
 
-        while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+        while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-            if (ngx_http_mcp_tasks_json_is(&key, &token)) {
+            if (ngx_mcp_json_is(&key, &token)) {
                 continue;
             }
 
-            ngx_http_mcp_tasks_job_member(out, &key);
+            ngx_mcp_job_member(out, &key);
 
-            if (value.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
-                && ngx_http_mcp_tasks_json_is(&key, &capabilities))
+            if (value.type == NGX_MCP_JSON_OBJECT
+                && ngx_mcp_json_is(&key, &capabilities))
             {
-                ngx_http_mcp_tasks_job_capabilities(out, &value);
+                ngx_mcp_job_capabilities(out, &value);
 
             } else {
-                ngx_http_mcp_tasks_out_str(out, &value.text);
+                ngx_mcp_out_str(out, &value.text);
             }
         }
     }
 
     if (out->pos && out->pos[-1] != '{') {
-        ngx_http_mcp_tasks_out_lit(out, ",");
+        ngx_mcp_out_lit(out, ",");
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "\"progressToken\":");
-    ngx_http_mcp_tasks_out_str(out, &job->token);
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "\"progressToken\":");
+    ngx_mcp_out_str(out, &job->token);
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 static void
-ngx_http_mcp_tasks_job_capabilities(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *capabilities)
+ngx_mcp_job_capabilities(ngx_mcp_out_t *out, ngx_mcp_json_t *capabilities)
 {
-    ngx_http_mcp_tasks_json_t       key, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
-    static ngx_str_t                extensions = ngx_string("extensions");
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
+    static ngx_str_t     extensions = ngx_string("extensions");
 
-    ngx_http_mcp_tasks_out_lit(out, "{");
-    ngx_http_mcp_tasks_json_iter(&it, capabilities);
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_json_iter(&it, capabilities);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-        ngx_http_mcp_tasks_job_member(out, &key);
+        ngx_mcp_job_member(out, &key);
 
-        if (value.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT
-            && ngx_http_mcp_tasks_json_is(&key, &extensions))
+        if (value.type == NGX_MCP_JSON_OBJECT
+            && ngx_mcp_json_is(&key, &extensions))
         {
-            ngx_http_mcp_tasks_job_extensions(out, &value);
+            ngx_mcp_job_extensions(out, &value);
 
         } else {
-            ngx_http_mcp_tasks_out_str(out, &value.text);
+            ngx_mcp_out_str(out, &value.text);
         }
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 static void
-ngx_http_mcp_tasks_job_extensions(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *extensions)
+ngx_mcp_job_extensions(ngx_mcp_out_t *out, ngx_mcp_json_t *extensions)
 {
-    ngx_http_mcp_tasks_json_t       key, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
-    static ngx_str_t                tasks = ngx_string(
-                                            "io.modelcontextprotocol/tasks");
-    static ngx_str_t                ours = ngx_string(
-                                            NGX_HTTP_MCP_TASKS_EXTENSION);
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
+    static ngx_str_t     tasks = ngx_string("io.modelcontextprotocol/tasks");
+    static ngx_str_t     ours = ngx_string(NGX_MCP_EXTENSION);
 
-    ngx_http_mcp_tasks_out_lit(out, "{");
-    ngx_http_mcp_tasks_json_iter(&it, extensions);
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_json_iter(&it, extensions);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-        if (!ngx_http_mcp_tasks_json_is(&key, &tasks)
-            && !ngx_http_mcp_tasks_json_is(&key, &ours))
+        if (!ngx_mcp_json_is(&key, &tasks)
+            && !ngx_mcp_json_is(&key, &ours))
         {
-            ngx_http_mcp_tasks_job_member(out, &key);
-            ngx_http_mcp_tasks_out_str(out, &value.text);
+            ngx_mcp_job_member(out, &key);
+            ngx_mcp_out_str(out, &value.text);
         }
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 static void
-ngx_http_mcp_tasks_job_member(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *key)
+ngx_mcp_job_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key)
 {
     if (out->pos && out->pos[-1] != '{') {
-        ngx_http_mcp_tasks_out_lit(out, ",");
+        ngx_mcp_out_lit(out, ",");
     }
 
-    ngx_http_mcp_tasks_out_str(out, &key->text);
-    ngx_http_mcp_tasks_out_lit(out, ":");
+    ngx_mcp_out_str(out, &key->text);
+    ngx_mcp_out_lit(out, ":");
 }
 
 
 /* a round of the call; with responses it is not the first one */
 
 ngx_int_t
-ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses)
+ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
 {
     ngx_str_t    body;
     ngx_pool_t  *pool;
@@ -261,12 +248,12 @@ ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_job_body(job, responses, pool, &body) != NGX_OK) {
-        ngx_http_mcp_tasks_job_drop(job, pool);
+    if (ngx_mcp_job_body(job, responses, pool, &body) != NGX_OK) {
+        ngx_mcp_job_drop(job, pool);
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_job_drop(job, job->round);
+    ngx_mcp_job_drop(job, job->round);
     job->round = pool;
     job->body = body;
     job->waits = 0;
@@ -274,16 +261,16 @@ ngx_http_mcp_tasks_job_send(ngx_http_mcp_tasks_job_t *job,
     job->last_id.len = 0;
     ngx_str_null(&job->state);
     job->answers = (responses != NULL);
-    ngx_http_mcp_tasks_job_clear(job);
+    ngx_mcp_job_clear(job);
 
-    return ngx_http_mcp_tasks_job_request(job, &job->body);
+    return ngx_mcp_job_request(job, &job->body);
 }
 
 
 /* what belongs to a round */
 
 void
-ngx_http_mcp_tasks_job_drop(ngx_http_mcp_tasks_job_t *job, ngx_pool_t *round)
+ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round)
 {
     if (round && round != job->pool) {
         ngx_destroy_pool(round);
@@ -294,35 +281,33 @@ ngx_http_mcp_tasks_job_drop(ngx_http_mcp_tasks_job_t *job, ngx_pool_t *round)
 /* what there is of a response */
 
 static void
-ngx_http_mcp_tasks_job_clear(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_clear(ngx_mcp_job_t *job)
 {
     job->concluded = 0;
     job->resumes = 0;
     job->strange = 0;
     job->stream = 0;
-    job->why = NGX_HTTP_MCP_TASKS_FAILED_NOT;
+    job->why = NGX_MCP_FAILED_NOT;
     job->status = 0;
     job->len = 0;
 
-    ngx_http_mcp_tasks_feed_free(&job->feed);
-    ngx_http_mcp_tasks_feed_init(&job->feed, ngx_http_mcp_tasks_job_max(job),
-                                 ngx_cycle->log);
+    ngx_mcp_feed_free(&job->feed);
+    ngx_mcp_feed_init(&job->feed, ngx_mcp_job_max(job), ngx_cycle->log);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job, ngx_str_t *body)
+ngx_mcp_job_request(ngx_mcp_job_t *job, ngx_str_t *body)
 {
-    job->call = ngx_http_mcp_tasks_detached(&job->sender, body, &job->last_id,
-                                            &ngx_http_mcp_tasks_job_reader,
-                                            job);
+    job->call = ngx_mcp_detached(&job->sender, body, &job->last_id,
+                                 &ngx_mcp_job_reader, job);
     if (job->call == NULL) {
-        return ngx_http_mcp_tasks_job_later(job);
+        return ngx_mcp_job_later(job);
     }
 
     job->requests++;
     job->heard = ngx_current_msec;
-    ngx_http_mcp_tasks_detached_run(job->call);
+    ngx_mcp_detached_run(job->call);
 
     return NGX_OK;
 }
@@ -331,17 +316,17 @@ ngx_http_mcp_tasks_job_request(ngx_http_mcp_tasks_job_t *job, ngx_str_t *body)
 /* no connection is left: what would be lost is sent when there is one */
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_later(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_later(ngx_mcp_job_t *job)
 {
     if (!(job->last_id.len || job->answers)
-        || job->resumed++ == NGX_HTTP_MCP_TASKS_JOB_RESUMES)
+        || job->resumed++ == NGX_MCP_JOB_RESUMES)
     {
         return NGX_ERROR;
     }
 
     job->resumes = 1;
-    job->resume_at = ngx_current_msec + NGX_HTTP_MCP_TASKS_RETRY;
-    ngx_http_mcp_tasks_job_wait(job, NGX_HTTP_MCP_TASKS_RETRY);
+    job->resume_at = ngx_current_msec + NGX_MCP_RETRY;
+    ngx_mcp_job_wait(job, NGX_MCP_RETRY);
 
     return NGX_OK;
 }
@@ -353,29 +338,29 @@ ngx_http_mcp_tasks_job_later(ngx_http_mcp_tasks_job_t *job)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_job_resume(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_resume(ngx_mcp_job_t *job)
 {
     ngx_msec_t  retry;
 
     /* it holds until the server says something else */
 
     retry = job->feed.retry;
-    ngx_http_mcp_tasks_job_clear(job);
+    ngx_mcp_job_clear(job);
     job->feed.retry = retry;
 
-    return ngx_http_mcp_tasks_job_request(job, job->last_id.len ? NULL
-                                                                : &job->body);
+    return ngx_mcp_job_request(job, job->last_id.len ? NULL
+                                                     : &job->body);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
-    ngx_str_t *responses, ngx_pool_t *pool, ngx_str_t *body)
+ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
+    ngx_str_t *body)
 {
-    u_char                    *p;
-    u_char                     who[sizeof(job->id) + sizeof(job->holder)];
-    uint64_t                   hash;
-    ngx_http_mcp_tasks_out_t   out;
+    u_char         *p;
+    u_char          who[sizeof(job->id) + sizeof(job->holder)];
+    uint64_t        hash;
+    ngx_mcp_out_t   out;
 
     /*
      * Each round, and each attempt, is a request of its own, in whichever
@@ -386,8 +371,7 @@ ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
     p = job->rpc_id.data;
 
     if (p == NULL) {
-        p = ngx_pnalloc(job->pool,
-                        sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
+        p = ngx_pnalloc(job->pool, sizeof("\"nginx--\"") + 16 + NGX_INT_T_LEN);
         if (p == NULL) {
             return NGX_ERROR;
         }
@@ -396,73 +380,71 @@ ngx_http_mcp_tasks_job_body(ngx_http_mcp_tasks_job_t *job,
     ngx_memcpy(who, &job->id, sizeof(job->id));
     ngx_memcpy(who + sizeof(job->id), &job->holder, sizeof(job->holder));
 
-    hash = ngx_http_mcp_tasks_siphash(job->zcf->zone.table.sh->secret, who,
-                                      sizeof(who));
+    hash = ngx_mcp_siphash(job->zcf->zone.table.sh->secret, who, sizeof(who));
 
     job->rpc_id.data = p;
 
     p = ngx_cpymem(p, "\"nginx-", sizeof("\"nginx-") - 1);
-    p = ngx_http_mcp_tasks_hex(p, &hash, sizeof(hash));
+    p = ngx_mcp_hex(p, &hash, sizeof(hash));
     p = ngx_sprintf(p, "-%ui\"", ++job->rounds);
 
     job->rpc_id.len = p - job->rpc_id.data;
 
-    ngx_http_mcp_tasks_out_init(&out, pool, job->params.len + 256
+    ngx_mcp_out_init(&out, pool, job->params.len + 256
                                         + (responses ? responses->len : 0));
-    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    ngx_http_mcp_tasks_out_str(&out, &job->rpc_id);
-    ngx_http_mcp_tasks_out_lit(&out,
-                               ",\"method\":\"tools/call\",\"params\":");
+    ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_out_str(&out, &job->rpc_id);
+    ngx_mcp_out_lit(&out, ",\"method\":\"tools/call\",\"params\":");
 
     if (responses) {
-        ngx_http_mcp_tasks_job_next_params(job, &out, responses);
+        ngx_mcp_job_next_params(job, &out, responses);
 
     } else {
-        ngx_http_mcp_tasks_out_str(&out, &job->params);
+        ngx_mcp_out_str(&out, &job->params);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_end(&out, body);
+    return ngx_mcp_out_end(&out, body);
 }
 
 
 /* the same, with the answers, and with what the upstream wants back */
 
 static void
-ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
-    ngx_http_mcp_tasks_out_t *out, ngx_str_t *responses)
+ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
+    ngx_str_t *responses)
 {
-    ngx_http_mcp_tasks_json_t       params, key, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
-    static ngx_str_t                before = ngx_string("inputResponses");
-    static ngx_str_t                state = ngx_string("requestState");
+    ngx_mcp_json_t       params, key, value;
+    ngx_mcp_json_iter_t  it;
+    static ngx_str_t     before = ngx_string("inputResponses");
+    static ngx_str_t     state = ngx_string("requestState");
 
-    params.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    params.type = NGX_MCP_JSON_OBJECT;
     params.text = job->params;
 
-    ngx_http_mcp_tasks_out_lit(out, "{");
-    ngx_http_mcp_tasks_json_iter(&it, &params);
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_json_iter(&it, &params);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-        if (!ngx_http_mcp_tasks_json_is(&key, &before)
-            && !ngx_http_mcp_tasks_json_is(&key, &state))
+        if (!ngx_mcp_json_is(&key, &before)
+            && !ngx_mcp_json_is(&key, &state))
         {
-            ngx_http_mcp_tasks_job_member(out, &key);
-            ngx_http_mcp_tasks_out_str(out, &value.text);
+            ngx_mcp_job_member(out, &key);
+            ngx_mcp_out_str(out, &value.text);
         }
     }
 
-    ngx_http_mcp_tasks_out_lit(out, ",\"inputResponses\":");
-    ngx_http_mcp_tasks_out_str(out, responses);
+    ngx_mcp_out_lit(out, ",\"inputResponses\":");
+    ngx_mcp_out_str(out, responses);
 
     if (job->state.len) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"requestState\":");
-        ngx_http_mcp_tasks_out_str(out, &job->state);
+        ngx_mcp_out_lit(out, ",\"requestState\":");
+        ngx_mcp_out_str(out, &job->state);
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "}");
 }
 
 
@@ -472,32 +454,31 @@ ngx_http_mcp_tasks_job_next_params(ngx_http_mcp_tasks_job_t *job,
  */
 
 void
-ngx_http_mcp_tasks_job_cancel(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_cancel(ngx_mcp_job_t *job)
 {
-    ngx_str_t                 message;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t      message;
+    ngx_mcp_out_t  out;
 
-    ngx_http_mcp_tasks_job_over(job);
+    ngx_mcp_job_over(job);
 
     if (job->call == NULL && !job->resumes) {
         return;
     }
 
-    if (job->sender.era == NGX_HTTP_MCP_TASKS_LEGACY && !job->concluded) {
-        ngx_http_mcp_tasks_out_init(&out, job->pool, 256);
-        ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
-                                   "\"notifications/cancelled\",\"params\":"
-                                   "{\"requestId\":");
-        ngx_http_mcp_tasks_out_str(&out, &job->rpc_id);
-        ngx_http_mcp_tasks_out_lit(&out,
-                                   ",\"reason\":\"The task has ended\"}}");
+    if (job->sender.era == NGX_MCP_LEGACY && !job->concluded) {
+        ngx_mcp_out_init(&out, job->pool, 256);
+        ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
+                        "\"notifications/cancelled\",\"params\":"
+                        "{\"requestId\":");
+        ngx_mcp_out_str(&out, &job->rpc_id);
+        ngx_mcp_out_lit(&out, ",\"reason\":\"The task has ended\"}}");
 
-        if (ngx_http_mcp_tasks_out_end(&out, &message) == NGX_OK) {
-            (void) ngx_http_mcp_tasks_job_tell(job, &message, 0);
+        if (ngx_mcp_out_end(&out, &message) == NGX_OK) {
+            (void) ngx_mcp_job_tell(job, &message, 0);
         }
     }
 
     if (job->call) {
-        ngx_http_mcp_tasks_detached_end(job->call);
+        ngx_mcp_detached_end(job->call);
     }
 }

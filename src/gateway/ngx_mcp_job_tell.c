@@ -9,42 +9,40 @@
 #include "ngx_mcp_gateway.h"
 
 
-#define NGX_HTTP_MCP_TASKS_LETTER_TRIES  4
-#define NGX_HTTP_MCP_TASKS_LETTER_MAX    65536
+#define NGX_MCP_LETTER_TRIES  4
+#define NGX_MCP_LETTER_MAX    65536
 
 
-static void ngx_http_mcp_tasks_letter_send(ngx_http_mcp_tasks_letter_t *l);
-static void ngx_http_mcp_tasks_letter_free(ngx_http_mcp_tasks_letter_t *l);
-static void ngx_http_mcp_tasks_letter_lost(ngx_http_mcp_tasks_letter_t *l);
-static ngx_int_t ngx_http_mcp_tasks_letter_header(
-    ngx_http_mcp_tasks_detached_t *d);
-static ngx_int_t ngx_http_mcp_tasks_letter_body(
-    ngx_http_mcp_tasks_detached_t *d, u_char *p, size_t n);
-static void ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d);
+static void ngx_mcp_letter_send(ngx_mcp_letter_t *l);
+static void ngx_mcp_letter_free(ngx_mcp_letter_t *l);
+static void ngx_mcp_letter_lost(ngx_mcp_letter_t *l);
+static ngx_int_t ngx_mcp_letter_header(ngx_mcp_detached_t *d);
+static ngx_int_t ngx_mcp_letter_body(ngx_mcp_detached_t *d, u_char *p,
+    size_t n);
+static void ngx_mcp_letter_done(ngx_mcp_detached_t *d);
 
 
-static ngx_http_mcp_tasks_reader_t  ngx_http_mcp_tasks_letter_reader = {
-    ngx_http_mcp_tasks_letter_header,
-    ngx_http_mcp_tasks_letter_body,
+static ngx_mcp_reader_t  ngx_mcp_letter_reader = {
+    ngx_mcp_letter_header,
+    ngx_mcp_letter_body,
     NULL,
-    ngx_http_mcp_tasks_letter_done
+    ngx_mcp_letter_done
 };
 
 
 ngx_int_t
-ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job, ngx_str_t *message,
-    ngx_uint_t answer)
+ngx_mcp_job_tell(ngx_mcp_job_t *job, ngx_str_t *message, ngx_uint_t answer)
 {
-    u_char                       *text;
-    ngx_pool_t                   *pool;
-    ngx_http_mcp_tasks_letter_t  *l;
+    u_char            *text;
+    ngx_pool_t        *pool;
+    ngx_mcp_letter_t  *l;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
         return NGX_ERROR;
     }
 
-    l = ngx_pcalloc(pool, sizeof(ngx_http_mcp_tasks_letter_t));
+    l = ngx_pcalloc(pool, sizeof(ngx_mcp_letter_t));
     text = ngx_pstrdup(pool, message);
 
     if (l == NULL || text == NULL) {
@@ -59,69 +57,69 @@ ngx_http_mcp_tasks_job_tell(ngx_http_mcp_tasks_job_t *job, ngx_str_t *message,
     l->answer = answer;
     ngx_queue_insert_tail(&job->letters, &l->queue);
 
-    ngx_http_mcp_tasks_letter_send(l);
+    ngx_mcp_letter_send(l);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_letter_send(ngx_http_mcp_tasks_letter_t *l)
+ngx_mcp_letter_send(ngx_mcp_letter_t *l)
 {
-    ngx_http_mcp_tasks_job_t       *job;
-    ngx_http_mcp_tasks_detached_t  *d;
+    ngx_mcp_job_t       *job;
+    ngx_mcp_detached_t  *d;
 
     job = l->job;
     l->tries++;
     l->status = 0;
     l->again = 1;
-    l->due = ngx_current_msec + l->tries * NGX_HTTP_MCP_TASKS_RETRY;
+    l->due = ngx_current_msec + l->tries * NGX_MCP_RETRY;
 
-    d = ngx_http_mcp_tasks_detached(&job->sender, &l->text, NULL,
-                                    &ngx_http_mcp_tasks_letter_reader, l);
+    d = ngx_mcp_detached(&job->sender, &l->text, NULL, &ngx_mcp_letter_reader,
+                         l);
     if (d == NULL) {
-        ngx_http_mcp_tasks_job_post(job);
+        ngx_mcp_job_post(job);
         return;
     }
 
     l->request = d;
     job->requests++;
-    ngx_http_mcp_tasks_detached_run(d);
+    ngx_mcp_detached_run(d);
 }
 
 
 /* what has not got through, once it is time */
 
 void
-ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_letters(ngx_mcp_job_t *job)
 {
-    ngx_queue_t                  *q, *next;
-    ngx_msec_int_t                left;
-    ngx_http_mcp_tasks_letter_t  *l;
+    ngx_queue_t       *q, *next;
+    ngx_msec_int_t     left;
+    ngx_mcp_letter_t  *l;
 
     for (q = ngx_queue_head(&job->letters);
          q != ngx_queue_sentinel(&job->letters) && !job->over;
          q = next)
     {
         next = ngx_queue_next(q);
-        l = ngx_queue_data(q, ngx_http_mcp_tasks_letter_t, queue);
+        l = ngx_queue_data(q, ngx_mcp_letter_t, queue);
 
         if (l->request) {
             continue;
         }
 
-        if (!l->again || l->tries == NGX_HTTP_MCP_TASKS_LETTER_TRIES) {
-            ngx_http_mcp_tasks_letter_lost(l);
+        if (!l->again || l->tries == NGX_MCP_LETTER_TRIES) {
+            ngx_mcp_letter_lost(l);
             continue;
         }
 
         left = (ngx_msec_int_t) (l->due - ngx_current_msec);
 
         if (left > 0) {
-            ngx_http_mcp_tasks_job_wait(job, left);
+            ngx_mcp_job_wait(job, left);
 
         } else {
-            ngx_http_mcp_tasks_letter_send(l);
+            ngx_mcp_letter_send(l);
         }
     }
 }
@@ -130,20 +128,20 @@ ngx_http_mcp_tasks_job_letters(ngx_http_mcp_tasks_job_t *job)
 /* the job is over: what was acknowledged has nothing more to tell */
 
 void
-ngx_http_mcp_tasks_job_hang_up(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_hang_up(ngx_mcp_job_t *job)
 {
-    ngx_queue_t                  *q, *next;
-    ngx_http_mcp_tasks_letter_t  *l;
+    ngx_queue_t       *q, *next;
+    ngx_mcp_letter_t  *l;
 
     for (q = ngx_queue_head(&job->letters);
          q != ngx_queue_sentinel(&job->letters);
          q = next)
     {
         next = ngx_queue_next(q);
-        l = ngx_queue_data(q, ngx_http_mcp_tasks_letter_t, queue);
+        l = ngx_queue_data(q, ngx_mcp_letter_t, queue);
 
         if (l->request && l->status) {
-            ngx_http_mcp_tasks_detached_end(l->request);
+            ngx_mcp_detached_end(l->request);
         }
     }
 }
@@ -152,18 +150,18 @@ ngx_http_mcp_tasks_job_hang_up(ngx_http_mcp_tasks_job_t *job)
 /* the job goes: what could not be said never will be */
 
 void
-ngx_http_mcp_tasks_job_burn(ngx_http_mcp_tasks_job_t *job)
+ngx_mcp_job_burn(ngx_mcp_job_t *job)
 {
     while (!ngx_queue_empty(&job->letters)) {
-        ngx_http_mcp_tasks_letter_free(
-            ngx_queue_data(ngx_queue_head(&job->letters),
-                           ngx_http_mcp_tasks_letter_t, queue));
+        ngx_mcp_letter_free(
+            ngx_queue_data(ngx_queue_head(&job->letters), ngx_mcp_letter_t,
+                           queue));
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_letter_free(ngx_http_mcp_tasks_letter_t *l)
+ngx_mcp_letter_free(ngx_mcp_letter_t *l)
 {
     ngx_queue_remove(&l->queue);
     ngx_destroy_pool(l->pool);
@@ -173,55 +171,54 @@ ngx_http_mcp_tasks_letter_free(ngx_http_mcp_tasks_letter_t *l)
 /* the upstream does not take it: the call would wait for it in vain */
 
 static void
-ngx_http_mcp_tasks_letter_lost(ngx_http_mcp_tasks_letter_t *l)
+ngx_mcp_letter_lost(ngx_mcp_letter_t *l)
 {
-    ngx_uint_t                 needed, status;
-    ngx_http_mcp_tasks_job_t  *job;
+    ngx_uint_t      needed, status;
+    ngx_mcp_job_t  *job;
 
     job = l->job;
     needed = l->answer;
     status = l->status;
-    ngx_http_mcp_tasks_letter_free(l);
+    ngx_mcp_letter_free(l);
 
     if (needed && !job->concluded) {
-        job->why = status ? NGX_HTTP_MCP_TASKS_FAILED_BAD_STATUS
-                          : NGX_HTTP_MCP_TASKS_FAILED_UNREACHABLE;
+        job->why = status ? NGX_MCP_FAILED_BAD_STATUS
+                          : NGX_MCP_FAILED_UNREACHABLE;
         job->status = status;
-        ngx_http_mcp_tasks_job_failed(job);
+        ngx_mcp_job_failed(job);
     }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_letter_header(ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_letter_header(ngx_mcp_detached_t *d)
 {
-    ngx_http_mcp_tasks_letter_t  *l;
+    ngx_mcp_letter_t  *l;
 
     l = d->data;
     l->status = d->r->headers_out.status;
 
     /* it is an acknowledgement, and no stream */
 
-    return ngx_http_mcp_tasks_is_stream(d->r) ? NGX_ERROR : NGX_OK;
+    return ngx_mcp_is_stream(d->r) ? NGX_ERROR : NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_letter_body(ngx_http_mcp_tasks_detached_t *d, u_char *p,
-    size_t n)
+ngx_mcp_letter_body(ngx_mcp_detached_t *d, u_char *p, size_t n)
 {
     /* nor is it long */
 
-    return (d->r->connection->sent > NGX_HTTP_MCP_TASKS_LETTER_MAX)
+    return (d->r->connection->sent > NGX_MCP_LETTER_MAX)
            ? NGX_ERROR : NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
+ngx_mcp_letter_done(ngx_mcp_detached_t *d)
 {
-    ngx_http_mcp_tasks_job_t     *job;
-    ngx_http_mcp_tasks_letter_t  *l;
+    ngx_mcp_job_t     *job;
+    ngx_mcp_letter_t  *l;
 
     l = d->data;
     job = l->job;
@@ -230,9 +227,9 @@ ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
     job->requests--;
 
     if (l->status && l->status < NGX_HTTP_SPECIAL_RESPONSE) {
-        ngx_http_mcp_tasks_letter_free(l);
+        ngx_mcp_letter_free(l);
 
-    } else if (!ngx_http_mcp_tasks_job_connected(d->r)) {
+    } else if (!ngx_mcp_job_connected(d->r)) {
         /* an answer of nginx's own: nobody has seen it */
         l->status = 0;
         l->again = 1;
@@ -242,5 +239,5 @@ ngx_http_mcp_tasks_letter_done(ngx_http_mcp_tasks_detached_t *d)
                     || l->status >= NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
 
-    ngx_http_mcp_tasks_job_post(job);
+    ngx_mcp_job_post(job);
 }

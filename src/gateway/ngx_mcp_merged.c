@@ -11,55 +11,52 @@
 
 
 /* one that says to be larger is passed on as it is; else it ends there */
-#define NGX_HTTP_MCP_TASKS_MERGED_MAX  (16 * 1024 * 1024)
+#define NGX_MCP_MERGED_MAX  (16 * 1024 * 1024)
 
 
-struct ngx_http_mcp_tasks_merged_s {
-    ngx_http_request_t                *r;
-    ngx_http_mcp_tasks_ctx_t          *ctx;
-    ngx_http_mcp_tasks_feed_t          feed;
-    ngx_msec_t                         retry;
-    size_t                             size;      /* that came */
+struct ngx_mcp_merged_s {
+    ngx_http_request_t  *r;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_feed_t       feed;
+    ngx_msec_t           retry;
+    size_t               size;      /* that came */
 
     /* what came and is not sent yet, of a stream: what is to be sent */
-    ngx_http_mcp_tasks_out_t           out;
-    unsigned                           stream:1;
-    unsigned                           held:1;    /* the header */
+    ngx_mcp_out_t        out;
+    unsigned             stream:1;
+    unsigned             held:1;    /* the header */
 };
 
 
-static ngx_int_t ngx_http_mcp_tasks_merged_read(
-    ngx_http_mcp_tasks_merged_t *m, ngx_chain_t *in, ngx_uint_t *last);
-static ngx_int_t ngx_http_mcp_tasks_merged_event(void *data,
-    ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *text);
-static ngx_int_t ngx_http_mcp_tasks_merged_message(
-    ngx_http_mcp_tasks_merged_t *m, ngx_str_t *text);
-static ngx_str_t ngx_http_mcp_tasks_merged_tools(
-    ngx_http_mcp_tasks_merged_t *m);
-static ngx_uint_t ngx_http_mcp_tasks_merged_own(void *data, ngx_str_t *name);
-static ngx_str_t *ngx_http_mcp_tasks_merged_support(void *data,
-    ngx_str_t *name);
-static ngx_chain_t *ngx_http_mcp_tasks_merged_chain(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_merged_read(ngx_mcp_merged_t *m, ngx_chain_t *in,
+    ngx_uint_t *last);
+static ngx_int_t ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed,
+    ngx_str_t *text);
+static ngx_int_t ngx_mcp_merged_message(ngx_mcp_merged_t *m, ngx_str_t *text);
+static ngx_str_t ngx_mcp_merged_tools(ngx_mcp_merged_t *m);
+static ngx_uint_t ngx_mcp_merged_own(void *data, ngx_str_t *name);
+static ngx_str_t *ngx_mcp_merged_support(void *data, ngx_str_t *name);
+static ngx_chain_t *ngx_mcp_merged_chain(ngx_http_request_t *r,
     ngx_str_t *text, ngx_uint_t last);
-static void ngx_http_mcp_tasks_merged_free(void *data);
+static void ngx_mcp_merged_free(void *data);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_merged_header(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_output_header_filter_pt next)
+ngx_mcp_merged_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_http_output_header_filter_pt next)
 {
-    ngx_pool_cleanup_t           *cln;
-    ngx_http_mcp_tasks_merged_t  *m;
-    static ngx_str_t              json = ngx_string("application/json");
+    ngx_pool_cleanup_t  *cln;
+    ngx_mcp_merged_t    *m;
+    static ngx_str_t     json = ngx_string("application/json");
 
     if (r->headers_out.status != NGX_HTTP_OK
         || r->headers_out.content_encoding
-        || r->headers_out.content_length_n > NGX_HTTP_MCP_TASKS_MERGED_MAX)
+        || r->headers_out.content_length_n > NGX_MCP_MERGED_MAX)
     {
         return next(r);
     }
 
-    m = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_merged_t));
+    m = ngx_pcalloc(r->pool, sizeof(ngx_mcp_merged_t));
     if (m == NULL) {
         return NGX_ERROR;
     }
@@ -67,10 +64,10 @@ ngx_http_mcp_tasks_merged_header(ngx_http_request_t *r,
     m->r = r;
     m->ctx = ctx;
 
-    m->stream = ngx_http_mcp_tasks_is_stream(r);
+    m->stream = ngx_mcp_is_stream(r);
 
     if (!m->stream
-        && !ngx_http_mcp_tasks_media_type(&r->headers_out.content_type, &json))
+        && !ngx_mcp_media_type(&r->headers_out.content_type, &json))
     {
         return next(r);
     }
@@ -88,9 +85,8 @@ ngx_http_mcp_tasks_merged_header(ngx_http_request_t *r,
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_tasks_feed_init(&m->feed, NGX_HTTP_MCP_TASKS_MERGED_MAX,
-                                     r->connection->log);
-        cln->handler = ngx_http_mcp_tasks_merged_free;
+        ngx_mcp_feed_init(&m->feed, NGX_MCP_MERGED_MAX, r->connection->log);
+        cln->handler = ngx_mcp_merged_free;
         cln->data = &m->feed;
 
         ctx->merged = m;
@@ -98,7 +94,7 @@ ngx_http_mcp_tasks_merged_header(ngx_http_request_t *r,
         return next(r);
     }
 
-    ngx_http_mcp_tasks_out_init(&m->out, r->pool, 4096);
+    ngx_mcp_out_init(&m->out, r->pool, 4096);
     m->held = 1;
     ctx->merged = m;
 
@@ -107,23 +103,22 @@ ngx_http_mcp_tasks_merged_header(ngx_http_request_t *r,
 
 
 static void
-ngx_http_mcp_tasks_merged_free(void *data)
+ngx_mcp_merged_free(void *data)
 {
-    ngx_http_mcp_tasks_feed_free(data);
+    ngx_mcp_feed_free(data);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_merged_body(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_chain_t *in,
+ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_chain_t *in,
     ngx_http_output_header_filter_pt next_header,
     ngx_http_output_body_filter_pt next)
 {
-    ngx_int_t                     rc;
-    ngx_str_t                     text;
-    ngx_uint_t                    last;
-    ngx_chain_t                  *out;
-    ngx_http_mcp_tasks_merged_t  *m;
+    ngx_int_t          rc;
+    ngx_str_t          text;
+    ngx_uint_t         last;
+    ngx_chain_t       *out;
+    ngx_mcp_merged_t  *m;
 
     m = ctx->merged;
     last = 0;
@@ -133,10 +128,10 @@ ngx_http_mcp_tasks_merged_body(ngx_http_request_t *r,
     }
 
     if (m->stream) {
-        ngx_http_mcp_tasks_out_init(&m->out, r->pool, 1024);
+        ngx_mcp_out_init(&m->out, r->pool, 1024);
     }
 
-    if (ngx_http_mcp_tasks_merged_read(m, in, &last) != NGX_OK) {
+    if (ngx_mcp_merged_read(m, in, &last) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -144,16 +139,16 @@ ngx_http_mcp_tasks_merged_body(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_tasks_out_end(&m->out, &text) != NGX_OK) {
+    if (ngx_mcp_out_end(&m->out, &text) != NGX_OK) {
         return NGX_ERROR;
     }
 
     if (m->held) {
         m->held = 0;
-        ngx_http_mcp_tasks_out_init(&m->out, r->pool, text.len + 1024);
+        ngx_mcp_out_init(&m->out, r->pool, text.len + 1024);
 
-        if (ngx_http_mcp_tasks_merged_message(m, &text) != NGX_OK
-            || ngx_http_mcp_tasks_out_end(&m->out, &text) != NGX_OK)
+        if (ngx_mcp_merged_message(m, &text) != NGX_OK
+            || ngx_mcp_out_end(&m->out, &text) != NGX_OK)
         {
             return NGX_ERROR;
         }
@@ -167,7 +162,7 @@ ngx_http_mcp_tasks_merged_body(ngx_http_request_t *r,
         }
     }
 
-    out = ngx_http_mcp_tasks_merged_chain(r, &text, last);
+    out = ngx_mcp_merged_chain(r, &text, last);
     if (out == NULL) {
         return NGX_ERROR;
     }
@@ -177,8 +172,7 @@ ngx_http_mcp_tasks_merged_body(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_merged_read(ngx_http_mcp_tasks_merged_t *m,
-    ngx_chain_t *in, ngx_uint_t *last)
+ngx_mcp_merged_read(ngx_mcp_merged_t *m, ngx_chain_t *in, ngx_uint_t *last)
 {
     size_t      n;
     ngx_buf_t  *b;
@@ -188,7 +182,7 @@ ngx_http_mcp_tasks_merged_read(ngx_http_mcp_tasks_merged_t *m,
         n = ngx_buf_in_memory(b) ? b->last - b->pos : 0;
         m->size += n;
 
-        if (m->size > NGX_HTTP_MCP_TASKS_MERGED_MAX) {
+        if (m->size > NGX_MCP_MERGED_MAX) {
             ngx_log_error(NGX_LOG_ERR, m->r->connection->log, 0,
                           "upstream sent too large a response");
             return NGX_ERROR;
@@ -196,15 +190,15 @@ ngx_http_mcp_tasks_merged_read(ngx_http_mcp_tasks_merged_t *m,
 
         if (m->stream) {
 
-            if (n && ngx_http_mcp_tasks_feed_read(&m->feed, b->pos, n,
-                                        ngx_http_mcp_tasks_merged_event, m)
+            if (n && ngx_mcp_feed_read(&m->feed, b->pos, n,
+                                       ngx_mcp_merged_event, m)
                      != NGX_OK)
             {
                 return NGX_ERROR;
             }
 
         } else {
-            ngx_http_mcp_tasks_out_add(&m->out, b->pos, n);
+            ngx_mcp_out_add(&m->out, b->pos, n);
         }
 
         b->pos = b->last;
@@ -219,30 +213,29 @@ ngx_http_mcp_tasks_merged_read(ngx_http_mcp_tasks_merged_t *m,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_merged_event(void *data, ngx_http_mcp_tasks_feed_t *feed,
-    ngx_str_t *text)
+ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
 {
-    ngx_http_mcp_tasks_merged_t *m = data;
+    ngx_mcp_merged_t *m = data;
 
     u_char                     *p;
     size_t                      size;
     ngx_str_t                   merged, *id;
-    ngx_http_mcp_tasks_out_t    out;
+    ngx_mcp_out_t    out;
 
     if (feed->retry != m->retry) {
         m->retry = feed->retry;
-        ngx_http_mcp_tasks_out_lit(&m->out, "retry: ");
-        ngx_http_mcp_tasks_out_number(&m->out, feed->retry);
-        ngx_http_mcp_tasks_out_lit(&m->out, "\n");
+        ngx_mcp_out_lit(&m->out, "retry: ");
+        ngx_mcp_out_number(&m->out, feed->retry);
+        ngx_mcp_out_lit(&m->out, "\n");
     }
 
     /* what it writes to is the message first, and the stream again then */
 
     out = m->out;
-    ngx_http_mcp_tasks_out_init(&m->out, m->r->pool, text->len + 1024);
+    ngx_mcp_out_init(&m->out, m->r->pool, text->len + 1024);
 
-    if (ngx_http_mcp_tasks_merged_message(m, text) != NGX_OK
-        || ngx_http_mcp_tasks_out_end(&m->out, &merged) != NGX_OK)
+    if (ngx_mcp_merged_message(m, text) != NGX_OK
+        || ngx_mcp_out_end(&m->out, &merged) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -250,15 +243,14 @@ ngx_http_mcp_tasks_merged_event(void *data, ngx_http_mcp_tasks_feed_t *feed,
     m->out = out;
 
     id = feed->id.len ? &feed->id : NULL;
-    size = ngx_http_mcp_tasks_sse_size(id, &merged);
+    size = ngx_mcp_sse_size(id, &merged);
 
     p = ngx_pnalloc(m->r->pool, size);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_out_add(&m->out, p,
-                       ngx_http_mcp_tasks_sse_event(p, id, &merged) - p);
+    ngx_mcp_out_add(&m->out, p, ngx_mcp_sse_event(p, id, &merged) - p);
 
     return NGX_OK;
 }
@@ -267,48 +259,47 @@ ngx_http_mcp_tasks_merged_event(void *data, ngx_http_mcp_tasks_feed_t *feed,
 /* the message goes out, changed if it is the response that has to be */
 
 static ngx_int_t
-ngx_http_mcp_tasks_merged_message(ngx_http_mcp_tasks_merged_t *m,
-    ngx_str_t *text)
+ngx_mcp_merged_message(ngx_mcp_merged_t *m, ngx_str_t *text)
 {
-    u_char                          *p;
-    ngx_str_t                        result;
-    ngx_http_mcp_tasks_rpc_t         rpc;
-    ngx_http_mcp_tasks_merge_by_t    merging;
-    ngx_http_mcp_tasks_rpc_error_t   err;
+    u_char               *p;
+    ngx_str_t             result;
+    ngx_mcp_rpc_t         rpc;
+    ngx_mcp_merge_by_t    merging;
+    ngx_mcp_rpc_error_t   err;
 
-    if (ngx_http_mcp_tasks_rpc_parse(m->r->pool, text, NULL, &rpc, &err)
+    if (ngx_mcp_rpc_parse(m->r->pool, text, NULL, &rpc, &err)
         != NGX_OK
-        || rpc.kind != NGX_HTTP_MCP_TASKS_RPC_RESPONSE
-        || !ngx_http_mcp_tasks_rpc_same_id(&rpc.id, &m->ctx->rpc.id)
-        || rpc.result.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+        || rpc.kind != NGX_MCP_RPC_RESPONSE
+        || !ngx_mcp_rpc_same_id(&rpc.id, &m->ctx->rpc.id)
+        || rpc.result.type == NGX_MCP_JSON_NONE)
     {
-        ngx_http_mcp_tasks_out_str(&m->out, text);
+        ngx_mcp_out_str(&m->out, text);
         return NGX_OK;
     }
 
-    ngx_memzero(&merging, sizeof(ngx_http_mcp_tasks_merge_by_t));
+    ngx_memzero(&merging, sizeof(ngx_mcp_merge_by_t));
     merging.kind = m->ctx->merge;
     merging.lists = (m->ctx->owner.len != 0);
     merging.supports = m->ctx->tasks;
     merging.offers = (m->ctx->lcf->tools != NULL);
-    merging.tools = ngx_http_mcp_tasks_merged_tools(m);
-    merging.own = ngx_http_mcp_tasks_merged_own;
-    merging.support = ngx_http_mcp_tasks_merged_support;
+    merging.tools = ngx_mcp_merged_tools(m);
+    merging.own = ngx_mcp_merged_own;
+    merging.support = ngx_mcp_merged_support;
     merging.data = m;
 
-    switch (ngx_http_mcp_tasks_merge(m->r->pool, &rpc.result, &merging,
-                                     &result))
+    switch (ngx_mcp_merge(m->r->pool, &rpc.result, &merging,
+                          &result))
     {
     case NGX_OK:
         p = rpc.result.text.data;
-        ngx_http_mcp_tasks_out_add(&m->out, text->data, p - text->data);
-        ngx_http_mcp_tasks_out_str(&m->out, &result);
+        ngx_mcp_out_add(&m->out, text->data, p - text->data);
+        ngx_mcp_out_str(&m->out, &result);
         p += rpc.result.text.len;
-        ngx_http_mcp_tasks_out_add(&m->out, p, text->data + text->len - p);
+        ngx_mcp_out_add(&m->out, p, text->data + text->len - p);
         return NGX_OK;
 
     case NGX_DECLINED:
-        ngx_http_mcp_tasks_out_str(&m->out, text);
+        ngx_mcp_out_str(&m->out, text);
         return NGX_OK;
 
     default:
@@ -320,40 +311,40 @@ ngx_http_mcp_tasks_merged_message(ngx_http_mcp_tasks_merged_t *m,
 /* our own, on the first page */
 
 static ngx_str_t
-ngx_http_mcp_tasks_merged_tools(ngx_http_mcp_tasks_merged_t *m)
+ngx_mcp_merged_tools(ngx_mcp_merged_t *m)
 {
-    ngx_str_t                    text;
-    ngx_uint_t                   i;
-    ngx_array_t                 *tools;
-    ngx_http_mcp_tasks_out_t     out;
-    ngx_http_mcp_tasks_json_t    cursor;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_str_t         text;
+    ngx_uint_t        i;
+    ngx_array_t      *tools;
+    ngx_mcp_out_t     out;
+    ngx_mcp_json_t    cursor;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("cursor"), &cursor }
     };
 
     ngx_str_null(&text);
     tools = m->ctx->lcf->tools;
 
-    (void) ngx_http_mcp_tasks_json_members(&m->ctx->rpc.params, members, 1);
+    (void) ngx_mcp_json_members(&m->ctx->rpc.params, members, 1);
 
-    if (tools == NULL || m->ctx->merge != NGX_HTTP_MCP_TASKS_MERGE_TOOLS
-        || cursor.type != NGX_HTTP_MCP_TASKS_JSON_NONE)
+    if (tools == NULL || m->ctx->merge != NGX_MCP_MERGE_TOOLS
+        || cursor.type != NGX_MCP_JSON_NONE)
     {
         return text;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, m->r->pool, 4096);
+    ngx_mcp_out_init(&out, m->r->pool, 4096);
 
     for (i = 0; i < tools->nelts; i++) {
 
         if (i) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_render_tool(&out, tools, i, m->ctx->tasks);
+        ngx_mcp_render_tool(&out, tools, i, m->ctx->tasks);
     }
 
-    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
         ngx_str_null(&text);
     }
 
@@ -362,28 +353,27 @@ ngx_http_mcp_tasks_merged_tools(ngx_http_mcp_tasks_merged_t *m)
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_merged_own(void *data, ngx_str_t *name)
+ngx_mcp_merged_own(void *data, ngx_str_t *name)
 {
-    ngx_http_mcp_tasks_merged_t *m = data;
+    ngx_mcp_merged_t *m = data;
 
     return m->ctx->lcf->tools
-           && ngx_http_mcp_tasks_tool_find(m->ctx->lcf->tools, name) != NULL;
+           && ngx_mcp_tool_find(m->ctx->lcf->tools, name) != NULL;
 }
 
 
 static ngx_str_t *
-ngx_http_mcp_tasks_merged_support(void *data, ngx_str_t *name)
+ngx_mcp_merged_support(void *data, ngx_str_t *name)
 {
-    ngx_http_mcp_tasks_merged_t *m = data;
+    ngx_mcp_merged_t *m = data;
 
-    return ngx_http_mcp_tasks_support_name(
-               ngx_http_mcp_tasks_route_find(m->ctx->lcf, name)->support);
+    return ngx_mcp_support_name(
+               ngx_mcp_route_find(m->ctx->lcf, name)->support);
 }
 
 
 static ngx_chain_t *
-ngx_http_mcp_tasks_merged_chain(ngx_http_request_t *r, ngx_str_t *text,
-    ngx_uint_t last)
+ngx_mcp_merged_chain(ngx_http_request_t *r, ngx_str_t *text, ngx_uint_t last)
 {
     ngx_buf_t    *b;
     ngx_chain_t  *cl;

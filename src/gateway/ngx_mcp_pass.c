@@ -8,66 +8,62 @@
 #include "ngx_mcp_merge.h"
 
 
-static ngx_uint_t ngx_http_mcp_tasks_pass_ours(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t modern);
-static ngx_uint_t ngx_http_mcp_tasks_pass_answer(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_uint_t ngx_http_mcp_tasks_pass_listens(
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_uint_t ngx_http_mcp_tasks_pass_is(ngx_http_mcp_tasks_ctx_t *ctx,
-    const char *method);
-static void ngx_http_mcp_tasks_pass_merge(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_pass_era(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t modern);
-static void ngx_http_mcp_tasks_pass_plain(ngx_http_request_t *r);
-static void ngx_http_mcp_tasks_mark_cleanup(void *data);
+static ngx_uint_t ngx_mcp_pass_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_uint_t modern);
+static ngx_uint_t ngx_mcp_pass_answer(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_uint_t ngx_mcp_pass_listens(ngx_mcp_ctx_t *ctx);
+static ngx_uint_t ngx_mcp_pass_is(ngx_mcp_ctx_t *ctx, const char *method);
+static void ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_pass_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_uint_t modern);
+static void ngx_mcp_pass_plain(ngx_http_request_t *r);
+static void ngx_mcp_mark_cleanup(void *data);
 
 
 /* a message of a client; NGX_DECLINED: it is ours */
 
 ngx_int_t
-ngx_http_mcp_tasks_pass_message(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t modern)
+ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_uint_t modern)
 {
     ngx_int_t  rc;
 
-    ctx->era = modern ? NGX_HTTP_MCP_TASKS_MODERN : NGX_HTTP_MCP_TASKS_LEGACY;
+    ctx->era = modern ? NGX_MCP_MODERN : NGX_MCP_LEGACY;
 
-    if (ngx_http_mcp_tasks_pass_ours(r, ctx, modern)) {
+    if (ngx_mcp_pass_ours(r, ctx, modern)) {
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_mcp_tasks_pass_era(r, ctx, modern);
+    rc = ngx_mcp_pass_era(r, ctx, modern);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    ngx_http_mcp_tasks_pass_merge(r, ctx);
+    ngx_mcp_pass_merge(r, ctx);
 
-    return ngx_http_mcp_tasks_pass(r, ctx);
+    return ngx_mcp_pass(r, ctx);
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_pass_ours(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t modern)
+ngx_mcp_pass_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 {
     switch (ctx->rpc.kind) {
 
-    case NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION:
+    case NGX_MCP_RPC_NOTIFICATION:
         return 0;
 
-    case NGX_HTTP_MCP_TASKS_RPC_RESPONSE:
-        return ngx_http_mcp_tasks_pass_answer(r, ctx);
+    case NGX_MCP_RPC_RESPONSE:
+        return ngx_mcp_pass_answer(r, ctx);
     }
 
-    if (modern && ngx_http_mcp_tasks_pass_is(ctx, "subscriptions/listen")) {
-        return ngx_http_mcp_tasks_pass_listens(ctx);
+    if (modern && ngx_mcp_pass_is(ctx, "subscriptions/listen")) {
+        return ngx_mcp_pass_listens(ctx);
     }
 
-    return ngx_http_mcp_tasks_pass_is(ctx, "tools/call")
+    return ngx_mcp_pass_is(ctx, "tools/call")
            || (ctx->rpc.method.len > 6
                && ngx_strncmp(ctx->rpc.method.data, "tasks/", 6) == 0);
 }
@@ -76,62 +72,61 @@ ngx_http_mcp_tasks_pass_ours(ngx_http_request_t *r,
 /* to a question of a task, which has the task's id before a slash */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_pass_answer(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                       text;
-    ngx_http_mcp_tasks_op_get_t     op;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t            text;
+    ngx_mcp_op_get_t     op;
+    ngx_mcp_loc_conf_t  *lcf;
 
-    if (ctx->rpc.id.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &ctx->rpc.id, &text)
+    if (ctx->rpc.id.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &ctx->rpc.id, &text)
            != NGX_OK
-        || text.len <= NGX_HTTP_MCP_TASKS_ID_TEXT
-        || text.data[NGX_HTTP_MCP_TASKS_ID_TEXT] != '/')
+        || text.len <= NGX_MCP_ID_TEXT
+        || text.data[NGX_MCP_ID_TEXT] != '/')
     {
         return 0;
     }
 
-    text.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+    text.len = NGX_MCP_ID_TEXT;
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
+    ngx_memzero(&op, sizeof(ngx_mcp_op_get_t));
 
-    if (ngx_http_mcp_tasks_id_parse(&op.id, &text) != NGX_OK) {
+    if (ngx_mcp_id_parse(&op.id, &text) != NGX_OK) {
         return 0;
     }
 
     /* the upstream may have such ids, too */
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.type = NGX_MCP_OP_GET;
     op.op.pool = r->pool;
     op.owner = &ctx->owner;
 
-    return ngx_http_mcp_tasks_now(lcf->zone, &op.op) == NGX_OK
-           && op.op.reason == NGX_HTTP_MCP_TASKS_OK;
+    return ngx_mcp_now(lcf->zone, &op.op) == NGX_OK
+           && op.op.reason == NGX_MCP_OK;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_pass_listens(ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_pass_listens(ngx_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_tasks_json_t    notifications, ids;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_mcp_json_t    notifications, ids;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("notifications"), &notifications }
     };
-    ngx_http_mcp_tasks_member_t  inner[] = {
+    ngx_mcp_member_t  inner[] = {
         { ngx_string("taskIds"), &ids }
     };
 
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
-    (void) ngx_http_mcp_tasks_json_members(&notifications, inner, 1);
+    (void) ngx_mcp_json_members(&ctx->rpc.params, members, 1);
+    (void) ngx_mcp_json_members(&notifications, inner, 1);
 
-    return ids.type != NGX_HTTP_MCP_TASKS_JSON_NONE;
+    return ids.type != NGX_MCP_JSON_NONE;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_pass_is(ngx_http_mcp_tasks_ctx_t *ctx, const char *method)
+ngx_mcp_pass_is(ngx_mcp_ctx_t *ctx, const char *method)
 {
     return ctx->rpc.method.len == ngx_strlen(method)
            && ngx_strncmp(ctx->rpc.method.data, method, ctx->rpc.method.len)
@@ -142,30 +137,29 @@ ngx_http_mcp_tasks_pass_is(ngx_http_mcp_tasks_ctx_t *ctx, const char *method)
 /* what has to be changed in the response */
 
 static void
-ngx_http_mcp_tasks_pass_merge(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_str_t         version;
     static ngx_str_t  header = ngx_string("mcp-protocol-version");
 
-    if (ctx->rpc.kind != NGX_HTTP_MCP_TASKS_RPC_REQUEST) {
+    if (ctx->rpc.kind != NGX_MCP_RPC_REQUEST) {
         return;
     }
 
-    if (ngx_http_mcp_tasks_pass_is(ctx, "initialize")) {
-        ctx->merge = NGX_HTTP_MCP_TASKS_MERGE_INITIALIZE;
+    if (ngx_mcp_pass_is(ctx, "initialize")) {
+        ctx->merge = NGX_MCP_MERGE_INITIALIZE;
 
-    } else if (ngx_http_mcp_tasks_pass_is(ctx, "server/discover")) {
-        ctx->merge = NGX_HTTP_MCP_TASKS_MERGE_DISCOVER;
+    } else if (ngx_mcp_pass_is(ctx, "server/discover")) {
+        ctx->merge = NGX_MCP_MERGE_DISCOVER;
 
-    } else if (ngx_http_mcp_tasks_pass_is(ctx, "tools/list")) {
-        ctx->merge = NGX_HTTP_MCP_TASKS_MERGE_TOOLS;
+    } else if (ngx_mcp_pass_is(ctx, "tools/list")) {
+        ctx->merge = NGX_MCP_MERGE_TOOLS;
 
         /* only the latest legacy revision knows tasks */
 
-        ctx->tasks = (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY
-                      && (ngx_http_mcp_tasks_header(r, &header, &version) == 0
-                          || ngx_http_mcp_tasks_legacy_tasks(&version)));
+        ctx->tasks = (ctx->era == NGX_MCP_LEGACY
+                      && (ngx_mcp_header(r, &header, &version) == 0
+                          || ngx_mcp_legacy_tasks(&version)));
     }
 }
 
@@ -176,66 +170,63 @@ ngx_http_mcp_tasks_pass_merge(ngx_http_request_t *r,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_pass_era(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t modern)
+ngx_mcp_pass_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 {
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (lcf->pass_eras & (modern ? NGX_HTTP_MCP_TASKS_PASS_MODERN
-                                 : NGX_HTTP_MCP_TASKS_PASS_LEGACY))
+    if (lcf->pass_eras & (modern ? NGX_MCP_PASS_MODERN
+                                 : NGX_MCP_PASS_LEGACY))
     {
         return NGX_DECLINED;
     }
 
-    if (ctx->rpc.kind != NGX_HTTP_MCP_TASKS_RPC_REQUEST) {
-        return ngx_http_mcp_tasks_accepted(r);
+    if (ctx->rpc.kind != NGX_MCP_RPC_REQUEST) {
+        return ngx_mcp_accepted(r);
     }
 
-    return modern ? ngx_http_mcp_tasks_modern_refuse(r, ctx)
-                  : ngx_http_mcp_tasks_legacy_refuse(r, ctx);
+    return modern ? ngx_mcp_modern_refuse(r, ctx)
+                  : ngx_mcp_legacy_refuse(r, ctx);
 }
 
 
 /* a call that the upstream cannot be asked; NGX_DECLINED: it can */
 
 ngx_int_t
-ngx_http_mcp_tasks_pass_speaks(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_http_mcp_tasks_pass_era(r, ctx,
-                                ctx->era == NGX_HTTP_MCP_TASKS_MODERN);
+    return ngx_mcp_pass_era(r, ctx, ctx->era == NGX_MCP_MODERN);
 }
 
 
 /* GET and DELETE: the legacy era's stream, and the end of its session */
 
 ngx_int_t
-ngx_http_mcp_tasks_pass_other(ngx_http_request_t *r)
+ngx_mcp_pass_other(ngx_http_request_t *r)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
     /* if there is a body, it is the upstream's to read */
 
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     if (ctx == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_pass(r, ctx);
+    return ngx_mcp_pass(r, ctx);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_pass(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                       uri, args;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t            uri, args;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_mark(r, ctx) != NGX_OK) {
+    if (ngx_mcp_mark(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -243,7 +234,7 @@ ngx_http_mcp_tasks_pass(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
     ctx->lcf = lcf;
 
     if (ctx->merge) {
-        ngx_http_mcp_tasks_pass_plain(r);
+        ngx_mcp_pass_plain(r);
     }
 
     uri = lcf->pass;
@@ -256,7 +247,7 @@ ngx_http_mcp_tasks_pass(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
 /* what has to be changed must not come compressed */
 
 static void
-ngx_http_mcp_tasks_pass_plain(ngx_http_request_t *r)
+ngx_mcp_pass_plain(ngx_http_request_t *r)
 {
     ngx_uint_t        i;
     ngx_list_part_t  *part;
@@ -283,7 +274,7 @@ ngx_http_mcp_tasks_pass_plain(ngx_http_request_t *r)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_mark(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_pool_cleanup_t  *cln;
 
@@ -292,7 +283,7 @@ ngx_http_mcp_tasks_mark(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    cln->handler = ngx_http_mcp_tasks_mark_cleanup;
+    cln->handler = ngx_mcp_mark_cleanup;
     cln->data = ctx;
 
     return NGX_OK;
@@ -300,17 +291,17 @@ ngx_http_mcp_tasks_mark(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
 
 
 static void
-ngx_http_mcp_tasks_mark_cleanup(void *data)
+ngx_mcp_mark_cleanup(void *data)
 {
     /* it marks the place */
 }
 
 
-ngx_http_mcp_tasks_ctx_t *
-ngx_http_mcp_tasks_ctx(ngx_http_request_t *r)
+ngx_mcp_ctx_t *
+ngx_mcp_ctx(ngx_http_request_t *r)
 {
-    ngx_pool_cleanup_t        *cln;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_pool_cleanup_t  *cln;
+    ngx_mcp_ctx_t       *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
@@ -319,7 +310,7 @@ ngx_http_mcp_tasks_ctx(ngx_http_request_t *r)
     }
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_mcp_tasks_mark_cleanup) {
+        if (cln->handler == ngx_mcp_mark_cleanup) {
             return cln->data;
         }
     }

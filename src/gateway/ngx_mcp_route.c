@@ -8,41 +8,37 @@
 #include "ngx_mcp_gateway.h"
 
 
-#define NGX_HTTP_MCP_TASKS_MAX_RUNNING  256
+#define NGX_MCP_MAX_RUNNING  256
 
 
 typedef struct {
-    const char                  *name;
-    size_t                       offset;
-    ngx_uint_t                   limit;      /* may be off, but not 0 */
-} ngx_http_mcp_tasks_route_time_t;
+    const char  *name;
+    size_t       offset;
+    ngx_uint_t   limit;      /* may be off, but not 0 */
+} ngx_mcp_route_time_t;
 
 
-static char *ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_mcp_tasks_tool_t *tool);
-static ngx_int_t ngx_http_mcp_tasks_route_arg(ngx_str_t *arg,
-    ngx_http_mcp_tasks_tool_t *tool);
-static ngx_int_t ngx_http_mcp_tasks_route_time(ngx_str_t *arg,
-    ngx_http_mcp_tasks_tool_t *tool);
-static ngx_int_t ngx_http_mcp_tasks_route_word(ngx_str_t *arg,
-    ngx_http_mcp_tasks_tool_t *tool);
-static void ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool);
-static void ngx_http_mcp_tasks_route_defaults(
-    ngx_http_mcp_tasks_tool_t *tool);
+static char *ngx_mcp_route_name(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_mcp_tool_t *tool);
+static ngx_int_t ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool);
+static ngx_int_t ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool);
+static ngx_int_t ngx_mcp_route_word(ngx_str_t *arg, ngx_mcp_tool_t *tool);
+static void ngx_mcp_route_init(ngx_mcp_tool_t *tool);
+static void ngx_mcp_route_defaults(ngx_mcp_tool_t *tool);
 
 
-static ngx_http_mcp_tasks_route_time_t  ngx_http_mcp_tasks_route_times[] = {
-    { "after=", offsetof(ngx_http_mcp_tasks_tool_t, after), 0 },
-    { "timeout=", offsetof(ngx_http_mcp_tasks_tool_t, run_timeout), 1 },
-    { "ttl=", offsetof(ngx_http_mcp_tasks_tool_t, ttl), 1 },
+static ngx_mcp_route_time_t  ngx_mcp_route_times[] = {
+    { "after=", offsetof(ngx_mcp_tool_t, after), 0 },
+    { "timeout=", offsetof(ngx_mcp_tool_t, run_timeout), 1 },
+    { "ttl=", offsetof(ngx_mcp_tool_t, ttl), 1 },
     { NULL, 0, 0 }
 };
 
 
 char *
-ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t  *value;
 
@@ -51,20 +47,20 @@ ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     value = cf->args->elts;
-    lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_LEGACY
-                     | NGX_HTTP_MCP_TASKS_PASS_MODERN;
+    lcf->pass_eras = NGX_MCP_PASS_LEGACY
+                     | NGX_MCP_PASS_MODERN;
 
     if (cf->args->nelts == 3) {
 
         if (ngx_strcmp(value[1].data, "off") != 0
             && ngx_strcmp(value[2].data, "era=legacy") == 0)
         {
-            lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_LEGACY;
+            lcf->pass_eras = NGX_MCP_PASS_LEGACY;
 
         } else if (ngx_strcmp(value[1].data, "off") != 0
                    && ngx_strcmp(value[2].data, "era=modern") == 0)
         {
-            lcf->pass_eras = NGX_HTTP_MCP_TASKS_PASS_MODERN;
+            lcf->pass_eras = NGX_MCP_PASS_MODERN;
 
         } else {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -92,20 +88,19 @@ ngx_http_mcp_tasks_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 char *
-ngx_http_mcp_tasks_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_int_t                   rc;
     ngx_str_t                  *value;
     ngx_uint_t                  i;
-    ngx_http_mcp_tasks_tool_t  *tool;
+    ngx_mcp_tool_t  *tool;
 
     value = cf->args->elts;
 
     if (lcf->routes == NGX_CONF_UNSET_PTR) {
-        lcf->routes = ngx_array_create(cf->pool, 4,
-                                       sizeof(ngx_http_mcp_tasks_tool_t));
+        lcf->routes = ngx_array_create(cf->pool, 4, sizeof(ngx_mcp_tool_t));
         if (lcf->routes == NULL) {
             return NGX_CONF_ERROR;
         }
@@ -128,15 +123,15 @@ ngx_http_mcp_tasks_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_mcp_tasks_route_init(tool);
+    ngx_mcp_route_init(tool);
 
-    if (ngx_http_mcp_tasks_route_name(cf, &value[1], tool) != NGX_CONF_OK) {
+    if (ngx_mcp_route_name(cf, &value[1], tool) != NGX_CONF_OK) {
         return NGX_CONF_ERROR;
     }
 
     for (i = 2; i < cf->args->nelts; i++) {
 
-        rc = ngx_http_mcp_tasks_route_arg(&value[i], tool);
+        rc = ngx_mcp_route_arg(&value[i], tool);
 
         if (rc != NGX_OK) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -154,15 +149,14 @@ ngx_http_mcp_tasks_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_mcp_tasks_route_defaults(tool);
+    ngx_mcp_route_defaults(tool);
 
     return NGX_CONF_OK;
 }
 
 
 static char *
-ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_route_name(ngx_conf_t *cf, ngx_str_t *value, ngx_mcp_tool_t *tool)
 {
 #if (NGX_PCRE)
     u_char               errstr[NGX_MAX_CONF_ERRSTR];
@@ -171,7 +165,7 @@ ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
 
     tool->pattern = *value;
 
-    if (value->len == 0 || value->len > NGX_HTTP_MCP_TASKS_MAX_NAME) {
+    if (value->len == 0 || value->len > NGX_MCP_MAX_NAME) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid tool name \"%V\"", value);
         return NGX_CONF_ERROR;
@@ -226,7 +220,7 @@ ngx_http_mcp_tasks_route_name(ngx_conf_t *cf, ngx_str_t *value,
 /* NGX_DECLINED: it stands there twice */
 
 static ngx_int_t
-ngx_http_mcp_tasks_route_arg(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool)
 {
     ngx_int_t  n;
 
@@ -246,24 +240,24 @@ ngx_http_mcp_tasks_route_arg(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
         return NGX_OK;
     }
 
-    n = ngx_http_mcp_tasks_route_time(arg, tool);
+    n = ngx_mcp_route_time(arg, tool);
 
-    return (n == NGX_DONE) ? ngx_http_mcp_tasks_route_word(arg, tool) : n;
+    return (n == NGX_DONE) ? ngx_mcp_route_word(arg, tool) : n;
 }
 
 
 /* NGX_DONE: it is none */
 
 static ngx_int_t
-ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool)
 {
-    size_t                            len;
-    ngx_str_t                         s;
-    ngx_int_t                         n;
-    ngx_msec_t                       *field;
-    ngx_http_mcp_tasks_route_time_t  *time;
+    size_t                 len;
+    ngx_str_t              s;
+    ngx_int_t              n;
+    ngx_msec_t            *field;
+    ngx_mcp_route_time_t  *time;
 
-    for (time = ngx_http_mcp_tasks_route_times; time->name; time++) {
+    for (time = ngx_mcp_route_times; time->name; time++) {
 
         len = ngx_strlen(time->name);
 
@@ -281,7 +275,7 @@ ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
         s.len = arg->len - len;
 
         if (time->limit && s.len == 3 && ngx_strncmp(s.data, "off", 3) == 0) {
-            *field = NGX_HTTP_MCP_TASKS_UNLIMITED;
+            *field = NGX_MCP_UNLIMITED;
             return NGX_OK;
         }
 
@@ -289,7 +283,7 @@ ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
 
         /* records keep them in 32 bits; no time at all is no limit */
 
-        if (n == NGX_ERROR || (uint64_t) n >= NGX_HTTP_MCP_TASKS_UNLIMITED
+        if (n == NGX_ERROR || (uint64_t) n >= NGX_MCP_UNLIMITED
             || (n == 0 && time->limit))
         {
             return NGX_ERROR;
@@ -304,7 +298,7 @@ ngx_http_mcp_tasks_route_time(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_route_word(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_route_word(ngx_str_t *arg, ngx_mcp_tool_t *tool)
 {
     ngx_uint_t  i, *field;
     static struct {
@@ -312,15 +306,15 @@ ngx_http_mcp_tasks_route_word(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
         size_t       offset;
         ngx_uint_t   value;
     } words[] = {
-        { "support=optional", offsetof(ngx_http_mcp_tasks_tool_t, support),
-          NGX_HTTP_MCP_TASKS_OPTIONAL },
-        { "support=required", offsetof(ngx_http_mcp_tasks_tool_t, support),
-          NGX_HTTP_MCP_TASKS_REQUIRED },
-        { "support=forbidden", offsetof(ngx_http_mcp_tasks_tool_t, support),
-          NGX_HTTP_MCP_TASKS_FORBIDDEN },
-        { "input=task", offsetof(ngx_http_mcp_tasks_tool_t, asks), 0 },
-        { "input=call", offsetof(ngx_http_mcp_tasks_tool_t, asks), 1 },
-        { "idempotent", offsetof(ngx_http_mcp_tasks_tool_t, idempotent), 1 },
+        { "support=optional", offsetof(ngx_mcp_tool_t, support),
+          NGX_MCP_OPTIONAL },
+        { "support=required", offsetof(ngx_mcp_tool_t, support),
+          NGX_MCP_REQUIRED },
+        { "support=forbidden", offsetof(ngx_mcp_tool_t, support),
+          NGX_MCP_FORBIDDEN },
+        { "input=task", offsetof(ngx_mcp_tool_t, asks), 0 },
+        { "input=call", offsetof(ngx_mcp_tool_t, asks), 1 },
+        { "idempotent", offsetof(ngx_mcp_tool_t, idempotent), 1 },
         { NULL, 0, 0 }
     };
 
@@ -344,15 +338,15 @@ ngx_http_mcp_tasks_route_word(ngx_str_t *arg, ngx_http_mcp_tasks_tool_t *tool)
 
 
 static void
-ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_route_init(ngx_mcp_tool_t *tool)
 {
-    ngx_memzero(tool, sizeof(ngx_http_mcp_tasks_tool_t));
+    ngx_memzero(tool, sizeof(ngx_mcp_tool_t));
 
     tool->support = NGX_CONF_UNSET_UINT;
     tool->asks = NGX_CONF_UNSET_UINT;
     tool->idempotent = NGX_CONF_UNSET_UINT;
     tool->after = NGX_CONF_UNSET_MSEC;
-    tool->lease = NGX_HTTP_MCP_TASKS_UNLIMITED;
+    tool->lease = NGX_MCP_UNLIMITED;
     tool->backoff = NGX_CONF_UNSET_MSEC;
     tool->queue_timeout = NGX_CONF_UNSET_MSEC;
     tool->run_timeout = NGX_CONF_UNSET_MSEC;
@@ -365,9 +359,9 @@ ngx_http_mcp_tasks_route_init(ngx_http_mcp_tasks_tool_t *tool)
 /* what a tool does not say; the rest comes from the location */
 
 static void
-ngx_http_mcp_tasks_route_defaults(ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_route_defaults(ngx_mcp_tool_t *tool)
 {
-    ngx_conf_init_uint_value(tool->support, NGX_HTTP_MCP_TASKS_OPTIONAL);
+    ngx_conf_init_uint_value(tool->support, NGX_MCP_OPTIONAL);
     ngx_conf_init_uint_value(tool->asks, 0);
     ngx_conf_init_uint_value(tool->idempotent, 0);
     ngx_conf_init_msec_value(tool->after, 0);
@@ -375,13 +369,13 @@ ngx_http_mcp_tasks_route_defaults(ngx_http_mcp_tasks_tool_t *tool)
 
 
 char *
-ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
-    ngx_http_mcp_tasks_loc_conf_t *prev, ngx_http_mcp_tasks_loc_conf_t *conf)
+ngx_mcp_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
+    ngx_mcp_loc_conf_t *conf)
 {
-    uint32_t                         route;
-    ngx_http_core_srv_conf_t        *cscf;
-    ngx_http_core_loc_conf_t        *clcf;
-    ngx_http_mcp_tasks_loc_conf_t  **gateway;
+    uint32_t                   route;
+    ngx_http_core_srv_conf_t  *cscf;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_mcp_loc_conf_t       **gateway;
 
     if (conf->pass.data == NULL) {
         conf->pass = prev->pass;
@@ -390,7 +384,7 @@ ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
 
     ngx_conf_merge_ptr_value(conf->routes, prev->routes, NULL);
     ngx_conf_merge_uint_value(conf->max_running, prev->max_running,
-                              NGX_HTTP_MCP_TASKS_MAX_RUNNING);
+                              NGX_MCP_MAX_RUNNING);
     ngx_conf_merge_uint_value(conf->max_tool_running, prev->max_tool_running,
                               0);
 
@@ -431,26 +425,25 @@ ngx_http_mcp_tasks_merge_pass(ngx_conf_t *cf,
 
 /* what applies to a tool of the upstream: its name first, then patterns */
 
-ngx_http_mcp_tasks_tool_t *
-ngx_http_mcp_tasks_route_find(ngx_http_mcp_tasks_loc_conf_t *lcf,
-    ngx_str_t *name)
+ngx_mcp_tool_t *
+ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name)
 {
 #if (NGX_PCRE)
-    ngx_uint_t                        i;
+    ngx_uint_t             i;
 #endif
-    ngx_http_mcp_tasks_tool_t        *tool;
-    static ngx_http_mcp_tasks_tool_t  any;
+    ngx_mcp_tool_t        *tool;
+    static ngx_mcp_tool_t  any;
 
     if (any.lease == 0) {
-        ngx_http_mcp_tasks_route_init(&any);
-        ngx_http_mcp_tasks_route_defaults(&any);
+        ngx_mcp_route_init(&any);
+        ngx_mcp_route_defaults(&any);
     }
 
     if (lcf->routes == NULL) {
         return &any;
     }
 
-    tool = ngx_http_mcp_tasks_tool_find(lcf->routes, name);
+    tool = ngx_mcp_tool_find(lcf->routes, name);
 
     if (tool) {
         return tool;

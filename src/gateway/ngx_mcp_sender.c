@@ -9,31 +9,29 @@
 
 
 typedef struct {
-    ngx_str_t      name;
-    ngx_uint_t     prefix;     /* unsigned  prefix:1; */
-} ngx_http_mcp_tasks_known_t;
+    ngx_str_t   name;
+    ngx_uint_t  prefix;     /* unsigned  prefix:1; */
+} ngx_mcp_known_t;
 
 
-static ngx_uint_t ngx_http_mcp_tasks_sender_own_name(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_sender_variables(
-    ngx_http_mcp_tasks_sender_t *sender, ngx_http_request_t *r,
-    ngx_uint_t *bound);
-static ngx_int_t ngx_http_mcp_tasks_sender_headers(
-    ngx_http_mcp_tasks_sender_t *sender, ngx_http_request_t *r,
-    ngx_uint_t *bound);
-static ngx_table_elt_t *ngx_http_mcp_tasks_sender_header(
-    ngx_http_mcp_tasks_sender_t *sender, ngx_str_t *key, ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_tasks_sender_addr(
-    ngx_http_mcp_tasks_sender_t *sender, ngx_connection_t *c);
-static ngx_uint_t ngx_http_mcp_tasks_sender_known(
-    ngx_http_mcp_tasks_known_t *known, ngx_table_elt_t *h);
-static ngx_int_t ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool,
-    ngx_str_t *dst, ngx_str_t *src);
+static ngx_uint_t ngx_mcp_sender_own_name(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_sender_variables(ngx_mcp_sender_t *sender,
+    ngx_http_request_t *r, ngx_uint_t *bound);
+static ngx_int_t ngx_mcp_sender_headers(ngx_mcp_sender_t *sender,
+    ngx_http_request_t *r, ngx_uint_t *bound);
+static ngx_table_elt_t *ngx_mcp_sender_header(ngx_mcp_sender_t *sender,
+    ngx_str_t *key, ngx_str_t *value);
+static ngx_int_t ngx_mcp_sender_addr(ngx_mcp_sender_t *sender,
+    ngx_connection_t *c);
+static ngx_uint_t ngx_mcp_sender_known(ngx_mcp_known_t *known,
+    ngx_table_elt_t *h);
+static ngx_int_t ngx_mcp_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
+    ngx_str_t *src);
 
 
 /* what is between the client and us, or about another body than ours */
 
-static ngx_http_mcp_tasks_known_t  ngx_http_mcp_tasks_not_sent[] = {
+static ngx_mcp_known_t  ngx_mcp_not_sent[] = {
     { ngx_string("connection"), 0 },
     { ngx_string("keep-alive"), 0 },
     { ngx_string("proxy-connection"), 0 },
@@ -56,7 +54,7 @@ static ngx_http_mcp_tasks_known_t  ngx_http_mcp_tasks_not_sent[] = {
  * nobody else may run the call: it would be another call without it.
  */
 
-static ngx_http_mcp_tasks_known_t  ngx_http_mcp_tasks_harmless[] = {
+static ngx_mcp_known_t  ngx_mcp_harmless[] = {
     { ngx_string("host"), 0 },
     { ngx_string("user-agent"), 0 },
     { ngx_string("accept"), 0 },
@@ -74,11 +72,10 @@ static ngx_http_mcp_tasks_known_t  ngx_http_mcp_tasks_harmless[] = {
 
 
 ngx_int_t
-ngx_http_mcp_tasks_sender_copy(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_http_request_t *r, ngx_http_mcp_tasks_loc_conf_t *lcf,
-    ngx_uint_t *bound)
+ngx_mcp_sender_copy(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
+    ngx_mcp_loc_conf_t *lcf, ngx_uint_t *bound)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
@@ -88,7 +85,7 @@ ngx_http_mcp_tasks_sender_copy(ngx_http_mcp_tasks_sender_t *sender,
     sender->era = ctx->era;
 
     *bound = (ctx->owner.len || r->args.len
-              || !ngx_http_mcp_tasks_sender_own_name(r));
+              || !ngx_mcp_sender_own_name(r));
 
 #if (NGX_SSL || NGX_COMPAT)
     if (r->connection->ssl) {
@@ -96,21 +93,21 @@ ngx_http_mcp_tasks_sender_copy(ngx_http_mcp_tasks_sender_t *sender,
     }
 #endif
 
-    if (ngx_http_mcp_tasks_sender_headers(sender, r, bound) != NGX_OK
-        || ngx_http_mcp_tasks_sender_variables(sender, r, bound) != NGX_OK
-        || ngx_http_mcp_tasks_sender_addr(sender, r->connection) != NGX_OK
-        || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->args,
-                                         &r->args)
+    if (ngx_mcp_sender_headers(sender, r, bound) != NGX_OK
+        || ngx_mcp_sender_variables(sender, r, bound) != NGX_OK
+        || ngx_mcp_sender_addr(sender, r->connection) != NGX_OK
+        || ngx_mcp_sender_str(sender->pool, &sender->args,
+                              &r->args)
            != NGX_OK
-        || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->server,
-                                         &r->headers_in.server)
+        || ngx_mcp_sender_str(sender->pool, &sender->server,
+                              &r->headers_in.server)
            != NGX_OK
-        || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->tool,
-                                         &ctx->tool)
+        || ngx_mcp_sender_str(sender->pool, &sender->tool,
+                              &ctx->tool)
            != NGX_OK
-        || ngx_http_mcp_tasks_client(r, ctx) != NGX_OK
-        || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->client,
-                                         &ctx->client)
+        || ngx_mcp_client(r, ctx) != NGX_OK
+        || ngx_mcp_sender_str(sender->pool, &sender->client,
+                              &ctx->client)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -123,7 +120,7 @@ ngx_http_mcp_tasks_sender_copy(ngx_http_mcp_tasks_sender_t *sender,
 /* a call under another name might be one of somebody else */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_sender_own_name(ngx_http_request_t *r)
+ngx_mcp_sender_own_name(ngx_http_request_t *r)
 {
     ngx_str_t                 *host;
     ngx_http_core_srv_conf_t  *cscf;
@@ -145,18 +142,18 @@ ngx_http_mcp_tasks_sender_own_name(ngx_http_request_t *r)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_sender_variables(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_http_request_t *r, ngx_uint_t *bound)
+ngx_mcp_sender_variables(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
+    ngx_uint_t *bound)
 {
     ngx_str_t                   src, dst;
     ngx_uint_t                  i;
     ngx_http_core_main_conf_t  *cmcf;
-    ngx_http_mcp_tasks_kept_t  *kept;
+    ngx_mcp_kept_t             *kept;
 
     cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
 
     if (ngx_array_init(&sender->variables, sender->pool, 4,
-                       sizeof(ngx_http_mcp_tasks_kept_t))
+                       sizeof(ngx_mcp_kept_t))
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -176,9 +173,7 @@ ngx_http_mcp_tasks_sender_variables(ngx_http_mcp_tasks_sender_t *sender,
         src.data = r->variables[i].data;
         src.len = r->variables[i].len;
 
-        if (ngx_http_mcp_tasks_sender_str(sender->pool, &dst, &src)
-            != NGX_OK)
-        {
+        if (ngx_mcp_sender_str(sender->pool, &dst, &src) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -193,8 +188,8 @@ ngx_http_mcp_tasks_sender_variables(ngx_http_mcp_tasks_sender_t *sender,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_sender_headers(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_http_request_t *r, ngx_uint_t *bound)
+ngx_mcp_sender_headers(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
+    ngx_uint_t *bound)
 {
     ngx_uint_t        i;
     ngx_list_part_t  *part;
@@ -222,19 +217,16 @@ ngx_http_mcp_tasks_sender_headers(ngx_http_mcp_tasks_sender_t *sender,
             i = 0;
         }
 
-        copy = ngx_http_mcp_tasks_sender_header(sender, &h[i].key,
-                                                &h[i].value);
+        copy = ngx_mcp_sender_header(sender, &h[i].key, &h[i].value);
         if (copy == NULL) {
             return NGX_ERROR;
         }
 
-        if (ngx_http_mcp_tasks_sender_known(ngx_http_mcp_tasks_not_sent,
-                                            copy))
-        {
+        if (ngx_mcp_sender_known(ngx_mcp_not_sent, copy)) {
             sender->headers.nelts--;
 
-        } else if (!ngx_http_mcp_tasks_sender_known(
-                                         ngx_http_mcp_tasks_harmless, copy))
+        } else if (!ngx_mcp_sender_known(
+                                         ngx_mcp_harmless, copy))
         {
             *bound = 1;
         }
@@ -243,8 +235,8 @@ ngx_http_mcp_tasks_sender_headers(ngx_http_mcp_tasks_sender_t *sender,
 
 
 static ngx_table_elt_t *
-ngx_http_mcp_tasks_sender_header(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_str_t *key, ngx_str_t *value)
+ngx_mcp_sender_header(ngx_mcp_sender_t *sender, ngx_str_t *key,
+    ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
 
@@ -258,8 +250,8 @@ ngx_http_mcp_tasks_sender_header(ngx_http_mcp_tasks_sender_t *sender,
     h->lowcase_key = ngx_pnalloc(sender->pool, key->len);
 
     if (h->lowcase_key == NULL
-        || ngx_http_mcp_tasks_sender_str(sender->pool, &h->key, key) != NGX_OK
-        || ngx_http_mcp_tasks_sender_str(sender->pool, &h->value, value)
+        || ngx_mcp_sender_str(sender->pool, &h->key, key) != NGX_OK
+        || ngx_mcp_sender_str(sender->pool, &h->value, value)
            != NGX_OK)
     {
         return NULL;
@@ -272,8 +264,7 @@ ngx_http_mcp_tasks_sender_header(ngx_http_mcp_tasks_sender_t *sender,
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_sender_known(ngx_http_mcp_tasks_known_t *known,
-    ngx_table_elt_t *h)
+ngx_mcp_sender_known(ngx_mcp_known_t *known, ngx_table_elt_t *h)
 {
     for ( /* void */ ; known->name.len; known++) {
 
@@ -291,8 +282,7 @@ ngx_http_mcp_tasks_sender_known(ngx_http_mcp_tasks_known_t *known,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_sender_addr(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_connection_t *c)
+ngx_mcp_sender_addr(ngx_mcp_sender_t *sender, ngx_connection_t *c)
 {
     if (ngx_connection_local_sockaddr(c, NULL, 0) != NGX_OK) {
         return NGX_ERROR;
@@ -310,8 +300,7 @@ ngx_http_mcp_tasks_sender_addr(ngx_http_mcp_tasks_sender_t *sender,
     ngx_memcpy(sender->sockaddr, c->sockaddr, c->socklen);
     ngx_memcpy(sender->local_sockaddr, c->local_sockaddr, c->local_socklen);
 
-    return ngx_http_mcp_tasks_sender_str(sender->pool, &sender->addr_text,
-                                         &c->addr_text);
+    return ngx_mcp_sender_str(sender->pool, &sender->addr_text, &c->addr_text);
 }
 
 
@@ -321,8 +310,8 @@ ngx_http_mcp_tasks_sender_addr(ngx_http_mcp_tasks_sender_t *sender,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
-    ngx_http_mcp_tasks_loc_conf_t *lcf, ngx_str_t *tool)
+ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
+    ngx_str_t *tool)
 {
     ngx_uint_t               i;
     ngx_str_t                src, name;
@@ -342,7 +331,7 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
 
     sender->conf_ctx = lcf->conf_ctx;
     sender->uri = lcf->pass;
-    sender->era = NGX_HTTP_MCP_TASKS_MODERN;
+    sender->era = NGX_MCP_MODERN;
     sender->sockaddr = &local;
     sender->socklen = sizeof(struct sockaddr);
     sender->local_sockaddr = &local;
@@ -352,15 +341,15 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
     if (ngx_array_init(&sender->headers, sender->pool, 5,
                        sizeof(ngx_table_elt_t))
         != NGX_OK
-        || ngx_http_mcp_tasks_sender_str(sender->pool, &sender->tool, tool)
+        || ngx_mcp_sender_str(sender->pool, &sender->tool, tool)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
     for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        if (ngx_http_mcp_tasks_sender_header(sender, &headers[i].key,
-                                             &headers[i].value)
+        if (ngx_mcp_sender_header(sender, &headers[i].key,
+                                  &headers[i].value)
             == NULL)
         {
             return NGX_ERROR;
@@ -386,7 +375,7 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
     ngx_memcpy(name.data + name.len, "?=", 2);
     name.len += 2;
 
-    return ngx_http_mcp_tasks_sender_header(sender, &name_key, &name)
+    return ngx_mcp_sender_header(sender, &name_key, &name)
            ? NGX_OK : NGX_ERROR;
 }
 
@@ -397,8 +386,7 @@ ngx_http_mcp_tasks_sender_make(ngx_http_mcp_tasks_sender_t *sender,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
-    ngx_str_t *src)
+ngx_mcp_sender_str(ngx_pool_t *pool, ngx_str_t *dst, ngx_str_t *src)
 {
     u_char  *p;
 

@@ -9,48 +9,46 @@
 #include "ngx_mcp_module.h"
 
 
-static ngx_uint_t ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r,
+static ngx_uint_t ngx_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_str_t *from);
-static ngx_int_t ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_origin_headers(ngx_http_request_t *r,
     ngx_str_t *origin);
-static ngx_uint_t ngx_http_mcp_tasks_header_names(ngx_str_t *list);
-static ngx_uint_t ngx_http_mcp_tasks_own_name(ngx_http_request_t *r,
-    ngx_str_t *host);
-static ngx_uint_t ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s);
-static ngx_uint_t ngx_http_mcp_tasks_allowed(ngx_http_request_t *r,
-    ngx_str_t *s);
+static ngx_uint_t ngx_mcp_header_names(ngx_str_t *list);
+static ngx_uint_t ngx_mcp_own_name(ngx_http_request_t *r, ngx_str_t *host);
+static ngx_uint_t ngx_mcp_same(ngx_str_t *pattern, ngx_str_t *s);
+static ngx_uint_t ngx_mcp_allowed(ngx_http_request_t *r, ngx_str_t *s);
 
 
 /* whether a request is let in; a page that is may read the answer, too */
 
 ngx_uint_t
-ngx_http_mcp_tasks_origin(ngx_http_request_t *r)
+ngx_mcp_origin(ngx_http_request_t *r)
 {
     ngx_str_t  origin;
 
     ngx_str_null(&origin);
 
-    if (!ngx_http_mcp_tasks_origin_allowed(r, &origin)) {
+    if (!ngx_mcp_origin_allowed(r, &origin)) {
         return 0;
     }
 
     return origin.len == 0
-           || ngx_http_mcp_tasks_origin_headers(r, &origin) == NGX_OK;
+           || ngx_mcp_origin_headers(r, &origin) == NGX_OK;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
+ngx_mcp_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
 {
-    u_char                         *p, *end;
-    ngx_str_t                       origin, host;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    static ngx_str_t                name = ngx_string("origin");
+    u_char              *p, *end;
+    ngx_str_t            origin, host;
+    ngx_mcp_loc_conf_t  *lcf;
+    static ngx_str_t     name = ngx_string("origin");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     if (lcf->any_origin) {
-        (void) ngx_http_mcp_tasks_header(r, &name, from);
+        (void) ngx_mcp_header(r, &name, from);
         return 1;
     }
 
@@ -59,13 +57,13 @@ ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
     host = r->headers_in.server;
 
     if (host.len
-        && !ngx_http_mcp_tasks_own_name(r, &host)
-        && !ngx_http_mcp_tasks_allowed(r, &host))
+        && !ngx_mcp_own_name(r, &host)
+        && !ngx_mcp_allowed(r, &host))
     {
         return 0;
     }
 
-    switch (ngx_http_mcp_tasks_header(r, &name, &origin)) {
+    switch (ngx_mcp_header(r, &name, &origin)) {
     case 0:
         return 1;
     case 1:
@@ -76,7 +74,7 @@ ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
 
     *from = origin;
 
-    if (ngx_http_mcp_tasks_allowed(r, &origin)) {
+    if (ngx_mcp_allowed(r, &origin)) {
         return 1;
     }
 
@@ -104,8 +102,8 @@ ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
 
     host.len = p - host.data;
 
-    return ngx_http_mcp_tasks_own_name(r, &host)
-           || ngx_http_mcp_tasks_allowed(r, &host);
+    return ngx_mcp_own_name(r, &host)
+           || ngx_mcp_allowed(r, &host);
 }
 
 
@@ -116,7 +114,7 @@ ngx_http_mcp_tasks_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r)
+ngx_mcp_same_origin(ngx_http_request_t *r)
 {
     u_char            *p, *end;
     ngx_str_t          origin, host;
@@ -125,13 +123,13 @@ ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r)
     host = r->headers_in.server;
 
     if (host.len
-        && !ngx_http_mcp_tasks_own_name(r, &host)
-        && !ngx_http_mcp_tasks_allowed(r, &host))
+        && !ngx_mcp_own_name(r, &host)
+        && !ngx_mcp_allowed(r, &host))
     {
         return 0;
     }
 
-    switch (ngx_http_mcp_tasks_header(r, &name, &origin)) {
+    switch (ngx_mcp_header(r, &name, &origin)) {
     case 0:
         return 1;
     case 1:
@@ -168,11 +166,11 @@ ngx_http_mcp_tasks_same_origin(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
+ngx_mcp_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
 {
     ngx_str_t  value;
 
-    if (ngx_http_mcp_tasks_add_header(r, "Access-Control-Allow-Origin", origin)
+    if (ngx_mcp_add_header(r, "Access-Control-Allow-Origin", origin)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -180,8 +178,8 @@ ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
 
     ngx_str_set(&value, "Mcp-Session-Id, ETag, Location, Retry-After");
 
-    if (ngx_http_mcp_tasks_add_header(r, "Access-Control-Expose-Headers",
-                                      &value)
+    if (ngx_mcp_add_header(r, "Access-Control-Expose-Headers",
+                           &value)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -189,14 +187,14 @@ ngx_http_mcp_tasks_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
 
     ngx_str_set(&value, "Origin");
 
-    return ngx_http_mcp_tasks_add_header(r, "Vary", &value);
+    return ngx_mcp_add_header(r, "Vary", &value);
 }
 
 
 /* what a browser asks before it sends what is not simple */
 
 ngx_int_t
-ngx_http_mcp_tasks_options(ngx_http_request_t *r, const char *allow)
+ngx_mcp_options(ngx_http_request_t *r, const char *allow)
 {
     ngx_int_t         rc;
     ngx_str_t         names, methods, age;
@@ -216,11 +214,11 @@ ngx_http_mcp_tasks_options(ngx_http_request_t *r, const char *allow)
     methods.len = ngx_strlen(allow);
     ngx_str_set(&age, "86400");
 
-    if (ngx_http_mcp_tasks_add_header(r, "Allow", &methods) != NGX_OK
-        || ngx_http_mcp_tasks_add_header(r, "Access-Control-Allow-Methods",
-                                         &methods)
+    if (ngx_mcp_add_header(r, "Allow", &methods) != NGX_OK
+        || ngx_mcp_add_header(r, "Access-Control-Allow-Methods",
+                              &methods)
            != NGX_OK
-        || ngx_http_mcp_tasks_add_header(r, "Access-Control-Max-Age", &age)
+        || ngx_mcp_add_header(r, "Access-Control-Max-Age", &age)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -228,14 +226,14 @@ ngx_http_mcp_tasks_options(ngx_http_request_t *r, const char *allow)
 
     /* a tool may ask for headers of its own: Mcp-Param-... */
 
-    if (ngx_http_mcp_tasks_header(r, &asked, &names) != 1
-        || !ngx_http_mcp_tasks_header_names(&names))
+    if (ngx_mcp_header(r, &asked, &names) != 1
+        || !ngx_mcp_header_names(&names))
     {
         names = usual;
     }
 
-    if (ngx_http_mcp_tasks_add_header(r, "Access-Control-Allow-Headers",
-                                      &names)
+    if (ngx_mcp_add_header(r, "Access-Control-Allow-Headers",
+                           &names)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -251,7 +249,7 @@ ngx_http_mcp_tasks_options(ngx_http_request_t *r, const char *allow)
 /* a list of names and nothing else: it goes back as it came */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_header_names(ngx_str_t *list)
+ngx_mcp_header_names(ngx_str_t *list)
 {
     u_char  c, *p;
 
@@ -272,13 +270,13 @@ ngx_http_mcp_tasks_header_names(ngx_str_t *list)
 /* a name of this server, or of this machine to itself */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
+ngx_mcp_own_name(ngx_http_request_t *r, ngx_str_t *host)
 {
-    ngx_str_t                      *s;
-    ngx_uint_t                      i;
-    ngx_http_server_name_t         *names;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    static ngx_str_t                loopback[] = {
+    ngx_str_t               *s;
+    ngx_uint_t               i;
+    ngx_http_server_name_t  *names;
+    ngx_mcp_loc_conf_t      *lcf;
+    static ngx_str_t         loopback[] = {
         ngx_string("localhost"),
         ngx_string("127.0.0.1"),
         ngx_string("[::1]"),
@@ -286,7 +284,7 @@ ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
     };
 
     for (s = loopback; s->len; s++) {
-        if (ngx_http_mcp_tasks_same(s, host)) {
+        if (ngx_mcp_same(s, host)) {
             return 1;
         }
     }
@@ -306,7 +304,7 @@ ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
         }
 #endif
 
-        if (ngx_http_mcp_tasks_same(&names[i].name, host)) {
+        if (ngx_mcp_same(&names[i].name, host)) {
             return 1;
         }
     }
@@ -316,11 +314,11 @@ ngx_http_mcp_tasks_own_name(ngx_http_request_t *r, ngx_str_t *host)
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_allowed(ngx_http_request_t *r, ngx_str_t *s)
+ngx_mcp_allowed(ngx_http_request_t *r, ngx_str_t *s)
 {
-    ngx_str_t                      *origin;
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t           *origin;
+    ngx_uint_t           i;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -331,7 +329,7 @@ ngx_http_mcp_tasks_allowed(ngx_http_request_t *r, ngx_str_t *s)
     origin = lcf->origins->elts;
 
     for (i = 0; i < lcf->origins->nelts; i++) {
-        if (ngx_http_mcp_tasks_same(&origin[i], s)) {
+        if (ngx_mcp_same(&origin[i], s)) {
             return 1;
         }
     }
@@ -346,7 +344,7 @@ ngx_http_mcp_tasks_allowed(ngx_http_request_t *r, ngx_str_t *s)
  */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s)
+ngx_mcp_same(ngx_str_t *pattern, ngx_str_t *s)
 {
     ngx_str_t  p;
 
@@ -383,7 +381,7 @@ ngx_http_mcp_tasks_same(ngx_str_t *pattern, ngx_str_t *s)
 /* the client is on this machine: its address, or a unix socket */
 
 ngx_uint_t
-ngx_http_mcp_tasks_local(ngx_http_request_t *r)
+ngx_mcp_local(ngx_http_request_t *r)
 {
     struct sockaddr      *sa;
     struct sockaddr_in   *sin;

@@ -5,107 +5,101 @@
 #include "ngx_mcp_module.h"
 
 
-static ngx_str_t *ngx_http_mcp_tasks_render_cause(
-    ngx_http_mcp_tasks_view_t *v);
-static void ngx_http_mcp_tasks_render_members(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *object, ngx_http_mcp_tasks_view_t *v);
-static void ngx_http_mcp_tasks_render_related(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v);
+static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
+static void ngx_mcp_render_members(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v);
+static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 
 
-#define ngx_http_mcp_tasks_failure(message, reason)                           \
+#define ngx_mcp_failure(message, reason)                                      \
     ngx_string("{\"code\":-32013,\"message\":\"" message "\","                \
                "\"data\":{\"reason\":\"" reason "\"}}")
 
 
 ngx_str_t *
-ngx_http_mcp_tasks_render_status(ngx_uint_t era,
-    ngx_http_mcp_tasks_task_t *task)
+ngx_mcp_render_status(ngx_uint_t era, ngx_mcp_task_t *task)
 {
     /* a tool that says isError has failed in one era, completed in the other */
 
-    if (era == NGX_HTTP_MCP_TASKS_LEGACY
-        && task->state == NGX_HTTP_MCP_TASKS_COMPLETED
-        && task->flags & NGX_HTTP_MCP_TASKS_TOOL_ERROR)
+    if (era == NGX_MCP_LEGACY
+        && task->state == NGX_MCP_COMPLETED
+        && task->flags & NGX_MCP_TOOL_ERROR)
     {
-        return ngx_http_mcp_tasks_status_name(NGX_HTTP_MCP_TASKS_FAILED);
+        return ngx_mcp_status_name(NGX_MCP_FAILED);
     }
 
-    return ngx_http_mcp_tasks_status_name(task->state);
+    return ngx_mcp_status_name(task->state);
 }
 
 
 /* the members of a task, without the braces around them */
 
 void
-ngx_http_mcp_tasks_render_task(ngx_http_mcp_tasks_out_t *out, ngx_uint_t era,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 {
-    u_char                      id[NGX_HTTP_MCP_TASKS_ID_TEXT];
-    ngx_str_t                  *message;
-    ngx_http_mcp_tasks_task_t  *task;
+    u_char           id[NGX_MCP_ID_TEXT];
+    ngx_str_t       *message;
+    ngx_mcp_task_t  *task;
 
     task = &v->task;
-    message = &v->payload[NGX_HTTP_MCP_TASKS_MESSAGE];
+    message = &v->payload[NGX_MCP_MESSAGE];
 
-    ngx_http_mcp_tasks_out_lit(out, "\"taskId\":\"");
-    (void) ngx_http_mcp_tasks_id_text(id, &v->id);
-    ngx_http_mcp_tasks_out_add(out, id, sizeof(id));
-    ngx_http_mcp_tasks_out_lit(out, "\",\"status\":\"");
-    ngx_http_mcp_tasks_out_str(out,
-                               ngx_http_mcp_tasks_render_status(era, task));
-    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_mcp_out_lit(out, "\"taskId\":\"");
+    (void) ngx_mcp_id_text(id, &v->id);
+    ngx_mcp_out_add(out, id, sizeof(id));
+    ngx_mcp_out_lit(out, "\",\"status\":\"");
+    ngx_mcp_out_str(out, ngx_mcp_render_status(era, task));
+    ngx_mcp_out_lit(out, "\"");
 
     if (message->len) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"statusMessage\":");
-        ngx_http_mcp_tasks_out_str(out, message);
+        ngx_mcp_out_lit(out, ",\"statusMessage\":");
+        ngx_mcp_out_str(out, message);
     }
 
-    ngx_http_mcp_tasks_out_lit(out, ",\"createdAt\":");
-    ngx_http_mcp_tasks_out_time(out, task->created);
-    ngx_http_mcp_tasks_out_lit(out, ",\"lastUpdatedAt\":");
-    ngx_http_mcp_tasks_out_time(out, task->updated);
+    ngx_mcp_out_lit(out, ",\"createdAt\":");
+    ngx_mcp_out_time(out, task->created);
+    ngx_mcp_out_lit(out, ",\"lastUpdatedAt\":");
+    ngx_mcp_out_time(out, task->updated);
 
-    if (era == NGX_HTTP_MCP_TASKS_LEGACY) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"ttl\":");
+    if (era == NGX_MCP_LEGACY) {
+        ngx_mcp_out_lit(out, ",\"ttl\":");
 
     } else {
-        ngx_http_mcp_tasks_out_lit(out, ",\"ttlMs\":");
+        ngx_mcp_out_lit(out, ",\"ttlMs\":");
     }
 
-    if (task->ttl == NGX_HTTP_MCP_TASKS_NEVER) {
-        ngx_http_mcp_tasks_out_lit(out, "null");
+    if (task->ttl == NGX_MCP_NEVER) {
+        ngx_mcp_out_lit(out, "null");
 
     } else {
-        ngx_http_mcp_tasks_out_number(out, task->ttl);
+        ngx_mcp_out_number(out, task->ttl);
     }
 
-    if (era == NGX_HTTP_MCP_TASKS_LEGACY) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"pollInterval\":");
+    if (era == NGX_MCP_LEGACY) {
+        ngx_mcp_out_lit(out, ",\"pollInterval\":");
 
     } else {
-        ngx_http_mcp_tasks_out_lit(out, ",\"pollIntervalMs\":");
+        ngx_mcp_out_lit(out, ",\"pollIntervalMs\":");
     }
 
-    ngx_http_mcp_tasks_out_number(out, task->policy.poll_interval);
+    ngx_mcp_out_number(out, task->policy.poll_interval);
 }
 
 
 /* the answer to the call that created the task */
 
 void
-ngx_http_mcp_tasks_render_created(ngx_http_mcp_tasks_out_t *out,
-    ngx_uint_t era, ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 {
-    if (era == NGX_HTTP_MCP_TASKS_LEGACY) {
-        ngx_http_mcp_tasks_out_lit(out, "{\"task\":{");
-        ngx_http_mcp_tasks_render_task(out, era, v);
-        ngx_http_mcp_tasks_out_lit(out, "}}");
+    if (era == NGX_MCP_LEGACY) {
+        ngx_mcp_out_lit(out, "{\"task\":{");
+        ngx_mcp_render_task(out, era, v);
+        ngx_mcp_out_lit(out, "}}");
 
     } else {
-        ngx_http_mcp_tasks_out_lit(out, "{\"resultType\":\"task\",");
-        ngx_http_mcp_tasks_render_task(out, era, v);
-        ngx_http_mcp_tasks_out_lit(out, "}");
+        ngx_mcp_out_lit(out, "{\"resultType\":\"task\",");
+        ngx_mcp_render_task(out, era, v);
+        ngx_mcp_out_lit(out, "}");
     }
 }
 
@@ -113,26 +107,23 @@ ngx_http_mcp_tasks_render_created(ngx_http_mcp_tasks_out_t *out,
 /* what the modern era adds, depending on the status */
 
 void
-ngx_http_mcp_tasks_render_detail(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
     switch (v->task.state) {
 
-    case NGX_HTTP_MCP_TASKS_INPUT_REQUIRED:
-        ngx_http_mcp_tasks_out_lit(out, ",\"inputRequests\":");
-        ngx_http_mcp_tasks_out_str(out,
-                                   &v->payload[NGX_HTTP_MCP_TASKS_REQUESTS]);
+    case NGX_MCP_INPUT_REQUIRED:
+        ngx_mcp_out_lit(out, ",\"inputRequests\":");
+        ngx_mcp_out_str(out, &v->payload[NGX_MCP_REQUESTS]);
         break;
 
-    case NGX_HTTP_MCP_TASKS_COMPLETED:
-        ngx_http_mcp_tasks_out_lit(out, ",");
-        ngx_http_mcp_tasks_render_outcome(out, NGX_HTTP_MCP_TASKS_MODERN, v,
-                                          0);
+    case NGX_MCP_COMPLETED:
+        ngx_mcp_out_lit(out, ",");
+        ngx_mcp_render_outcome(out, NGX_MCP_MODERN, v, 0);
         break;
 
-    case NGX_HTTP_MCP_TASKS_FAILED:
-        ngx_http_mcp_tasks_out_lit(out, ",\"error\":");
-        ngx_http_mcp_tasks_render_error(out, v);
+    case NGX_MCP_FAILED:
+        ngx_mcp_out_lit(out, ",\"error\":");
+        ngx_mcp_render_error(out, v);
         break;
     }
 }
@@ -141,40 +132,38 @@ ngx_http_mcp_tasks_render_detail(ngx_http_mcp_tasks_out_t *out,
 /* for those who speak plain HTTP; with all there is to it, or in short */
 
 void
-ngx_http_mcp_tasks_render_rest(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v, ngx_uint_t detail)
+ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t detail)
 {
-    ngx_http_mcp_tasks_out_lit(out, "{");
-    ngx_http_mcp_tasks_render_short(out, v);
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_render_short(out, v);
 
     if (detail) {
-        ngx_http_mcp_tasks_render_detail(out, v);
+        ngx_mcp_render_detail(out, v);
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 /* again without the braces */
 
 void
-ngx_http_mcp_tasks_render_short(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_short(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_render_task(out, NGX_HTTP_MCP_TASKS_MODERN, v);
-    ngx_http_mcp_tasks_out_lit(out, ",\"tool\":");
-    ngx_http_mcp_tasks_out_string(out, &v->tool);
-    ngx_http_mcp_tasks_out_lit(out, ",\"version\":");
-    ngx_http_mcp_tasks_out_number(out, v->task.version);
+    ngx_mcp_render_task(out, NGX_MCP_MODERN, v);
+    ngx_mcp_out_lit(out, ",\"tool\":");
+    ngx_mcp_out_string(out, &v->tool);
+    ngx_mcp_out_lit(out, ",\"version\":");
+    ngx_mcp_out_number(out, v->task.version);
 
     if (v->task.progress >= 0) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"progress\":");
-        ngx_http_mcp_tasks_out_real(out, v->task.progress);
+        ngx_mcp_out_lit(out, ",\"progress\":");
+        ngx_mcp_out_real(out, v->task.progress);
     }
 
     if (v->task.total >= 0) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"total\":");
-        ngx_http_mcp_tasks_out_real(out, v->task.total);
+        ngx_mcp_out_lit(out, ",\"total\":");
+        ngx_mcp_out_real(out, v->task.total);
     }
 }
 
@@ -182,91 +171,89 @@ ngx_http_mcp_tasks_render_short(ngx_http_mcp_tasks_out_t *out,
 /* for the token that came with the call; of a task, if it is one */
 
 void
-ngx_http_mcp_tasks_render_progress(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v, ngx_str_t *token, ngx_uint_t related)
+ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_str_t *token, ngx_uint_t related)
 {
     ngx_str_t  *message;
 
-    message = &v->payload[NGX_HTTP_MCP_TASKS_MESSAGE];
+    message = &v->payload[NGX_MCP_MESSAGE];
 
-    ngx_http_mcp_tasks_out_lit(out, "{\"jsonrpc\":\"2.0\","
-                               "\"method\":\"notifications/progress\","
-                               "\"params\":{\"progressToken\":");
-    ngx_http_mcp_tasks_out_str(out, token);
-    ngx_http_mcp_tasks_out_lit(out, ",\"progress\":");
-    ngx_http_mcp_tasks_out_real(out, v->task.progress);
+    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\","
+                    "\"method\":\"notifications/progress\","
+                    "\"params\":{\"progressToken\":");
+    ngx_mcp_out_str(out, token);
+    ngx_mcp_out_lit(out, ",\"progress\":");
+    ngx_mcp_out_real(out, v->task.progress);
 
     if (v->task.total >= 0) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"total\":");
-        ngx_http_mcp_tasks_out_real(out, v->task.total);
+        ngx_mcp_out_lit(out, ",\"total\":");
+        ngx_mcp_out_real(out, v->task.total);
     }
 
     if (message->len) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"message\":");
-        ngx_http_mcp_tasks_out_str(out, message);
+        ngx_mcp_out_lit(out, ",\"message\":");
+        ngx_mcp_out_str(out, message);
     }
 
     if (related) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"_meta\":{");
-        ngx_http_mcp_tasks_render_related(out, v);
-        ngx_http_mcp_tasks_out_lit(out, "}");
+        ngx_mcp_out_lit(out, ",\"_meta\":{");
+        ngx_mcp_render_related(out, v);
+        ngx_mcp_out_lit(out, "}");
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "}}");
+    ngx_mcp_out_lit(out, "}}");
 }
 
 
 /* a task without an error of its own ended for a reason that we know */
 
 void
-ngx_http_mcp_tasks_render_error(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
     /* an error of an earlier attempt is not why it ended */
 
-    if (v->task.cause == NGX_HTTP_MCP_TASKS_CAUSE_NONE
-        && v->payload[NGX_HTTP_MCP_TASKS_RESULT].len)
+    if (v->task.cause == NGX_MCP_CAUSE_NONE
+        && v->payload[NGX_MCP_RESULT].len)
     {
-        ngx_http_mcp_tasks_out_str(out,
-                                   &v->payload[NGX_HTTP_MCP_TASKS_RESULT]);
+        ngx_mcp_out_str(out, &v->payload[NGX_MCP_RESULT]);
         return;
     }
 
-    ngx_http_mcp_tasks_out_str(out, ngx_http_mcp_tasks_render_cause(v));
+    ngx_mcp_out_str(out, ngx_mcp_render_cause(v));
 }
 
 
 static ngx_str_t *
-ngx_http_mcp_tasks_render_cause(ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_cause(ngx_mcp_view_t *v)
 {
-    static ngx_str_t  lease_lost = ngx_http_mcp_tasks_failure(
+    static ngx_str_t  lease_lost = ngx_mcp_failure(
                        "The worker was lost, and no attempt is left",
                        "lease_lost");
-    static ngx_str_t  queue_timeout = ngx_http_mcp_tasks_failure(
+    static ngx_str_t  queue_timeout = ngx_mcp_failure(
                        "No worker took the task in time", "task_timeout");
-    static ngx_str_t  turn_timeout = ngx_http_mcp_tasks_failure(
+    static ngx_str_t  turn_timeout = ngx_mcp_failure(
                        "The call did not get its turn in time",
                        "task_timeout");
-    static ngx_str_t  run_timeout = ngx_http_mcp_tasks_failure(
+    static ngx_str_t  run_timeout = ngx_mcp_failure(
                        "The task ran for too long", "task_timeout");
-    static ngx_str_t  cancelled = ngx_http_mcp_tasks_failure(
+    static ngx_str_t  cancelled = ngx_mcp_failure(
                        "The task was cancelled", "task_cancelled");
-    static ngx_str_t  process_lost = ngx_http_mcp_tasks_failure(
+    static ngx_str_t  process_lost = ngx_mcp_failure(
                        "The process that ran the call was lost",
                        "process_lost");
-    static ngx_str_t  failed = ngx_http_mcp_tasks_failure(
+    static ngx_str_t  failed = ngx_mcp_failure(
                        "The task failed", "task_failed");
 
     switch (v->task.cause) {
-    case NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST:
+    case NGX_MCP_CAUSE_LEASE_LOST:
         return &lease_lost;
-    case NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT:
+    case NGX_MCP_CAUSE_QUEUE_TIMEOUT:
         return v->task.policy.route ? &turn_timeout : &queue_timeout;
-    case NGX_HTTP_MCP_TASKS_CAUSE_RUN_TIMEOUT:
+    case NGX_MCP_CAUSE_RUN_TIMEOUT:
         return &run_timeout;
-    case NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED:
+    case NGX_MCP_CAUSE_CANCELLED:
         return &cancelled;
-    case NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST:
+    case NGX_MCP_CAUSE_PROCESS_LOST:
         return &process_lost;
     default:
         return &failed;
@@ -277,70 +264,69 @@ ngx_http_mcp_tasks_render_cause(ngx_http_mcp_tasks_view_t *v)
 /* what the call would have answered, as a member of the response */
 
 void
-ngx_http_mcp_tasks_render_outcome(ngx_http_mcp_tasks_out_t *out,
-    ngx_uint_t era, ngx_http_mcp_tasks_view_t *v, ngx_uint_t related)
+ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
+    ngx_uint_t related)
 {
-    ngx_http_mcp_tasks_json_t    result, type;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_mcp_json_t    result, type;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("resultType"), &type }
     };
 
-    if (v->task.state != NGX_HTTP_MCP_TASKS_COMPLETED) {
-        ngx_http_mcp_tasks_out_lit(out, "\"error\":");
-        ngx_http_mcp_tasks_render_error(out, v);
+    if (v->task.state != NGX_MCP_COMPLETED) {
+        ngx_mcp_out_lit(out, "\"error\":");
+        ngx_mcp_render_error(out, v);
         return;
     }
 
-    result.text = v->payload[NGX_HTTP_MCP_TASKS_RESULT];
-    result.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    result.text = v->payload[NGX_MCP_RESULT];
+    result.type = NGX_MCP_JSON_OBJECT;
 
-    (void) ngx_http_mcp_tasks_json_members(&result, members, 1);
+    (void) ngx_mcp_json_members(&result, members, 1);
 
-    ngx_http_mcp_tasks_out_lit(out, "\"result\":{");
+    ngx_mcp_out_lit(out, "\"result\":{");
 
-    if (era == NGX_HTTP_MCP_TASKS_MODERN
-        && type.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
+    if (era == NGX_MCP_MODERN
+        && type.type == NGX_MCP_JSON_NONE)
     {
-        ngx_http_mcp_tasks_out_lit(out, "\"resultType\":\"complete\"");
+        ngx_mcp_out_lit(out, "\"resultType\":\"complete\"");
 
-        if (ngx_http_mcp_tasks_json_filled(&result)) {
-            ngx_http_mcp_tasks_out_lit(out, ",");
+        if (ngx_mcp_json_filled(&result)) {
+            ngx_mcp_out_lit(out, ",");
         }
     }
 
-    ngx_http_mcp_tasks_render_members(out, &result, related ? v : NULL);
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_render_members(out, &result, related ? v : NULL);
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 /* a question of the task, as a request of the legacy era */
 
 void
-ngx_http_mcp_tasks_render_question(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v, ngx_http_mcp_tasks_json_t *key,
-    ngx_http_mcp_tasks_json_t *question)
+ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key, ngx_mcp_json_t *question)
 {
-    u_char                       id[NGX_HTTP_MCP_TASKS_ID_TEXT];
-    ngx_http_mcp_tasks_json_t    method, params;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    u_char            id[NGX_MCP_ID_TEXT];
+    ngx_mcp_json_t    method, params;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("method"), &method },
         { ngx_string("params"), &params }
     };
 
-    (void) ngx_http_mcp_tasks_json_members(question, members, 2);
-    (void) ngx_http_mcp_tasks_id_text(id, &v->id);
+    (void) ngx_mcp_json_members(question, members, 2);
+    (void) ngx_mcp_id_text(id, &v->id);
 
     /* the id leads the answer back: the task, a slash, the key */
 
-    ngx_http_mcp_tasks_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
-    ngx_http_mcp_tasks_out_add(out, id, sizeof(id));
-    ngx_http_mcp_tasks_out_lit(out, "/");
-    ngx_http_mcp_tasks_out_add(out, key->text.data + 1, key->text.len - 1);
-    ngx_http_mcp_tasks_out_lit(out, ",\"method\":");
-    ngx_http_mcp_tasks_out_str(out, &method.text);
-    ngx_http_mcp_tasks_out_lit(out, ",\"params\":{");
-    ngx_http_mcp_tasks_render_members(out, &params, v);
-    ngx_http_mcp_tasks_out_lit(out, "}}");
+    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
+    ngx_mcp_out_add(out, id, sizeof(id));
+    ngx_mcp_out_lit(out, "/");
+    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
+    ngx_mcp_out_lit(out, ",\"method\":");
+    ngx_mcp_out_str(out, &method.text);
+    ngx_mcp_out_lit(out, ",\"params\":{");
+    ngx_mcp_render_members(out, &params, v);
+    ngx_mcp_out_lit(out, "}}");
 }
 
 
@@ -350,102 +336,98 @@ ngx_http_mcp_tasks_render_question(ngx_http_mcp_tasks_out_t *out,
  */
 
 static void
-ngx_http_mcp_tasks_render_members(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *object, ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_members(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v)
 {
-    u_char                       *p, *end;
-    ngx_http_mcp_tasks_json_t     meta;
-    ngx_http_mcp_tasks_member_t   members[] = {
+    u_char            *p, *end;
+    ngx_mcp_json_t     meta;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("_meta"), &meta }
     };
 
-    (void) ngx_http_mcp_tasks_json_members(object, members, 1);
+    (void) ngx_mcp_json_members(object, members, 1);
 
     p = object->text.data + 1;
     end = object->text.data + object->text.len - 1;
 
-    if (v && meta.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (v && meta.type == NGX_MCP_JSON_OBJECT) {
 
         /* up to the brace of _meta, our member, then the rest */
 
-        ngx_http_mcp_tasks_out_add(out, p, meta.text.data + 1 - p);
-        ngx_http_mcp_tasks_render_related(out, v);
+        ngx_mcp_out_add(out, p, meta.text.data + 1 - p);
+        ngx_mcp_render_related(out, v);
 
-        if (ngx_http_mcp_tasks_json_filled(&meta)) {
-            ngx_http_mcp_tasks_out_lit(out, ",");
+        if (ngx_mcp_json_filled(&meta)) {
+            ngx_mcp_out_lit(out, ",");
         }
 
         p = meta.text.data + 1;
 
     } else if (v) {
-        ngx_http_mcp_tasks_out_lit(out, "\"_meta\":{");
-        ngx_http_mcp_tasks_render_related(out, v);
-        ngx_http_mcp_tasks_out_lit(out, "}");
+        ngx_mcp_out_lit(out, "\"_meta\":{");
+        ngx_mcp_render_related(out, v);
+        ngx_mcp_out_lit(out, "}");
 
-        if (ngx_http_mcp_tasks_json_filled(object)) {
-            ngx_http_mcp_tasks_out_lit(out, ",");
+        if (ngx_mcp_json_filled(object)) {
+            ngx_mcp_out_lit(out, ",");
         }
     }
 
-    ngx_http_mcp_tasks_out_add(out, p, end - p);
+    ngx_mcp_out_add(out, p, end - p);
 }
 
 
 static void
-ngx_http_mcp_tasks_render_related(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
-    u_char  id[NGX_HTTP_MCP_TASKS_ID_TEXT];
+    u_char  id[NGX_MCP_ID_TEXT];
 
-    (void) ngx_http_mcp_tasks_id_text(id, &v->id);
+    (void) ngx_mcp_id_text(id, &v->id);
 
-    ngx_http_mcp_tasks_out_lit(out, "\"io.modelcontextprotocol/related-task\":"
-                                    "{\"taskId\":\"");
-    ngx_http_mcp_tasks_out_add(out, id, sizeof(id));
-    ngx_http_mcp_tasks_out_lit(out, "\"}");
+    ngx_mcp_out_lit(out, "\"io.modelcontextprotocol/related-task\":"
+                    "{\"taskId\":\"");
+    ngx_mcp_out_add(out, id, sizeof(id));
+    ngx_mcp_out_lit(out, "\"}");
 }
 
 
 /* a tool as clients see it */
 
 void
-ngx_http_mcp_tasks_render_tool(ngx_http_mcp_tasks_out_t *out,
-    ngx_array_t *tools, ngx_uint_t i, ngx_uint_t support)
+ngx_mcp_render_tool(ngx_mcp_out_t *out, ngx_array_t *tools, ngx_uint_t i,
+    ngx_uint_t support)
 {
-    ngx_http_mcp_tasks_tool_t  *tool;
+    ngx_mcp_tool_t  *tool;
 
-    tool = (ngx_http_mcp_tasks_tool_t *) tools->elts + i;
+    tool = (ngx_mcp_tool_t *) tools->elts + i;
 
-    ngx_http_mcp_tasks_out_str(out, &tool->definition);
+    ngx_mcp_out_str(out, &tool->definition);
 
     if (support) {
-        ngx_http_mcp_tasks_out_lit(out,
-                                   ",\"execution\":{\"taskSupport\":\"");
-        ngx_http_mcp_tasks_out_str(out,
-                             ngx_http_mcp_tasks_support_name(tool->support));
-        ngx_http_mcp_tasks_out_lit(out, "\"}");
+        ngx_mcp_out_lit(out, ",\"execution\":{\"taskSupport\":\"");
+        ngx_mcp_out_str(out, ngx_mcp_support_name(tool->support));
+        ngx_mcp_out_lit(out, "\"}");
     }
 
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "}");
 }
 
 
 /* where the next page begins, if there is one, as a member that follows */
 
 void
-ngx_http_mcp_tasks_render_cursor(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_zone_t *zone, ngx_str_t *owner,
-    ngx_http_mcp_tasks_cursor_t *next)
+ngx_mcp_render_cursor(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
+    ngx_str_t *owner, ngx_mcp_cursor_t *next)
 {
-    u_char  text[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
+    u_char  text[NGX_MCP_CURSOR_LEN];
 
     if (next->seq == 0) {
         return;
     }
 
-    (void) ngx_http_mcp_tasks_cursor_text(zone, text, owner, next);
+    (void) ngx_mcp_cursor_text(zone, text, owner, next);
 
-    ngx_http_mcp_tasks_out_lit(out, ",\"nextCursor\":\"");
-    ngx_http_mcp_tasks_out_add(out, text, sizeof(text));
-    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_mcp_out_lit(out, ",\"nextCursor\":\"");
+    ngx_mcp_out_add(out, text, sizeof(text));
+    ngx_mcp_out_lit(out, "\"");
 }

@@ -5,28 +5,28 @@
 #include "ngx_mcp_module.h"
 
 
-static ngx_str_t  ngx_http_mcp_tasks_json_type =
+static ngx_str_t  ngx_mcp_json_type =
     ngx_string("application/json");
 
 
-static ngx_buf_t *ngx_http_mcp_tasks_joined(ngx_http_request_t *r,
-    ngx_str_t *parts, ngx_uint_t n);
+static ngx_buf_t *ngx_mcp_joined(ngx_http_request_t *r, ngx_str_t *parts,
+    ngx_uint_t n);
 
 
 /* one part alone has to be there as long as the request */
 
 ngx_int_t
-ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *parts, ngx_uint_t n)
+ngx_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
+    ngx_uint_t n)
 {
-    size_t                     len;
-    ngx_buf_t                 *b;
-    ngx_int_t                  rc;
-    ngx_str_t                  text;
-    ngx_chain_t                out;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    size_t          len;
+    ngx_buf_t      *b;
+    ngx_int_t       rc;
+    ngx_str_t       text;
+    ngx_chain_t     out;
+    ngx_mcp_ctx_t  *ctx;
 
-    b = ngx_http_mcp_tasks_joined(r, parts, n);
+    b = ngx_mcp_joined(r, parts, n);
     if (b == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -38,7 +38,7 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
         /* the header is long gone: this is the last event */
         text.data = b->pos;
         text.len = len;
-        return ngx_http_mcp_tasks_wait_end(ctx->wait, &text);
+        return ngx_mcp_wait_end(ctx->wait, &text);
     }
 
     b->last_buf = (r == r->main) ? 1 : 0;
@@ -48,7 +48,7 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
     r->headers_out.content_length_n = len;
 
     if (r->headers_out.content_type.len == 0) {
-        r->headers_out.content_type = ngx_http_mcp_tasks_json_type;
+        r->headers_out.content_type = ngx_mcp_json_type;
     }
 
     r->headers_out.content_type_len = r->headers_out.content_type.len;
@@ -68,8 +68,7 @@ ngx_http_mcp_tasks_send(ngx_http_request_t *r, ngx_uint_t status,
 
 
 static ngx_buf_t *
-ngx_http_mcp_tasks_joined(ngx_http_request_t *r, ngx_str_t *parts,
-    ngx_uint_t n)
+ngx_mcp_joined(ngx_http_request_t *r, ngx_str_t *parts, ngx_uint_t n)
 {
     size_t      len;
     ngx_buf_t  *b;
@@ -104,8 +103,7 @@ ngx_http_mcp_tasks_joined(ngx_http_request_t *r, ngx_str_t *parts,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_add_header(ngx_http_request_t *r, const char *key,
-    ngx_str_t *value)
+ngx_mcp_add_header(ngx_http_request_t *r, const char *key, ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
 
@@ -127,45 +125,42 @@ ngx_http_mcp_tasks_add_header(ngx_http_request_t *r, const char *key,
 /* an answer, up to the result, which is written next */
 
 void
-ngx_http_mcp_tasks_out_answer(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, size_t size)
+ngx_mcp_out_answer(ngx_mcp_out_t *out, ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, size_t size)
 {
-    ngx_http_mcp_tasks_out_init(out, r->pool,
-                                size + ctx->rpc.id.text.len + 64);
-    ngx_http_mcp_tasks_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    ngx_http_mcp_tasks_out_str(out, &ctx->rpc.id.text);
-    ngx_http_mcp_tasks_out_lit(out, ",\"result\":");
+    ngx_mcp_out_init(out, r->pool, size + ctx->rpc.id.text.len + 64);
+    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_out_str(out, &ctx->rpc.id.text);
+    ngx_mcp_out_lit(out, ",\"result\":");
 }
 
 
 /* and when that is done */
 
 ngx_int_t
-ngx_http_mcp_tasks_out_result(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_out_t *out)
+ngx_mcp_out_result(ngx_http_request_t *r, ngx_mcp_out_t *out)
 {
     ngx_str_t  text;
 
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(out, &text) != NGX_OK) {
+    if (ngx_mcp_out_end(out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, &text, 1);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_result(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_str_t *result)
+ngx_mcp_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *result)
 {
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_mcp_out_t  out;
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, result->len);
-    ngx_http_mcp_tasks_out_str(&out, result);
+    ngx_mcp_out_answer(&out, r, ctx, result->len);
+    ngx_mcp_out_str(&out, result);
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
@@ -175,8 +170,8 @@ ngx_http_mcp_tasks_result(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_error(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_uint_t status, ngx_int_t code, const char *message, ngx_str_t *data)
+ngx_mcp_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t status,
+    ngx_int_t code, const char *message, ngx_str_t *data)
 {
     u_char      buf[NGX_INT_T_LEN];
     ngx_str_t   parts[10];
@@ -191,7 +186,7 @@ ngx_http_mcp_tasks_error(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
     ngx_str_set(&parts[n], "{\"jsonrpc\":\"2.0\"");
     n++;
 
-    if (ctx && ctx->rpc.id.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (ctx && ctx->rpc.id.type != NGX_MCP_JSON_NONE) {
         ngx_str_set(&parts[n], ",\"id\":");
         n++;
         parts[n++] = ctx->rpc.id.text;
@@ -220,37 +215,34 @@ ngx_http_mcp_tasks_error(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
 
     n++;
 
-    return ngx_http_mcp_tasks_send(r, status, parts, n);
+    return ngx_mcp_send(r, status, parts, n);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_invalid(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t status, const char *what)
+ngx_mcp_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t status,
+    const char *what)
 {
     u_char  buf[256];
 
     *ngx_snprintf(buf, sizeof(buf) - 1, "Invalid params: %s", what) = '\0';
 
-    return ngx_http_mcp_tasks_error(r, ctx, status,
-                                    NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
-                                    (char *) buf, NULL);
+    return ngx_mcp_error(r, ctx, status, NGX_MCP_RPC_INVALID_PARAMS,
+                         (char *) buf, NULL);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_twice(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_twice(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                      "a member stands twice");
+    return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "a member stands twice");
 }
 
 
 /* an operation was refused: which error that is, and the word for it */
 
 ngx_int_t
-ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason)
+ngx_mcp_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t reason)
 {
     u_char       buf[64];
     ngx_int_t    code;
@@ -259,105 +251,105 @@ ngx_http_mcp_tasks_refused(ngx_http_request_t *r,
     const char  *message;
 
     if (ctx->rest) {
-        return ngx_http_mcp_tasks_rest_refused(r, reason);
+        return ngx_mcp_rest_refused(r, reason);
     }
 
     status = NGX_HTTP_OK;
-    code = NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS;
+    code = NGX_MCP_RPC_INVALID_PARAMS;
 
     switch (reason) {
 
-    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+    case NGX_MCP_NOT_FOUND:
         message = "Task not found";
         break;
 
-    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_MCP_TERMINAL:
         message = "The task has ended";
         break;
 
-    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+    case NGX_MCP_STATE_INVALID:
         message = "Not possible in the task's present state";
         break;
 
-    case NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS:
+    case NGX_MCP_PROGRESS_BACKWARDS:
         message = "Progress never goes backwards";
         break;
 
-    case NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE:
+    case NGX_MCP_PAYLOAD_TOO_LARGE:
         message = "Too many bytes for a task";
         break;
 
-    case NGX_HTTP_MCP_TASKS_INVALID_NAME:
+    case NGX_MCP_INVALID_NAME:
         message = "A name or token is empty or too long";
         break;
 
-    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
-        code = NGX_HTTP_MCP_TASKS_RPC_LEASE;
+    case NGX_MCP_LEASE_LOST:
+        code = NGX_MCP_RPC_LEASE;
         message = "The lease is lost";
         break;
 
-    case NGX_HTTP_MCP_TASKS_LIMIT_TASKS:
-    case NGX_HTTP_MCP_TASKS_ZONE_FULL:
-        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+    case NGX_MCP_LIMIT_TASKS:
+    case NGX_MCP_ZONE_FULL:
+        code = NGX_MCP_RPC_LIMIT;
         message = "No room for another task";
         break;
 
-    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS:
-    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES:
-        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+    case NGX_MCP_LIMIT_OWNER_TASKS:
+    case NGX_MCP_LIMIT_OWNER_BYTES:
+        code = NGX_MCP_RPC_LIMIT;
         message = "Limit of the owner reached";
         break;
 
-    case NGX_HTTP_MCP_TASKS_LIMIT_WAITERS:
-        code = NGX_HTTP_MCP_TASKS_RPC_LIMIT;
+    case NGX_MCP_LIMIT_WAITERS:
+        code = NGX_MCP_RPC_LIMIT;
         message = "Too many requests wait already";
         break;
 
-    case NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE:
-    case NGX_HTTP_MCP_TASKS_STORE_FAILED:
+    case NGX_MCP_STORE_UNAVAILABLE:
+    case NGX_MCP_STORE_FAILED:
         status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        code = NGX_HTTP_MCP_TASKS_RPC_STORE;
+        code = NGX_MCP_RPC_STORE;
         message = "Nothing can be saved at present";
 
         ngx_str_set(&data, "1");
 
-        if (ngx_http_mcp_tasks_add_header(r, "Retry-After", &data) != NGX_OK) {
+        if (ngx_mcp_add_header(r, "Retry-After", &data) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
         break;
 
     default:
-        code = NGX_HTTP_MCP_TASKS_RPC_INTERNAL;
+        code = NGX_MCP_RPC_INTERNAL;
         message = "Internal error";
     }
 
     data.data = buf;
     data.len = ngx_sprintf(buf, "{\"reason\":\"%V\"}",
-                           ngx_http_mcp_tasks_reason_name(reason))
+                           ngx_mcp_reason_name(reason))
                - buf;
 
-    return ngx_http_mcp_tasks_error(r, ctx, status, code, message, &data);
+    return ngx_mcp_error(r, ctx, status, code, message, &data);
 }
 
 
 /* it will be another answer the next time */
 
 ngx_int_t
-ngx_http_mcp_tasks_no_store(ngx_http_request_t *r)
+ngx_mcp_no_store(ngx_http_request_t *r)
 {
     ngx_str_t  value;
 
     ngx_str_set(&value, "no-store");
 
-    return ngx_http_mcp_tasks_add_header(r, "Cache-Control", &value);
+    return ngx_mcp_add_header(r, "Cache-Control", &value);
 }
 
 
 /* a notification or a response was taken: no body */
 
 ngx_int_t
-ngx_http_mcp_tasks_accepted(ngx_http_request_t *r)
+ngx_mcp_accepted(ngx_http_request_t *r)
 {
     r->headers_out.status = NGX_HTTP_ACCEPTED;
     r->headers_out.content_length_n = 0;

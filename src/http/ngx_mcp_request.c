@@ -5,11 +5,11 @@
 #include "ngx_mcp_module.h"
 
 
-static ngx_int_t ngx_http_mcp_tasks_body_file(ngx_http_request_t *r,
-    ngx_buf_t *b, u_char *p);
-static ngx_uint_t ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_body_file(ngx_http_request_t *r, ngx_buf_t *b,
+    u_char *p);
+static ngx_uint_t ngx_mcp_accepted_types(ngx_http_request_t *r,
     ngx_uint_t *json, ngx_uint_t *sse);
-static void ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json,
+static void ngx_mcp_accept(ngx_str_t *value, ngx_uint_t *json,
     ngx_uint_t *sse);
 
 
@@ -19,7 +19,7 @@ static void ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body)
+ngx_mcp_body(ngx_http_request_t *r, ngx_str_t *body)
 {
     u_char       *p;
     ngx_buf_t    *b;
@@ -64,7 +64,7 @@ ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body)
             continue;
         }
 
-        if (ngx_http_mcp_tasks_body_file(r, b, p) != NGX_OK) {
+        if (ngx_mcp_body_file(r, b, p) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -76,7 +76,7 @@ ngx_http_mcp_tasks_body(ngx_http_request_t *r, ngx_str_t *body)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
+ngx_mcp_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
 {
     off_t    pos;
     ssize_t  n;
@@ -104,8 +104,7 @@ ngx_http_mcp_tasks_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
 /* the next one of that name, beginning with header i of the part */
 
 static ngx_inline ngx_table_elt_t *
-ngx_http_mcp_tasks_next_header(ngx_list_part_t **part, ngx_uint_t *i,
-    ngx_str_t *name)
+ngx_mcp_next_header(ngx_list_part_t **part, ngx_uint_t *i, ngx_str_t *name)
 {
     ngx_table_elt_t  *h;
 
@@ -138,8 +137,7 @@ ngx_http_mcp_tasks_next_header(ngx_list_part_t **part, ngx_uint_t *i,
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
-    ngx_str_t *value)
+ngx_mcp_header(ngx_http_request_t *r, ngx_str_t *name, ngx_str_t *value)
 {
     ngx_uint_t        i, n;
     ngx_list_part_t  *part;
@@ -149,7 +147,7 @@ ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
     i = 0;
     part = &r->headers_in.headers.part;
 
-    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, name)) != NULL) {
+    while ((h = ngx_mcp_next_header(&part, &i, name)) != NULL) {
         if (n++ == 0) {
             *value = h->value;
         }
@@ -160,7 +158,7 @@ ngx_http_mcp_tasks_header(ngx_http_request_t *r, ngx_str_t *name,
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_is_json(ngx_http_request_t *r)
+ngx_mcp_is_json(ngx_http_request_t *r)
 {
     ngx_str_t         type;
     static ngx_str_t  json = ngx_string("application/json");
@@ -171,36 +169,36 @@ ngx_http_mcp_tasks_is_json(ngx_http_request_t *r)
 
     type = r->headers_in.content_type->value;
 
-    return ngx_http_mcp_tasks_media_type(&type, &json);
+    return ngx_mcp_media_type(&type, &json);
 }
 
 
 /* both, because the server chooses; no header at all means anything */
 
 ngx_uint_t
-ngx_http_mcp_tasks_accepts(ngx_http_request_t *r)
+ngx_mcp_accepts(ngx_http_request_t *r)
 {
     ngx_uint_t  json, sse;
 
-    return !ngx_http_mcp_tasks_accepted_types(r, &json, &sse) || (json && sse);
+    return !ngx_mcp_accepted_types(r, &json, &sse) || (json && sse);
 }
 
 
 /* of a GET */
 
 ngx_uint_t
-ngx_http_mcp_tasks_accepts_stream(ngx_http_request_t *r)
+ngx_mcp_accepts_stream(ngx_http_request_t *r)
 {
     ngx_uint_t  json, sse;
 
-    return !ngx_http_mcp_tasks_accepted_types(r, &json, &sse) || sse;
+    return !ngx_mcp_accepted_types(r, &json, &sse) || sse;
 }
 
 
 /* whether there is a list at all, and what of interest is in it */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
+ngx_mcp_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
     ngx_uint_t *sse)
 {
     ngx_uint_t         i, found;
@@ -216,9 +214,9 @@ ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
 
     /* a list may be spread over several headers */
 
-    while ((h = ngx_http_mcp_tasks_next_header(&part, &i, &accept)) != NULL) {
+    while ((h = ngx_mcp_next_header(&part, &i, &accept)) != NULL) {
         found = 1;
-        ngx_http_mcp_tasks_accept(&h->value, json, sse);
+        ngx_mcp_accept(&h->value, json, sse);
     }
 
     return found;
@@ -226,16 +224,16 @@ ngx_http_mcp_tasks_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
 
 
 static void
-ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
+ngx_mcp_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
 {
     u_char            *p, *end, *comma;
     ngx_str_t          item;
     ngx_uint_t         any;
     static ngx_str_t   application_json = ngx_string("application/json");
-    static ngx_str_t   application = ngx_string("application/*");
-    static ngx_str_t   event_stream = ngx_string("text/event-stream");
-    static ngx_str_t   text = ngx_string("text/*");
-    static ngx_str_t   all = ngx_string("*/*");
+    static ngx_str_t   application = ngx_string("application /*");
+     static ngx_str_t   event_stream = ngx_string("text/event-stream");
+     static ngx_str_t   text = ngx_string("text/*");
+     static ngx_str_t   all = ngx_string("*/*");
     static ngx_str_t   usual = ngx_string("application/json, "
                                           "text/event-stream");
 
@@ -261,14 +259,14 @@ ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
         item.data = p;
         item.len = comma - p;
 
-        any = ngx_http_mcp_tasks_media_type(&item, &all);
+        any = ngx_mcp_media_type(&item, &all);
 
         *json |= any
-                 || ngx_http_mcp_tasks_media_type(&item, &application_json)
-                 || ngx_http_mcp_tasks_media_type(&item, &application);
+                 || ngx_mcp_media_type(&item, &application_json)
+                 || ngx_mcp_media_type(&item, &application);
         *sse |= any
-                || ngx_http_mcp_tasks_media_type(&item, &event_stream)
-                || ngx_http_mcp_tasks_media_type(&item, &text);
+                || ngx_mcp_media_type(&item, &event_stream)
+                || ngx_mcp_media_type(&item, &text);
     }
 }
 
@@ -276,7 +274,7 @@ ngx_http_mcp_tasks_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
 /* without parameters, as "; charset=utf-8" or "; q=0.9" */
 
 ngx_uint_t
-ngx_http_mcp_tasks_media_type(ngx_str_t *s, ngx_str_t *type)
+ngx_mcp_media_type(ngx_str_t *s, ngx_str_t *type)
 {
     u_char  *p, *end;
 

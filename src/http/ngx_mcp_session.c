@@ -14,33 +14,32 @@
 #include "ngx_mcp_hash.h"
 
 
-#define NGX_HTTP_MCP_TASKS_SESSION_LEN  48
+#define NGX_MCP_SESSION_LEN  48
 
 
 typedef struct {
-    uint64_t    number[2];
-    uint64_t    seal;
-} ngx_http_mcp_tasks_session_t;
+    uint64_t  number[2];
+    uint64_t  seal;
+} ngx_mcp_session_t;
 
 
-static uint64_t ngx_http_mcp_tasks_session_seal(ngx_http_request_t *r,
-    uint64_t *number, ngx_str_t *owner);
-static ngx_int_t ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_session_t *session);
-static ngx_uint_t ngx_http_mcp_tasks_session_ended(
-    ngx_http_request_t *r, uint64_t seal);
+static uint64_t ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number,
+    ngx_str_t *owner);
+static ngx_int_t ngx_mcp_session_parse(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_session_t *session);
+static ngx_uint_t ngx_mcp_session_ended(ngx_http_request_t *r, uint64_t seal);
 
 
-static ngx_str_t  ngx_http_mcp_tasks_session_header =
+static ngx_str_t  ngx_mcp_session_header =
     ngx_string("mcp-session-id");
 
 
 /* empty, if nobody says who it is */
 
 ngx_int_t
-ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner)
+ngx_mcp_owner(ngx_http_request_t *r, ngx_str_t *owner)
 {
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -54,27 +53,23 @@ ngx_http_mcp_tasks_owner(ngx_http_request_t *r, ngx_str_t *owner)
         return NGX_ERROR;
     }
 
-    return (owner->len <= NGX_HTTP_MCP_TASKS_MAX_NAME) ? NGX_OK : NGX_DECLINED;
+    return (owner->len <= NGX_MCP_MAX_NAME) ? NGX_OK : NGX_DECLINED;
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_session_new(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                     value;
-    ngx_http_mcp_tasks_session_t  session;
+    ngx_str_t          value;
+    ngx_mcp_session_t  session;
 
-    if (ngx_http_mcp_tasks_random(session.number, sizeof(session.number))
-        != NGX_OK)
-    {
+    if (ngx_mcp_random(session.number, sizeof(session.number)) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    session.seal = ngx_http_mcp_tasks_session_seal(r, session.number,
-                                                   &ctx->owner);
+    session.seal = ngx_mcp_session_seal(r, session.number, &ctx->owner);
 
-    value.len = NGX_HTTP_MCP_TASKS_SESSION_LEN;
+    value.len = NGX_MCP_SESSION_LEN;
     value.data = ngx_pnalloc(r->pool, value.len);
     if (value.data == NULL) {
         return NGX_ERROR;
@@ -82,40 +77,39 @@ ngx_http_mcp_tasks_session_new(ngx_http_request_t *r,
 
     (void) ngx_hex_dump(value.data, (u_char *) &session, sizeof(session));
 
-    return ngx_http_mcp_tasks_add_header(r, "Mcp-Session-Id", &value);
+    return ngx_mcp_add_header(r, "Mcp-Session-Id", &value);
 }
 
 
 /* NGX_DONE: the request has no session; NGX_DECLINED: none that is good */
 
 ngx_int_t
-ngx_http_mcp_tasks_session_check(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                     rc;
-    ngx_http_mcp_tasks_session_t  session;
+    ngx_int_t          rc;
+    ngx_mcp_session_t  session;
 
-    rc = ngx_http_mcp_tasks_session_parse(r, ctx, &session);
+    rc = ngx_mcp_session_parse(r, ctx, &session);
 
     if (rc != NGX_OK) {
         return rc;
     }
 
-    return ngx_http_mcp_tasks_session_ended(r, session.seal) ? NGX_DECLINED
-                                                             : NGX_OK;
+    return ngx_mcp_session_ended(r, session.seal) ? NGX_DECLINED
+                                                  : NGX_OK;
 }
 
 
 /* DELETE on the endpoint; the session's stream ends with it */
 
 ngx_int_t
-ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
+ngx_mcp_session_end(ngx_http_request_t *r)
 {
-    ngx_int_t                       rc;
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_session_t    session;
-    ngx_http_mcp_tasks_op_wait_t    op;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_int_t            rc;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_session_t    session;
+    ngx_mcp_op_wait_t    op;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -125,34 +119,34 @@ ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
         return rc;
     }
 
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
 
-    if (ctx == NULL || ngx_http_mcp_tasks_owner(r, &ctx->owner) != NGX_OK) {
+    if (ctx == NULL || ngx_mcp_owner(r, &ctx->owner) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_session_check(r, ctx);
+    rc = ngx_mcp_session_check(r, ctx);
 
     if (rc == NGX_DONE) {
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_BAD_REQUEST,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
-                     "Invalid Request: Mcp-Session-Id is missing");
+        return ngx_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
+                              NGX_MCP_RPC_INVALID_REQUEST,
+                              "Invalid Request: Mcp-Session-Id is missing");
     }
 
     if (rc != NGX_OK) {
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_NOT_FOUND,
-                     NGX_HTTP_MCP_TASKS_RPC_NO_SESSION, "Session not found");
+        return ngx_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
+                              NGX_MCP_RPC_NO_SESSION, "Session not found");
     }
 
-    (void) ngx_http_mcp_tasks_session_parse(r, ctx, &session);
+    (void) ngx_mcp_session_parse(r, ctx, &session);
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_wait_t));
+    op.op.type = NGX_MCP_OP_LEAVE;
     op.session = ctx->session;
     op.ended = 1;
     op.seal = session.seal;
 
-    if (ngx_http_mcp_tasks_now(lcf->zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(lcf->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -166,29 +160,24 @@ ngx_http_mcp_tasks_session_end(ngx_http_request_t *r)
 /* NGX_DONE: no session; NGX_DECLINED: none that we gave to that owner */
 
 static ngx_int_t
-ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_session_t *session)
+ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_session_t *session)
 {
     size_t      len;
     u_char     *p;
     ngx_str_t   value;
 
-    if (ngx_http_mcp_tasks_header(r, &ngx_http_mcp_tasks_session_header,
-                                  &value)
-        == 0)
-    {
+    if (ngx_mcp_header(r, &ngx_mcp_session_header, &value) == 0) {
         return NGX_DONE;
     }
 
-    if (value.len != NGX_HTTP_MCP_TASKS_SESSION_LEN) {
+    if (value.len != NGX_MCP_SESSION_LEN) {
         return NGX_DECLINED;
     }
 
-    len = sizeof(ngx_http_mcp_tasks_session_t);
+    len = sizeof(ngx_mcp_session_t);
 
-    if (ngx_http_mcp_tasks_unhex((u_char *) session, value.data, len)
-        != NGX_OK)
-    {
+    if (ngx_mcp_unhex((u_char *) session, value.data, len) != NGX_OK) {
         /* it finds the tasks by its text: there is one way to write it */
 
         p = ngx_pnalloc(r->pool, value.len);
@@ -199,13 +188,13 @@ ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
         ngx_strlow(p, value.data, value.len);
         value.data = p;
 
-        if (ngx_http_mcp_tasks_unhex((u_char *) session, p, len) != NGX_OK) {
+        if (ngx_mcp_unhex((u_char *) session, p, len) != NGX_OK) {
             return NGX_DECLINED;
         }
     }
 
     if (session->seal
-        != ngx_http_mcp_tasks_session_seal(r, session->number, &ctx->owner))
+        != ngx_mcp_session_seal(r, session->number, &ctx->owner))
     {
         return NGX_DECLINED;
     }
@@ -217,39 +206,37 @@ ngx_http_mcp_tasks_session_parse(ngx_http_request_t *r,
 
 
 static uint64_t
-ngx_http_mcp_tasks_session_seal(ngx_http_request_t *r, uint64_t *number,
-    ngx_str_t *owner)
+ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number, ngx_str_t *owner)
 {
-    uint64_t                        key[2];
-    ngx_http_mcp_tasks_header_t    *sh;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    uint64_t             key[2];
+    ngx_mcp_header_t    *sh;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     sh = lcf->zone->zone.table.sh;
 
     /* a key of the owner's own, and not the one of cursors */
 
-    key[0] = ngx_http_mcp_tasks_siphash(sh->secret, owner->data, owner->len);
+    key[0] = ngx_mcp_siphash(sh->secret, owner->data, owner->len);
     key[1] = sh->secret[0] ^ sh->secret[1];
 
-    return ngx_http_mcp_tasks_siphash(key, (u_char *) number,
-                                      2 * sizeof(uint64_t));
+    return ngx_mcp_siphash(key, (u_char *) number, 2 * sizeof(uint64_t));
 }
 
 
 /* words are written and read at once: this needs no lock */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_session_ended(ngx_http_request_t *r, uint64_t seal)
+ngx_mcp_session_ended(ngx_http_request_t *r, uint64_t seal)
 {
-    ngx_uint_t                      i;
-    volatile uint64_t              *set;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_uint_t           i;
+    volatile uint64_t   *set;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    set = ngx_http_mcp_tasks_ended(&lcf->zone->zone.table, seal);
+    set = ngx_mcp_ended(&lcf->zone->zone.table, seal);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_SESSION_SET; i++) {
+    for (i = 0; i < NGX_MCP_SESSION_SET; i++) {
         if (set[i] == seal) {
             return 1;
         }

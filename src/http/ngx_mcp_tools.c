@@ -6,70 +6,67 @@
 #include "ngx_mcp_json.h"
 
 
-#define NGX_HTTP_MCP_TASKS_POLICY       "mcpTasks"
-#define NGX_HTTP_MCP_TASKS_TOOL_NAME    128
+#define NGX_MCP_POLICY       "mcpTasks"
+#define NGX_MCP_TOOL_NAME    128
 
 
 typedef struct {
-    ngx_conf_t                  *cf;
-    ngx_str_t                   *file;
-    ngx_str_t                    text;
-    ngx_http_mcp_tasks_json_t    tool;       /* the one that is being read */
-} ngx_http_mcp_tasks_reader_t;
+    ngx_conf_t     *cf;
+    ngx_str_t      *file;
+    ngx_str_t       text;
+    ngx_mcp_json_t  tool;       /* the one that is being read */
+} ngx_mcp_reader_t;
 
 
 typedef struct {
-    const char                  *name;
-    size_t                       offset;
-} ngx_http_mcp_tasks_time_t;
+    const char  *name;
+    size_t       offset;
+} ngx_mcp_time_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_tools_load(ngx_http_mcp_tasks_reader_t *rd);
-static char *ngx_http_mcp_tasks_tools_parse(ngx_http_mcp_tasks_reader_t *rd,
-    json_t *root, ngx_array_t *tools);
-static char *ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd,
-    json_t *json, ngx_array_t *tools);
-static char *ngx_http_mcp_tasks_tool_types(ngx_http_mcp_tasks_reader_t *rd,
-    json_t *json);
-static char *ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
-    json_t *policy, ngx_http_mcp_tasks_tool_t *tool);
-static char *ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
-    const char *name, json_t *json, ngx_msec_t *value);
-static char *ngx_http_mcp_tasks_tool_definition(
-    ngx_http_mcp_tasks_reader_t *rd, ngx_http_mcp_tasks_tool_t *tool);
-static char *ngx_http_mcp_tasks_tools_error(ngx_http_mcp_tasks_reader_t *rd,
-    const char *field, const char *what);
-static ngx_uint_t ngx_http_mcp_tasks_tools_line(
-    ngx_http_mcp_tasks_reader_t *rd, const char *field);
+static ngx_int_t ngx_mcp_tools_load(ngx_mcp_reader_t *rd);
+static char *ngx_mcp_tools_parse(ngx_mcp_reader_t *rd, json_t *root,
+    ngx_array_t *tools);
+static char *ngx_mcp_tool_parse(ngx_mcp_reader_t *rd, json_t *json,
+    ngx_array_t *tools);
+static char *ngx_mcp_tool_types(ngx_mcp_reader_t *rd, json_t *json);
+static char *ngx_mcp_tool_policy(ngx_mcp_reader_t *rd, json_t *policy,
+    ngx_mcp_tool_t *tool);
+static char *ngx_mcp_tool_time(ngx_mcp_reader_t *rd, const char *name,
+    json_t *json, ngx_msec_t *value);
+static char *ngx_mcp_tool_definition(ngx_mcp_reader_t *rd,
+    ngx_mcp_tool_t *tool);
+static char *ngx_mcp_tools_error(ngx_mcp_reader_t *rd, const char *field,
+    const char *what);
+static ngx_uint_t ngx_mcp_tools_line(ngx_mcp_reader_t *rd, const char *field);
 
 
-static ngx_http_mcp_tasks_time_t  ngx_http_mcp_tasks_tool_times[] = {
-    { "after", offsetof(ngx_http_mcp_tasks_tool_t, after) },
-    { "lease", offsetof(ngx_http_mcp_tasks_tool_t, lease) },
-    { "backoff", offsetof(ngx_http_mcp_tasks_tool_t, backoff) },
-    { "queueTimeout", offsetof(ngx_http_mcp_tasks_tool_t, queue_timeout) },
-    { "runTimeout", offsetof(ngx_http_mcp_tasks_tool_t, run_timeout) },
-    { "ttl", offsetof(ngx_http_mcp_tasks_tool_t, ttl) },
+static ngx_mcp_time_t  ngx_mcp_tool_times[] = {
+    { "after", offsetof(ngx_mcp_tool_t, after) },
+    { "lease", offsetof(ngx_mcp_tool_t, lease) },
+    { "backoff", offsetof(ngx_mcp_tool_t, backoff) },
+    { "queueTimeout", offsetof(ngx_mcp_tool_t, queue_timeout) },
+    { "runTimeout", offsetof(ngx_mcp_tool_t, run_timeout) },
+    { "ttl", offsetof(ngx_mcp_tool_t, ttl) },
     { NULL, 0 }
 };
 
 
 char *
-ngx_http_mcp_tasks_tools_read(ngx_conf_t *cf, ngx_str_t *file,
-    ngx_array_t **tools)
+ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
 {
-    char                         *rv;
-    json_t                       *root;
-    json_error_t                  err;
-    ngx_http_mcp_tasks_reader_t   rd;
+    char              *rv;
+    json_t            *root;
+    json_error_t       err;
+    ngx_mcp_reader_t   rd;
 
-    ngx_memzero(&rd, sizeof(ngx_http_mcp_tasks_reader_t));
+    ngx_memzero(&rd, sizeof(ngx_mcp_reader_t));
     rd.cf = cf;
     rd.file = file;
 
-    *tools = ngx_array_create(cf->pool, 8, sizeof(ngx_http_mcp_tasks_tool_t));
+    *tools = ngx_array_create(cf->pool, 8, sizeof(ngx_mcp_tool_t));
 
-    if (*tools == NULL || ngx_http_mcp_tasks_tools_load(&rd) != NGX_OK) {
+    if (*tools == NULL || ngx_mcp_tools_load(&rd) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -82,7 +79,7 @@ ngx_http_mcp_tasks_tools_read(ngx_conf_t *cf, ngx_str_t *file,
         return NGX_CONF_ERROR;
     }
 
-    rv = ngx_http_mcp_tasks_tools_parse(&rd, root, *tools);
+    rv = ngx_mcp_tools_parse(&rd, root, *tools);
 
     json_decref(root);
 
@@ -91,7 +88,7 @@ ngx_http_mcp_tasks_tools_read(ngx_conf_t *cf, ngx_str_t *file,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_tools_load(ngx_http_mcp_tasks_reader_t *rd)
+ngx_mcp_tools_load(ngx_mcp_reader_t *rd)
 {
     ssize_t           n;
     ngx_fd_t          fd;
@@ -148,41 +145,39 @@ done:
 
 
 static char *
-ngx_http_mcp_tasks_tools_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *root,
-    ngx_array_t *tools)
+ngx_mcp_tools_parse(ngx_mcp_reader_t *rd, json_t *root, ngx_array_t *tools)
 {
-    char                            *rv;
-    size_t                           i;
-    json_t                          *list;
-    const char                      *err;
-    ngx_http_mcp_tasks_json_t        text, array;
-    ngx_http_mcp_tasks_json_iter_t   it;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    char                 *rv;
+    size_t                i;
+    json_t               *list;
+    const char           *err;
+    ngx_mcp_json_t        text, array;
+    ngx_mcp_json_iter_t   it;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("tools"), &array }
     };
 
     /* the same text by our scanner: it knows where everything stands */
 
-    if (ngx_http_mcp_tasks_json_parse(&rd->text, &text, &err) != NGX_OK) {
-        return ngx_http_mcp_tasks_tools_error(rd, NULL, err);
+    if (ngx_mcp_json_parse(&rd->text, &text, &err) != NGX_OK) {
+        return ngx_mcp_tools_error(rd, NULL, err);
     }
 
-    (void) ngx_http_mcp_tasks_json_members(&text, members, 1);
+    (void) ngx_mcp_json_members(&text, members, 1);
 
     list = json_object_get(root, "tools");
 
     if (!json_is_array(list)) {
-        return ngx_http_mcp_tasks_tools_error(rd, "tools",
-                                              "must be an array");
+        return ngx_mcp_tools_error(rd, "tools", "must be an array");
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, &array);
+    ngx_mcp_json_iter(&it, &array);
 
     for (i = 0; i < json_array_size(list); i++) {
 
-        (void) ngx_http_mcp_tasks_json_next(&it, NULL, &rd->tool);
+        (void) ngx_mcp_json_next(&it, NULL, &rd->tool);
 
-        rv = ngx_http_mcp_tasks_tool_parse(rd, json_array_get(list, i), tools);
+        rv = ngx_mcp_tool_parse(rd, json_array_get(list, i), tools);
 
         if (rv != NGX_CONF_OK) {
             return rv;
@@ -194,38 +189,36 @@ ngx_http_mcp_tasks_tools_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *root,
 
 
 static char *
-ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *json,
-    ngx_array_t *tools)
+ngx_mcp_tool_parse(ngx_mcp_reader_t *rd, json_t *json, ngx_array_t *tools)
 {
-    char                       *rv;
-    json_t                     *value;
-    ngx_str_t                   name;
-    const char                 *err;
-    ngx_http_mcp_tasks_tool_t  *tool;
+    char            *rv;
+    json_t          *value;
+    ngx_str_t        name;
+    const char      *err;
+    ngx_mcp_tool_t  *tool;
 
     if (!json_is_object(json)) {
-        return ngx_http_mcp_tasks_tools_error(rd, NULL,
-                                              "a tool must be an object");
+        return ngx_mcp_tools_error(rd, NULL, "a tool must be an object");
     }
 
     value = json_object_get(json, "name");
 
     if (!json_is_string(value)
         || json_string_length(value) == 0
-        || json_string_length(value) > NGX_HTTP_MCP_TASKS_TOOL_NAME)
+        || json_string_length(value) > NGX_MCP_TOOL_NAME)
     {
-        return ngx_http_mcp_tasks_tools_error(rd, "name",
-                             "must be a string of 1 to 128 characters");
+        return ngx_mcp_tools_error(rd, "name",
+                                   "must be a string of 1 to 128 characters");
     }
 
     name.data = (u_char *) json_string_value(value);
     name.len = json_string_length(value);
 
-    if (ngx_http_mcp_tasks_tool_find(tools, &name)) {
-        return ngx_http_mcp_tasks_tools_error(rd, "name", "is duplicate");
+    if (ngx_mcp_tool_find(tools, &name)) {
+        return ngx_mcp_tools_error(rd, "name", "is duplicate");
     }
 
-    rv = ngx_http_mcp_tasks_tool_types(rd, json);
+    rv = ngx_mcp_tool_types(rd, json);
 
     if (rv != NGX_CONF_OK) {
         return rv;
@@ -242,14 +235,14 @@ ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *json,
         return NGX_CONF_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_params_read(rd->cf->pool,
-                                         json_object_get(json, "inputSchema"),
-                                         &tool->params);
+    err = ngx_mcp_params_read(rd->cf->pool,
+                              json_object_get(json, "inputSchema"),
+                              &tool->params);
     if (err) {
-        return ngx_http_mcp_tasks_tools_error(rd, "inputSchema", err);
+        return ngx_mcp_tools_error(rd, "inputSchema", err);
     }
 
-    tool->support = NGX_HTTP_MCP_TASKS_OPTIONAL;
+    tool->support = NGX_MCP_OPTIONAL;
     tool->after = 0;
     tool->lease = NGX_CONF_UNSET_MSEC;
     tool->backoff = NGX_CONF_UNSET_MSEC;
@@ -260,27 +253,27 @@ ngx_http_mcp_tasks_tool_parse(ngx_http_mcp_tasks_reader_t *rd, json_t *json,
     tool->priority = 1;
     tool->asks = 0;
 
-    value = json_object_get(json, NGX_HTTP_MCP_TASKS_POLICY);
+    value = json_object_get(json, NGX_MCP_POLICY);
 
     if (value) {
-        rv = ngx_http_mcp_tasks_tool_policy(rd, value, tool);
+        rv = ngx_mcp_tool_policy(rd, value, tool);
 
         if (rv != NGX_CONF_OK) {
             return rv;
         }
     }
 
-    return ngx_http_mcp_tasks_tool_definition(rd, tool);
+    return ngx_mcp_tool_definition(rd, tool);
 }
 
 
 /* the members that MCP defines have the types that it gives them */
 
 static char *
-ngx_http_mcp_tasks_tool_types(ngx_http_mcp_tasks_reader_t *rd, json_t *json)
+ngx_mcp_tool_types(ngx_mcp_reader_t *rd, json_t *json)
 {
-    json_t       *value, *type;
-    ngx_uint_t    i;
+    json_t      *value, *type;
+    ngx_uint_t   i;
     static struct {
         const char  *name;
         json_type    type;
@@ -300,14 +293,13 @@ ngx_http_mcp_tasks_tool_types(ngx_http_mcp_tasks_reader_t *rd, json_t *json)
         value = json_object_get(json, members[i].name);
 
         if (value && json_typeof(value) != members[i].type) {
-            return ngx_http_mcp_tasks_tools_error(rd, members[i].name,
-                                                  members[i].what);
+            return ngx_mcp_tools_error(rd, members[i].name, members[i].what);
         }
     }
 
     if (json_object_get(json, "execution")) {
-        return ngx_http_mcp_tasks_tools_error(rd, "execution",
-                             "is made from \"" NGX_HTTP_MCP_TASKS_POLICY "\"");
+        return ngx_mcp_tools_error(rd, "execution",
+                                   "is made from \"" NGX_MCP_POLICY "\"");
     }
 
     value = json_object_get(json, "inputSchema");
@@ -316,7 +308,7 @@ ngx_http_mcp_tasks_tool_types(ngx_http_mcp_tasks_reader_t *rd, json_t *json)
     if (!json_is_string(type)
         || ngx_strcmp(json_string_value(type), "object") != 0)
     {
-        return ngx_http_mcp_tasks_tools_error(rd, "inputSchema",
+        return ngx_mcp_tools_error(rd, "inputSchema",
                              "must be a schema whose type is \"object\"");
     }
 
@@ -325,23 +317,21 @@ ngx_http_mcp_tasks_tool_types(ngx_http_mcp_tasks_reader_t *rd, json_t *json)
 
 
 static char *
-ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
-    json_t *policy, ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_tool_policy(ngx_mcp_reader_t *rd, json_t *policy, ngx_mcp_tool_t *tool)
 {
-    char                       *rv;
-    json_t                     *value;
-    const char                 *name, *s;
-    ngx_msec_t                 *msec;
-    ngx_http_mcp_tasks_time_t  *t;
+    char            *rv;
+    json_t          *value;
+    const char      *name, *s;
+    ngx_msec_t      *msec;
+    ngx_mcp_time_t  *t;
 
     if (!json_is_object(policy)) {
-        return ngx_http_mcp_tasks_tools_error(rd, NGX_HTTP_MCP_TASKS_POLICY,
-                                              "must be an object");
+        return ngx_mcp_tools_error(rd, NGX_MCP_POLICY, "must be an object");
     }
 
     json_object_foreach(policy, name, value) {
 
-        for (t = ngx_http_mcp_tasks_tool_times; t->name; t++) {
+        for (t = ngx_mcp_tool_times; t->name; t++) {
             if (ngx_strcmp(t->name, name) == 0) {
                 break;
             }
@@ -349,7 +339,7 @@ ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
 
         if (t->name) {
             msec = (ngx_msec_t *) ((u_char *) tool + t->offset);
-            rv = ngx_http_mcp_tasks_tool_time(rd, name, value, msec);
+            rv = ngx_mcp_tool_time(rd, name, value, msec);
 
             if (rv != NGX_CONF_OK) {
                 return rv;
@@ -362,16 +352,16 @@ ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
             s = json_is_string(value) ? json_string_value(value) : "";
 
             if (ngx_strcmp(s, "optional") == 0) {
-                tool->support = NGX_HTTP_MCP_TASKS_OPTIONAL;
+                tool->support = NGX_MCP_OPTIONAL;
 
             } else if (ngx_strcmp(s, "required") == 0) {
-                tool->support = NGX_HTTP_MCP_TASKS_REQUIRED;
+                tool->support = NGX_MCP_REQUIRED;
 
             } else if (ngx_strcmp(s, "forbidden") == 0) {
-                tool->support = NGX_HTTP_MCP_TASKS_FORBIDDEN;
+                tool->support = NGX_MCP_FORBIDDEN;
 
             } else {
-                return ngx_http_mcp_tasks_tools_error(rd, name,
+                return ngx_mcp_tools_error(rd, name,
                     "must be \"optional\", \"required\" or \"forbidden\"");
             }
 
@@ -382,8 +372,8 @@ ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
             tool->attempts = json_integer_value(value);
 
             if (tool->attempts < 1 || tool->attempts > 255) {
-                return ngx_http_mcp_tasks_tools_error(rd, name,
-                                          "must be an integer from 1 to 255");
+                return ngx_mcp_tools_error(rd, name,
+                                           "must be an integer from 1 to 255");
             }
 
             continue;
@@ -396,8 +386,8 @@ ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
                 tool->asks = 1;
 
             } else if (ngx_strcmp(s, "task") != 0) {
-                return ngx_http_mcp_tasks_tools_error(rd, name,
-                                          "must be \"task\" or \"call\"");
+                return ngx_mcp_tools_error(rd, name,
+                                           "must be \"task\" or \"call\"");
             }
 
             continue;
@@ -408,15 +398,14 @@ ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
                                                     : -1;
 
             if (tool->priority < 0 || tool->priority > 3) {
-                return ngx_http_mcp_tasks_tools_error(rd, name,
-                                          "must be an integer from 0 to 3");
+                return ngx_mcp_tools_error(rd, name,
+                                           "must be an integer from 0 to 3");
             }
 
             continue;
         }
 
-        return ngx_http_mcp_tasks_tools_error(rd, name,
-                                              "is an unknown parameter");
+        return ngx_mcp_tools_error(rd, name, "is an unknown parameter");
     }
 
     return NGX_CONF_OK;
@@ -426,8 +415,8 @@ ngx_http_mcp_tasks_tool_policy(ngx_http_mcp_tasks_reader_t *rd,
 /* milliseconds as a number, or a time as in nginx's configuration */
 
 static char *
-ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
-    const char *name, json_t *json, ngx_msec_t *value)
+ngx_mcp_tool_time(ngx_mcp_reader_t *rd, const char *name, json_t *json,
+    ngx_msec_t *value)
 {
     ngx_str_t  s;
     ngx_int_t  n;
@@ -444,7 +433,7 @@ ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
     }
 
     if (n < 0 || n >= 0xffffffff) {
-        return ngx_http_mcp_tasks_tools_error(rd, name,
+        return ngx_mcp_tools_error(rd, name,
                  "must be a time: milliseconds, or a string as \"30s\"");
     }
 
@@ -453,7 +442,7 @@ ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
     if (n == 0
         && (ngx_strcmp(name, "lease") == 0 || ngx_strcmp(name, "ttl") == 0))
     {
-        return ngx_http_mcp_tasks_tools_error(rd, name, "must not be zero");
+        return ngx_mcp_tools_error(rd, name, "must not be zero");
     }
 
     *value = n;
@@ -465,14 +454,12 @@ ngx_http_mcp_tasks_tool_time(ngx_http_mcp_tasks_reader_t *rd,
 /* the tool as clients see it: as it stands there, without our policy */
 
 static char *
-ngx_http_mcp_tasks_tool_definition(ngx_http_mcp_tasks_reader_t *rd,
-    ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_tool_definition(ngx_mcp_reader_t *rd, ngx_mcp_tool_t *tool)
 {
-    u_char                          *p;
-    ngx_http_mcp_tasks_json_t        key, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
-    static ngx_str_t                 policy
-                                       = ngx_string(NGX_HTTP_MCP_TASKS_POLICY);
+    u_char               *p;
+    ngx_mcp_json_t        key, value;
+    ngx_mcp_json_iter_t   it;
+    static ngx_str_t                 policy = ngx_string(NGX_MCP_POLICY);
 
     p = ngx_pnalloc(rd->cf->pool, rd->tool.text.len);
     if (p == NULL) {
@@ -482,11 +469,11 @@ ngx_http_mcp_tasks_tool_definition(ngx_http_mcp_tasks_reader_t *rd,
     tool->definition.data = p;
     *p++ = '{';
 
-    ngx_http_mcp_tasks_json_iter(&it, &rd->tool);
+    ngx_mcp_json_iter(&it, &rd->tool);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-        if (ngx_http_mcp_tasks_json_is(&key, &policy)) {
+        if (ngx_mcp_json_is(&key, &policy)) {
             continue;
         }
 
@@ -506,7 +493,7 @@ ngx_http_mcp_tasks_tool_definition(ngx_http_mcp_tasks_reader_t *rd,
 
 
 ngx_str_t *
-ngx_http_mcp_tasks_support_name(ngx_uint_t support)
+ngx_mcp_support_name(ngx_uint_t support)
 {
     static ngx_str_t  names[] = {
         ngx_string("optional"),
@@ -518,11 +505,11 @@ ngx_http_mcp_tasks_support_name(ngx_uint_t support)
 }
 
 
-ngx_http_mcp_tasks_tool_t *
-ngx_http_mcp_tasks_tool_find(ngx_array_t *tools, ngx_str_t *name)
+ngx_mcp_tool_t *
+ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name)
 {
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_tool_t  *tool;
+    ngx_uint_t       i;
+    ngx_mcp_tool_t  *tool;
 
     tool = tools->elts;
 
@@ -539,17 +526,16 @@ ngx_http_mcp_tasks_tool_find(ngx_array_t *tools, ngx_str_t *name)
 
 
 static char *
-ngx_http_mcp_tasks_tools_error(ngx_http_mcp_tasks_reader_t *rd,
-    const char *field, const char *what)
+ngx_mcp_tools_error(ngx_mcp_reader_t *rd, const char *field, const char *what)
 {
     if (field) {
         ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "\"%s\" %s in %V:%ui",
                            field, what, rd->file,
-                           ngx_http_mcp_tasks_tools_line(rd, field));
+                           ngx_mcp_tools_line(rd, field));
 
     } else {
         ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "%s in %V:%ui", what,
-                           rd->file, ngx_http_mcp_tasks_tools_line(rd, field));
+                           rd->file, ngx_mcp_tools_line(rd, field));
     }
 
     return NGX_CONF_ERROR;
@@ -559,15 +545,14 @@ ngx_http_mcp_tasks_tools_error(ngx_http_mcp_tasks_reader_t *rd,
 /* where the member of the present tool, or of its policy, stands */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_tools_line(ngx_http_mcp_tasks_reader_t *rd,
-    const char *field)
+ngx_mcp_tools_line(ngx_mcp_reader_t *rd, const char *field)
 {
-    u_char                       *p, *where;
-    ngx_uint_t                    line;
-    ngx_http_mcp_tasks_json_t     value, policy;
-    ngx_http_mcp_tasks_member_t   members[] = {
+    u_char            *p, *where;
+    ngx_uint_t         line;
+    ngx_mcp_json_t     value, policy;
+    ngx_mcp_member_t   members[] = {
         { ngx_null_string, &value },
-        { ngx_string(NGX_HTTP_MCP_TASKS_POLICY), &policy }
+        { ngx_string(NGX_MCP_POLICY), &policy }
     };
 
     where = rd->tool.text.data;
@@ -576,13 +561,13 @@ ngx_http_mcp_tasks_tools_line(ngx_http_mcp_tasks_reader_t *rd,
         members[0].name.data = (u_char *) field;
         members[0].name.len = ngx_strlen(field);
 
-        (void) ngx_http_mcp_tasks_json_members(&rd->tool, members, 2);
+        (void) ngx_mcp_json_members(&rd->tool, members, 2);
 
-        if (value.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
-            (void) ngx_http_mcp_tasks_json_members(&policy, members, 1);
+        if (value.type == NGX_MCP_JSON_NONE) {
+            (void) ngx_mcp_json_members(&policy, members, 1);
         }
 
-        if (value.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        if (value.type != NGX_MCP_JSON_NONE) {
             where = value.text.data;
         }
     }

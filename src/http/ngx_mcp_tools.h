@@ -2,8 +2,8 @@
 /* The tools of a location, read from a file when nginx is configured. */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_TOOLS_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_TOOLS_H_INCLUDED_
+#ifndef _NGX_MCP_TOOLS_H_INCLUDED_
+#define _NGX_MCP_TOOLS_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -11,41 +11,39 @@
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_OPTIONAL = 0,
-    NGX_HTTP_MCP_TASKS_REQUIRED,
-    NGX_HTTP_MCP_TASKS_FORBIDDEN
-} ngx_http_mcp_tasks_support_e;
+    NGX_MCP_OPTIONAL = 0,
+    NGX_MCP_REQUIRED,
+    NGX_MCP_FORBIDDEN
+} ngx_mcp_support_e;
 
 
 /* what the file does not say is NGX_CONF_UNSET_MSEC, or NGX_CONF_UNSET */
 
 typedef struct {
-    ngx_str_t                    name;
-    ngx_str_t                    pattern;    /* of the upstream's, as given */
+    ngx_str_t     name;
+    ngx_str_t     pattern;    /* of the upstream's, as given */
 #if (NGX_PCRE)
-    ngx_regex_t                 *regex;
+    ngx_regex_t  *regex;
 #endif
-    ngx_uint_t                   idempotent;
-    ngx_str_t                    definition; /* as in the file, sans "}" */
-    ngx_array_t                 *params;     /* that come as headers, too */
-    ngx_uint_t                   support;
-    ngx_uint_t                   asks;       /* before it is a task */
-    ngx_msec_t                   after;
-    ngx_msec_t                   lease;
-    ngx_msec_t                   backoff;
-    ngx_msec_t                   queue_timeout;
-    ngx_msec_t                   run_timeout;
-    ngx_msec_t                   ttl;
-    ngx_int_t                    attempts;
-    ngx_int_t                    priority;
-} ngx_http_mcp_tasks_tool_t;
+    ngx_uint_t    idempotent;
+    ngx_str_t     definition; /* as in the file, sans "}" */
+    ngx_array_t  *params;     /* that come as headers, too */
+    ngx_uint_t    support;
+    ngx_uint_t    asks;       /* before it is a task */
+    ngx_msec_t    after;
+    ngx_msec_t    lease;
+    ngx_msec_t    backoff;
+    ngx_msec_t    queue_timeout;
+    ngx_msec_t    run_timeout;
+    ngx_msec_t    ttl;
+    ngx_int_t     attempts;
+    ngx_int_t     priority;
+} ngx_mcp_tool_t;
 
 
-char *ngx_http_mcp_tasks_tools_read(ngx_conf_t *cf, ngx_str_t *file,
-    ngx_array_t **tools);
-ngx_str_t *ngx_http_mcp_tasks_support_name(ngx_uint_t support);
-ngx_http_mcp_tasks_tool_t *ngx_http_mcp_tasks_tool_find(ngx_array_t *tools,
-    ngx_str_t *name);
+char *ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools);
+ngx_str_t *ngx_mcp_support_name(ngx_uint_t support);
+ngx_mcp_tool_t *ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_TOOLS_H_INCLUDED_ */
+#endif /* _NGX_MCP_TOOLS_H_INCLUDED_ */

@@ -5,42 +5,42 @@
 #include "ngx_mcp_module.h"
 
 
-static ngx_int_t ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_variable_str(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_tasks_variable_client(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_variable_client(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_tasks_variable_status(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_variable_status(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_tasks_variable_era(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_variable_era(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_variable_error(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
 
-static ngx_http_variable_t  ngx_http_mcp_tasks_vars[] = {
+static ngx_http_variable_t  ngx_mcp_vars[] = {
 
-    { ngx_string("mcp_method"), NULL, ngx_http_mcp_tasks_variable_str,
-      offsetof(ngx_http_mcp_tasks_ctx_t, rpc.method),
+    { ngx_string("mcp_method"), NULL, ngx_mcp_variable_str,
+      offsetof(ngx_mcp_ctx_t, rpc.method),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_tool"), NULL, ngx_http_mcp_tasks_variable_str,
-      offsetof(ngx_http_mcp_tasks_ctx_t, tool), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+    { ngx_string("mcp_tool"), NULL, ngx_mcp_variable_str,
+      offsetof(ngx_mcp_ctx_t, tool), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_task_id"), NULL, ngx_http_mcp_tasks_variable_str,
-      offsetof(ngx_http_mcp_tasks_ctx_t, task_id),
+    { ngx_string("mcp_task_id"), NULL, ngx_mcp_variable_str,
+      offsetof(ngx_mcp_ctx_t, task_id),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_client"), NULL, ngx_http_mcp_tasks_variable_client,
-      offsetof(ngx_http_mcp_tasks_ctx_t, client),
+    { ngx_string("mcp_client"), NULL, ngx_mcp_variable_client,
+      offsetof(ngx_mcp_ctx_t, client),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_task_status"), NULL, ngx_http_mcp_tasks_variable_status,
+    { ngx_string("mcp_task_status"), NULL, ngx_mcp_variable_status,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_era"), NULL, ngx_http_mcp_tasks_variable_era,
+    { ngx_string("mcp_era"), NULL, ngx_mcp_variable_era,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
-    { ngx_string("mcp_error"), NULL, ngx_http_mcp_tasks_variable_error,
+    { ngx_string("mcp_error"), NULL, ngx_mcp_variable_error,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
       ngx_http_null_variable
@@ -48,11 +48,11 @@ static ngx_http_variable_t  ngx_http_mcp_tasks_vars[] = {
 
 
 ngx_int_t
-ngx_http_mcp_tasks_add_variables(ngx_conf_t *cf)
+ngx_mcp_add_variables(ngx_conf_t *cf)
 {
     ngx_http_variable_t  *var, *v;
 
-    for (v = ngx_http_mcp_tasks_vars; v->name.len; v++) {
+    for (v = ngx_mcp_vars; v->name.len; v++) {
         var = ngx_http_add_variable(cf, &v->name, v->flags);
         if (var == NULL) {
             return NGX_ERROR;
@@ -67,7 +67,7 @@ ngx_http_mcp_tasks_add_variables(ngx_conf_t *cf)
 
 
 static void
-ngx_http_mcp_tasks_variable_set(ngx_http_variable_value_t *v, ngx_str_t *s)
+ngx_mcp_variable_set(ngx_http_variable_value_t *v, ngx_str_t *s)
 {
     if (s == NULL || s->len == 0) {
         v->not_found = 1;
@@ -88,15 +88,15 @@ ngx_http_mcp_tasks_variable_set(ngx_http_variable_value_t *v, ngx_str_t *s)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_mcp_variable_str(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
 {
-    u_char                    *p;
-    ngx_str_t                  s;
-    ngx_uint_t                 i;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    u_char         *p;
+    ngx_str_t       s;
+    ngx_uint_t      i;
+    ngx_mcp_ctx_t  *ctx;
 
-    ctx = ngx_http_mcp_tasks_ctx(r);
+    ctx = ngx_mcp_ctx(r);
 
     if (ctx == NULL) {
         v->not_found = 1;
@@ -125,68 +125,68 @@ ngx_http_mcp_tasks_variable_str(ngx_http_request_t *r,
         p[i] = ' ';
     }
 
-    ngx_http_mcp_tasks_variable_set(v, &s);
+    ngx_mcp_variable_set(v, &s);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_variable_client(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_mcp_variable_client(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
-    ctx = ngx_http_mcp_tasks_ctx(r);
+    ctx = ngx_mcp_ctx(r);
 
-    if (ctx && ngx_http_mcp_tasks_client(r, ctx) != NGX_OK) {
+    if (ctx && ngx_mcp_client(r, ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_variable_str(r, v, data);
+    return ngx_mcp_variable_str(r, v, data);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_variable_status(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_mcp_variable_status(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
-    ctx = ngx_http_mcp_tasks_ctx(r);
+    ctx = ngx_mcp_ctx(r);
 
-    ngx_http_mcp_tasks_variable_set(v, ctx ? ctx->status : NULL);
+    ngx_mcp_variable_set(v, ctx ? ctx->status : NULL);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_variable_era(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_mcp_variable_era(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
-    static ngx_str_t           legacy = ngx_string("legacy");
-    static ngx_str_t           modern = ngx_string("modern");
+    ngx_mcp_ctx_t    *ctx;
+    static ngx_str_t  legacy = ngx_string("legacy");
+    static ngx_str_t  modern = ngx_string("modern");
 
-    ctx = ngx_http_mcp_tasks_ctx(r);
+    ctx = ngx_mcp_ctx(r);
 
-    ngx_http_mcp_tasks_variable_set(v, (ctx == NULL || ctx->rest) ? NULL
-                           : (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) ? &modern
-                                                                     : &legacy);
+    ngx_mcp_variable_set(v, (ctx == NULL || ctx->rest) ? NULL
+                           : (ctx->era == NGX_MCP_MODERN) ? &modern
+                                                          : &legacy);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
+ngx_mcp_variable_error(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
 {
-    ngx_str_t                  s;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_str_t       s;
+    ngx_mcp_ctx_t  *ctx;
 
-    ctx = ngx_http_mcp_tasks_ctx(r);
+    ctx = ngx_mcp_ctx(r);
 
     if (ctx == NULL || ctx->error == 0) {
         v->not_found = 1;
@@ -199,7 +199,7 @@ ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
     }
 
     s.len = ngx_sprintf(s.data, "%i", ctx->error) - s.data;
-    ngx_http_mcp_tasks_variable_set(v, &s);
+    ngx_mcp_variable_set(v, &s);
 
     return NGX_OK;
 }
@@ -208,56 +208,55 @@ ngx_http_mcp_tasks_variable_error(ngx_http_request_t *r,
 /* clientInfo as "name/version", for those who want to know */
 
 ngx_int_t
-ngx_http_mcp_tasks_client(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_client(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                    s;
-    ngx_http_mcp_tasks_out_t     out;
-    ngx_http_mcp_tasks_json_t    name, version;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_str_t         s;
+    ngx_mcp_out_t     out;
+    ngx_mcp_json_t    name, version;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("name"), &name },
         { ngx_string("version"), &version }
     };
 
     if (ctx->client.len
-        || ngx_http_mcp_tasks_json_members(&ctx->said.client, members, 2)
+        || ngx_mcp_json_members(&ctx->said.client, members, 2)
            != NGX_OK
-        || name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &name, &ctx->client)
+        || name.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &name, &ctx->client)
            != NGX_OK
-        || version.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &version, &s) != NGX_OK)
+        || version.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &version, &s) != NGX_OK)
     {
         return NGX_OK;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, ctx->client.len + s.len + 1);
-    ngx_http_mcp_tasks_out_str(&out, &ctx->client);
-    ngx_http_mcp_tasks_out_lit(&out, "/");
-    ngx_http_mcp_tasks_out_str(&out, &s);
+    ngx_mcp_out_init(&out, r->pool, ctx->client.len + s.len + 1);
+    ngx_mcp_out_str(&out, &ctx->client);
+    ngx_mcp_out_lit(&out, "/");
+    ngx_mcp_out_str(&out, &s);
 
-    return ngx_http_mcp_tasks_out_end(&out, &ctx->client);
+    return ngx_mcp_out_end(&out, &ctx->client);
 }
 
 
 /* the request has to do with this task */
 
 void
-ngx_http_mcp_tasks_known(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_known(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
     u_char  *p;
 
-    ctx->status = ngx_http_mcp_tasks_render_status(ctx->era, &v->task);
+    ctx->status = ngx_mcp_render_status(ctx->era, &v->task);
 
     if (ctx->task_id.len) {
         return;
     }
 
-    p = ngx_pnalloc(r->pool, NGX_HTTP_MCP_TASKS_ID_TEXT);
+    p = ngx_pnalloc(r->pool, NGX_MCP_ID_TEXT);
 
     if (p) {
-        (void) ngx_http_mcp_tasks_id_text(p, &v->id);
+        (void) ngx_mcp_id_text(p, &v->id);
         ctx->task_id.data = p;
-        ctx->task_id.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+        ctx->task_id.len = NGX_MCP_ID_TEXT;
     }
 }

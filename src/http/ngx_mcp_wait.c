@@ -13,43 +13,40 @@
 
 /* an event's data is taken for a connection where its fd is logged */
 
-typedef char  ngx_http_mcp_tasks_ident_fits[
-    offsetof(ngx_http_mcp_tasks_wait_t, ident.fd)
-    - offsetof(ngx_http_mcp_tasks_wait_t, ident)
+typedef char  ngx_mcp_ident_fits[
+    offsetof(ngx_mcp_wait_t, ident.fd) - offsetof(ngx_mcp_wait_t, ident)
     == offsetof(ngx_connection_t, fd) ? 1 : -1
 ];
 
 
-static ngx_int_t ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type);
-static void ngx_http_mcp_tasks_wait_count(ngx_http_mcp_tasks_wait_t *w,
-    ngx_int_t waiting, ngx_int_t streams);
-static void ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_wait_event(ngx_event_t *ev);
-static ngx_int_t ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_wait_next(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r);
-static void ngx_http_mcp_tasks_wait_cleanup(void *data);
-static void ngx_http_mcp_tasks_wait_free(void *data);
-static ngx_int_t ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w);
-static ngx_chain_t *ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w,
-    size_t size);
-static ngx_int_t ngx_http_mcp_tasks_wait_comment(ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_wait_retry(ngx_http_mcp_tasks_wait_t *w,
-    ngx_uint_t retry, ngx_uint_t last);
-static ngx_int_t ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w,
-    ngx_chain_t *out, ngx_uint_t last);
-static ngx_int_t ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_mcp_wait_enter(ngx_mcp_wait_t *w);
+static void ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_wait_t *op,
+    ngx_uint_t type);
+static void ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting,
+    ngx_int_t streams);
+static void ngx_mcp_wait_watch(ngx_mcp_wait_t *w);
+static void ngx_mcp_wait_unpark(ngx_mcp_wait_t *w);
+static void ngx_mcp_wait_event(ngx_event_t *ev);
+static ngx_int_t ngx_mcp_wait_tick(ngx_mcp_wait_t *w);
+static void ngx_mcp_wait_next(ngx_mcp_wait_t *w);
+static void ngx_mcp_wait_timer(ngx_mcp_wait_t *w);
+static void ngx_mcp_wait_write(ngx_http_request_t *r);
+static void ngx_mcp_wait_cleanup(void *data);
+static void ngx_mcp_wait_free(void *data);
+static ngx_int_t ngx_mcp_wait_open(ngx_mcp_wait_t *w);
+static ngx_chain_t *ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size);
+static ngx_int_t ngx_mcp_wait_comment(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_wait_retry(ngx_mcp_wait_t *w, ngx_uint_t retry,
+    ngx_uint_t last);
+static ngx_int_t ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out,
+    ngx_uint_t last);
+static ngx_int_t ngx_mcp_wait_sending(ngx_mcp_wait_t *w);
 
 
 void
-ngx_http_mcp_tasks_wait_init(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -62,7 +59,7 @@ ngx_http_mcp_tasks_wait_init(ngx_http_mcp_tasks_wait_t *w,
 /* returns what to finalize with: NGX_DONE, if the request is parked */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait(ngx_mcp_wait_t *w)
 {
     ngx_int_t            rc;
     ngx_event_t         *rev;
@@ -77,7 +74,7 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     w->ident.fd = (ngx_socket_t) -1;
     w->ident.data = w;
     w->event.data = &w->ident;
-    w->event.handler = ngx_http_mcp_tasks_wait_event;
+    w->event.handler = ngx_mcp_wait_event;
     w->event.log = r->connection->log;
 
     cln = ngx_http_cleanup_add(r, 0);
@@ -91,12 +88,12 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    cln->handler = ngx_http_mcp_tasks_wait_cleanup;
+    cln->handler = ngx_mcp_wait_cleanup;
     cln->data = w;
-    last->handler = ngx_http_mcp_tasks_wait_free;
+    last->handler = ngx_mcp_wait_free;
     last->data = w;
 
-    rc = ngx_http_mcp_tasks_wait_enter(w);
+    rc = ngx_mcp_wait_enter(w);
 
     if (rc == NGX_DECLINED) {
         rc = w->look(w);
@@ -118,11 +115,11 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
     }
 
     r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_mcp_tasks_wait_write;
+    r->write_event_handler = ngx_mcp_wait_write;
     r->main->count++;
 
-    ngx_http_mcp_tasks_wait_watch(w);
-    ngx_http_mcp_tasks_wait_next(w);
+    ngx_mcp_wait_watch(w);
+    ngx_mcp_wait_next(w);
 
     return NGX_DONE;
 }
@@ -134,10 +131,10 @@ ngx_http_mcp_tasks_wait(ngx_http_mcp_tasks_wait_t *w)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_enter(ngx_mcp_wait_t *w)
 {
-    ngx_http_mcp_tasks_op_wait_t    op;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_op_wait_t    op;
+    ngx_mcp_loc_conf_t  *lcf;
 
     if (!w->limited) {
         return NGX_DECLINED;
@@ -145,16 +142,16 @@ ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
 
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-    ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_WAIT);
+    ngx_mcp_wait_op(w, &op, NGX_MCP_OP_WAIT);
     op.max_task = lcf->max_waiters;
     op.max_zone = lcf->max_zone_waiters;
 
-    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_refused(w->r, w->ctx, op.op.reason);
+    if (op.op.reason != NGX_MCP_OK) {
+        return ngx_mcp_refused(w->r, w->ctx, op.op.reason);
     }
 
     w->counted = 1;
@@ -165,10 +162,9 @@ ngx_http_mcp_tasks_wait_enter(ngx_http_mcp_tasks_wait_t *w)
 
 
 static void
-ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type)
+ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_wait_t *op, ngx_uint_t type)
 {
-    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_wait_t));
+    ngx_memzero(op, sizeof(ngx_mcp_op_wait_t));
     op->op.type = type;
     op->id = w->task ? &w->id : NULL;
     op->owner = &w->ctx->owner;
@@ -179,16 +175,16 @@ ngx_http_mcp_tasks_wait_op(ngx_http_mcp_tasks_wait_t *w,
 /* the process exits: all have to end */
 
 void
-ngx_http_mcp_tasks_wait_all(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_wait_all(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_queue_t                *q;
-    ngx_http_mcp_tasks_wait_t  *w;
+    ngx_queue_t     *q;
+    ngx_mcp_wait_t  *w;
 
     for (q = ngx_queue_head(&zcf->local.waits);
          q != ngx_queue_sentinel(&zcf->local.waits);
          q = ngx_queue_next(q))
     {
-        w = ngx_queue_data(q, ngx_http_mcp_tasks_wait_t, queue);
+        w = ngx_queue_data(q, ngx_mcp_wait_t, queue);
         ngx_post_event(&w->event, &ngx_posted_events);
     }
 }
@@ -197,11 +193,11 @@ ngx_http_mcp_tasks_wait_all(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* a process has died, and nobody knows how many waited there */
 
 void
-ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_wait_recount(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_queue_t                   *q;
-    ngx_http_mcp_tasks_wait_t     *w;
-    ngx_http_mcp_tasks_op_wait_t   op;
+    ngx_queue_t        *q;
+    ngx_mcp_wait_t     *w;
+    ngx_mcp_op_wait_t   op;
 
     zcf->local.epoch = zcf->zone.table.sh->epoch;
 
@@ -209,7 +205,7 @@ ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
          q != ngx_queue_sentinel(&zcf->local.waits);
          q = ngx_queue_next(q))
     {
-        w = ngx_queue_data(q, ngx_http_mcp_tasks_wait_t, queue);
+        w = ngx_queue_data(q, ngx_mcp_wait_t, queue);
 
         if (!w->counted || w->epoch == zcf->local.epoch) {
             continue;
@@ -217,10 +213,10 @@ ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
         /* without limits: it was admitted before */
 
-        ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_WAIT);
+        ngx_mcp_wait_op(w, &op, NGX_MCP_OP_WAIT);
 
-        if (ngx_http_mcp_tasks_submit(&zcf->zone, &op.op) == NGX_OK
-            && op.op.reason == NGX_HTTP_MCP_TASKS_OK)
+        if (ngx_mcp_submit(&zcf->zone, &op.op) == NGX_OK
+            && op.op.reason == NGX_MCP_OK)
         {
             w->epoch = op.epoch;
         }
@@ -231,40 +227,38 @@ ngx_http_mcp_tasks_wait_recount(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* for those who look at the server, not for limits */
 
 static void
-ngx_http_mcp_tasks_wait_count(ngx_http_mcp_tasks_wait_t *w, ngx_int_t waiting,
-    ngx_int_t streams)
+ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting, ngx_int_t streams)
 {
-    ngx_http_mcp_tasks_local_t  *local;
+    ngx_mcp_local_t  *local;
 
     local = &w->zcf->local;
     local->present.waiting += (int32_t) waiting;
     local->present.streams += (int32_t) streams;
 
-    ngx_http_mcp_tasks_present(&w->zcf->zone.table, local);
+    ngx_mcp_present(&w->zcf->zone.table, local);
 }
 
 
 static void
-ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_watch(ngx_mcp_wait_t *w)
 {
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_local_t  *local;
+    ngx_uint_t        i;
+    ngx_mcp_local_t  *local;
 
     local = &w->zcf->local;
 
     ngx_queue_insert_tail(&local->waits, &w->queue);
     w->parked = 1;
-    ngx_http_mcp_tasks_wait_count(w, 1, 0);
+    ngx_mcp_wait_count(w, 1, 0);
 
     if (w->task) {
         w->watches = &w->watch;
         w->nwatches = 1;
-        w->watch.key = ngx_http_mcp_tasks_signal_id(&w->id);
+        w->watch.key = ngx_mcp_signal_id(&w->id);
     }
 
     for (i = 0; i < w->nwatches; i++) {
-        ngx_http_mcp_tasks_watch(local, &w->watches[i], w->watches[i].key,
-                                 &w->event);
+        ngx_mcp_watch(local, &w->watches[i], w->watches[i].key, &w->event);
     }
 }
 
@@ -272,7 +266,7 @@ ngx_http_mcp_tasks_wait_watch(ngx_http_mcp_tasks_wait_t *w)
 /* it is over, though what was answered may take its time to be sent */
 
 static void
-ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_unpark(ngx_mcp_wait_t *w)
 {
     ngx_uint_t  i;
 
@@ -287,22 +281,22 @@ ngx_http_mcp_tasks_wait_unpark(ngx_http_mcp_tasks_wait_t *w)
     if (w->parked) {
         w->parked = 0;
         ngx_queue_remove(&w->queue);
-        ngx_http_mcp_tasks_wait_count(w, -1, 0);
+        ngx_mcp_wait_count(w, -1, 0);
 
         for (i = 0; i < w->nwatches; i++) {
-            ngx_http_mcp_tasks_unwatch(&w->watches[i]);
+            ngx_mcp_unwatch(&w->watches[i]);
         }
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
+ngx_mcp_wait_event(ngx_event_t *ev)
 {
-    ngx_int_t                   rc;
-    ngx_connection_t           *c;
-    ngx_http_request_t         *r;
-    ngx_http_mcp_tasks_wait_t  *w;
+    ngx_int_t            rc;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_mcp_wait_t      *w;
 
     c = ev->data;
     w = c->data;
@@ -313,14 +307,14 @@ ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
 
     if (ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module) != w->ctx) {
         /* it was redirected, and is not ours any more */
-        ngx_http_mcp_tasks_wait_unpark(w);
+        ngx_mcp_wait_unpark(w);
         return;
     }
 
-    rc = ngx_http_mcp_tasks_wait_tick(w);
+    rc = ngx_mcp_wait_tick(w);
 
     if (rc != NGX_DECLINED) {
-        ngx_http_mcp_tasks_wait_unpark(w);
+        ngx_mcp_wait_unpark(w);
 
         /* who cannot be sent to has gone */
         w->over = (rc != NGX_ERROR);
@@ -332,12 +326,12 @@ ngx_http_mcp_tasks_wait_event(ngx_event_t *ev)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
 {
-    ngx_int_t                       rc;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_int_t            rc;
+    ngx_mcp_loc_conf_t  *lcf;
 
-    if (ngx_http_mcp_tasks_wait_busy(w)) {
+    if (ngx_mcp_wait_busy(w)) {
 
         /* a slow reader gets the latest when it can take it, no backlog */
 
@@ -360,15 +354,15 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
 
         lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-        if (w->streams && !ngx_http_mcp_tasks_wait_busy(w)
+        if (w->streams && !ngx_mcp_wait_busy(w)
             && ngx_current_msec - w->alive >= lcf->keepalive
-            && ngx_http_mcp_tasks_wait_comment(w) == NGX_ERROR)
+            && ngx_mcp_wait_comment(w) == NGX_ERROR)
         {
             return NGX_ERROR;
         }
     }
 
-    ngx_http_mcp_tasks_wait_next(w);
+    ngx_mcp_wait_next(w);
 
     return NGX_DECLINED;
 }
@@ -377,25 +371,25 @@ ngx_http_mcp_tasks_wait_tick(ngx_http_mcp_tasks_wait_t *w)
 /* who has much to tell lets others have their turn in between */
 
 static void
-ngx_http_mcp_tasks_wait_next(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_next(ngx_mcp_wait_t *w)
 {
-    if (w->missed && !ngx_http_mcp_tasks_wait_busy(w)
+    if (w->missed && !ngx_mcp_wait_busy(w)
         && ngx_current_msec >= w->rests)
     {
         ngx_post_event(&w->event, &ngx_posted_next_events);
     }
 
-    ngx_http_mcp_tasks_wait_timer(w);
+    ngx_mcp_wait_timer(w);
 }
 
 
 /* when to look without being told */
 
 static void
-ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_timer(ngx_mcp_wait_t *w)
 {
-    uint64_t                        next;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    uint64_t             next;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
     next = w->until;
@@ -408,7 +402,7 @@ ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
         next = ngx_min(next, w->rests);
     }
 
-    if (next == NGX_HTTP_MCP_TASKS_NEVER) {
+    if (next == NGX_MCP_NEVER) {
         return;
     }
 
@@ -416,7 +410,7 @@ ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
 
     /* an unsent event is not followed by a comment */
 
-    if (ngx_http_mcp_tasks_wait_busy(w)) {
+    if (ngx_mcp_wait_busy(w)) {
         next = ngx_max(next, 1000);
     }
 
@@ -434,11 +428,11 @@ ngx_http_mcp_tasks_wait_timer(ngx_http_mcp_tasks_wait_t *w)
 
 
 static void
-ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
+ngx_mcp_wait_write(ngx_http_request_t *r)
 {
-    ngx_event_t                *wev;
-    ngx_http_mcp_tasks_ctx_t   *ctx;
-    ngx_http_mcp_tasks_wait_t  *w;
+    ngx_event_t     *wev;
+    ngx_mcp_ctx_t   *ctx;
+    ngx_mcp_wait_t  *w;
 
     wev = r->connection->write;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
@@ -457,7 +451,7 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
         return;
     }
 
-    if (!ngx_http_mcp_tasks_wait_busy(w)) {
+    if (!ngx_mcp_wait_busy(w)) {
 
         if (ngx_handle_write_event(wev, 0) != NGX_OK) {
             ngx_http_finalize_request(r, NGX_ERROR);
@@ -477,32 +471,32 @@ ngx_http_mcp_tasks_wait_write(ngx_http_request_t *r)
         return;
     }
 
-    if (ngx_http_mcp_tasks_wait_sending(w) != NGX_OK) {
+    if (ngx_mcp_wait_sending(w) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_ERROR);
         return;
     }
 
-    if (w->missed && !ngx_http_mcp_tasks_wait_busy(w)) {
+    if (w->missed && !ngx_mcp_wait_busy(w)) {
         ngx_post_event(&w->event, &ngx_posted_events);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_wait_cleanup(void *data)
+ngx_mcp_wait_cleanup(void *data)
 {
-    ngx_http_mcp_tasks_wait_t *w = data;
+    ngx_mcp_wait_t *w = data;
 
-    ngx_http_mcp_tasks_op_wait_t  op;
+    ngx_mcp_op_wait_t  op;
 
-    ngx_http_mcp_tasks_wait_unpark(w);
+    ngx_mcp_wait_unpark(w);
 
     if (w->stream) {
-        ngx_http_mcp_tasks_wait_count(w, 0, -1);
+        ngx_mcp_wait_count(w, 0, -1);
     }
 
     if (w->counted || w->stream_id) {
-        ngx_http_mcp_tasks_wait_op(w, &op, NGX_HTTP_MCP_TASKS_OP_LEAVE);
+        ngx_mcp_wait_op(w, &op, NGX_MCP_OP_LEAVE);
         op.carrier = w->stream_id;
 
         if (w->session) {
@@ -512,7 +506,7 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
         op.counted = w->counted;
         op.epoch = w->epoch;
 
-        (void) ngx_http_mcp_tasks_now(w->zcf, &op.op);
+        (void) ngx_mcp_now(w->zcf, &op.op);
     }
 
     if (!w->over && w->gone) {
@@ -524,16 +518,16 @@ ngx_http_mcp_tasks_wait_cleanup(void *data)
 /* filters may refer to it as long as the pool lives */
 
 static void
-ngx_http_mcp_tasks_wait_free(void *data)
+ngx_mcp_wait_free(void *data)
 {
-    ngx_http_mcp_tasks_wait_t *w = data;
+    ngx_mcp_wait_t *w = data;
 
-    ngx_http_mcp_tasks_unshare(w->shared);
+    ngx_mcp_unshare(w->shared);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_open(ngx_mcp_wait_t *w)
 {
     ngx_int_t            rc;
     ngx_str_t            value;
@@ -547,15 +541,13 @@ ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w)
     r->headers_out.content_type_lowcase = NULL;
     ngx_http_clear_content_length(r);
 
-    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+    if (ngx_mcp_no_store(r) != NGX_OK) {
         return NGX_ERROR;
     }
 
     ngx_str_set(&value, "no");
 
-    if (ngx_http_mcp_tasks_add_header(r, "X-Accel-Buffering", &value)
-        != NGX_OK)
-    {
+    if (ngx_mcp_add_header(r, "X-Accel-Buffering", &value) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -566,7 +558,7 @@ ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w)
     }
 
     w->stream = 1;
-    ngx_http_mcp_tasks_wait_count(w, 0, 1);
+    ngx_mcp_wait_count(w, 0, 1);
 
     return NGX_OK;
 }
@@ -579,7 +571,7 @@ ngx_http_mcp_tasks_wait_open(ngx_http_mcp_tasks_wait_t *w)
  */
 
 static ngx_chain_t *
-ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w, size_t size)
+ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size)
 {
     ngx_buf_t    *b;
     ngx_pool_t   *pool;
@@ -618,76 +610,71 @@ ngx_http_mcp_tasks_wait_buf(ngx_http_mcp_tasks_wait_t *w, size_t size)
 /* an event of the stream; it may have an id by which to resume */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_message(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *id,
-    ngx_str_t *message)
+ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id, ngx_str_t *message)
 {
     ngx_chain_t  *out;
 
-    out = ngx_http_mcp_tasks_wait_buf(w,
-                                ngx_http_mcp_tasks_sse_size(id, message));
+    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(id, message));
     if (out == NULL) {
         return NGX_ERROR;
     }
 
-    out->buf->last = ngx_http_mcp_tasks_sse_event(out->buf->last, id, message);
+    out->buf->last = ngx_mcp_sse_event(out->buf->last, id, message);
 
-    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+    return ngx_mcp_wait_output(w, out, 0);
 }
 
 
 /* several events, as they go out */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_text(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *text)
+ngx_mcp_wait_text(ngx_mcp_wait_t *w, ngx_str_t *text)
 {
     ngx_chain_t  *out;
 
-    out = ngx_http_mcp_tasks_wait_buf(w, text->len);
+    out = ngx_mcp_wait_buf(w, text->len);
     if (out == NULL) {
         return NGX_ERROR;
     }
 
     out->buf->last = ngx_cpymem(out->buf->last, text->data, text->len);
 
-    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+    return ngx_mcp_wait_output(w, out, 0);
 }
 
 
 /* the last one */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_end(ngx_http_mcp_tasks_wait_t *w, ngx_str_t *message)
+ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message)
 {
     ngx_chain_t  *out;
 
-    out = ngx_http_mcp_tasks_wait_buf(w,
-                                ngx_http_mcp_tasks_sse_size(NULL, message));
+    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(NULL, message));
     if (out == NULL) {
         return NGX_ERROR;
     }
 
-    out->buf->last = ngx_http_mcp_tasks_sse_event(out->buf->last, NULL,
-                                                  message);
+    out->buf->last = ngx_mcp_sse_event(out->buf->last, NULL, message);
 
-    return ngx_http_mcp_tasks_wait_output(w, out, 1);
+    return ngx_mcp_wait_output(w, out, 1);
 }
 
 
 /* an event that other streams send as well: its bytes are not copied */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_share(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_shared_t *shared)
+ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_shared_t *shared)
 {
     ngx_buf_t    *b;
     ngx_chain_t  *out;
 
-    out = ngx_http_mcp_tasks_wait_buf(w, 0);
+    out = ngx_mcp_wait_buf(w, 0);
     if (out == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_unshare(w->shared);
+    ngx_mcp_unshare(w->shared);
     w->shared = shared;
     shared->refs++;
 
@@ -697,32 +684,32 @@ ngx_http_mcp_tasks_wait_share(ngx_http_mcp_tasks_wait_t *w,
     b->temporary = 0;
     b->memory = 1;
 
-    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+    return ngx_mcp_wait_output(w, out, 0);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_wait_comment(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_comment(ngx_mcp_wait_t *w)
 {
     ngx_chain_t  *out;
 
-    out = ngx_http_mcp_tasks_wait_buf(w, 3);
+    out = ngx_mcp_wait_buf(w, 3);
     if (out == NULL) {
         return NGX_ERROR;
     }
 
     out->buf->last = ngx_cpymem(out->buf->last, ":\n\n", 3);
 
-    return ngx_http_mcp_tasks_wait_output(w, out, 0);
+    return ngx_mcp_wait_output(w, out, 0);
 }
 
 
 /* a stream begins: when to come back after it was cut */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_begin(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_begin(ngx_mcp_wait_t *w)
 {
-    return ngx_http_mcp_tasks_wait_retry(w, NGX_HTTP_MCP_TASKS_RETRY, 0);
+    return ngx_mcp_wait_retry(w, NGX_MCP_RETRY, 0);
 }
 
 
@@ -732,10 +719,10 @@ ngx_http_mcp_tasks_wait_begin(ngx_http_mcp_tasks_wait_t *w)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_close(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_close(ngx_mcp_wait_t *w)
 {
     if (ngx_exiting) {
-        return ngx_http_mcp_tasks_wait_retry(w, 50 + ngx_random() % 450, 1);
+        return ngx_mcp_wait_retry(w, 50 + ngx_random() % 450, 1);
     }
 
     return ngx_http_send_special(w->r, NGX_HTTP_LAST);
@@ -743,30 +730,28 @@ ngx_http_mcp_tasks_wait_close(ngx_http_mcp_tasks_wait_t *w)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_wait_retry(ngx_http_mcp_tasks_wait_t *w, ngx_uint_t retry,
-    ngx_uint_t last)
+ngx_mcp_wait_retry(ngx_mcp_wait_t *w, ngx_uint_t retry, ngx_uint_t last)
 {
     ngx_chain_t  *out;
 
-    out = ngx_http_mcp_tasks_wait_buf(w, NGX_HTTP_MCP_TASKS_RETRY_LEN);
+    out = ngx_mcp_wait_buf(w, NGX_MCP_RETRY_LEN);
     if (out == NULL) {
         return NGX_ERROR;
     }
 
     out->buf->last = ngx_sprintf(out->buf->last, "retry: %ui\n\n", retry);
 
-    return ngx_http_mcp_tasks_wait_output(w, out, last);
+    return ngx_mcp_wait_output(w, out, last);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_chain_t *out,
-    ngx_uint_t last)
+ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out, ngx_uint_t last)
 {
     ngx_int_t   rc;
     ngx_buf_t  *b;
 
-    if (!w->stream && ngx_http_mcp_tasks_wait_open(w) != NGX_OK) {
+    if (!w->stream && ngx_mcp_wait_open(w) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -786,14 +771,14 @@ ngx_http_mcp_tasks_wait_output(ngx_http_mcp_tasks_wait_t *w, ngx_chain_t *out,
         return rc;
     }
 
-    return ngx_http_mcp_tasks_wait_sending(w);
+    return ngx_mcp_wait_sending(w);
 }
 
 
 /* what is not sent yet: wait for the client to take it, but not for ever */
 
 static ngx_int_t
-ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_wait_sending(ngx_mcp_wait_t *w)
 {
     ngx_event_t               *wev;
     ngx_chain_t               *out;
@@ -807,11 +792,11 @@ ngx_http_mcp_tasks_wait_sending(ngx_http_mcp_tasks_wait_t *w)
                             (ngx_buf_tag_t) &ngx_http_mcp_tasks_module);
 
     if (w->busy == NULL) {
-        ngx_http_mcp_tasks_unshare(w->shared);
+        ngx_mcp_unshare(w->shared);
         w->shared = NULL;
     }
 
-    if (!ngx_http_mcp_tasks_wait_busy(w)) {
+    if (!ngx_mcp_wait_busy(w)) {
 
         /* limit_rate uses the same timer for its own pauses */
 

@@ -6,58 +6,53 @@
 #include "ngx_mcp_input.h"
 
 
-#define NGX_HTTP_MCP_TASKS_TOOLS_PAGE  100
+#define NGX_MCP_TOOLS_PAGE  100
 
 
-typedef struct ngx_http_mcp_tasks_calling_s  ngx_http_mcp_tasks_calling_t;
+typedef struct ngx_mcp_calling_s  ngx_mcp_calling_t;
 
-struct ngx_http_mcp_tasks_calling_s {
-    ngx_http_mcp_tasks_op_create_t   op;      /* must be the first */
-    ngx_uint_t                       mode;
-    ngx_msec_t                       after;
-    ngx_uint_t                       plain;   /* unsigned  plain:1; */
-    ngx_http_mcp_tasks_job_t        *job;     /* of a gateway, not begun */
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_request_t              *r;
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;     /* also after a redirect */
+struct ngx_mcp_calling_s {
+    ngx_mcp_op_create_t   op;      /* must be the first */
+    ngx_uint_t            mode;
+    ngx_msec_t            after;
+    ngx_uint_t            plain;   /* unsigned  plain:1; */
+    ngx_mcp_job_t        *job;     /* of a gateway, not begun */
+    ngx_mcp_ctx_t        *ctx;
+    ngx_http_request_t   *r;
+    ngx_mcp_zone_conf_t  *zcf;     /* also after a redirect */
 };
 
 
-static ngx_http_mcp_tasks_calling_t *ngx_http_mcp_tasks_calling(
-    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
-    ngx_http_mcp_tasks_tool_t *tool);
-static ngx_int_t ngx_http_mcp_tasks_call_support(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
-    ngx_http_mcp_tasks_json_t *task, ngx_uint_t *wants);
-static ngx_int_t ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
-    ngx_http_mcp_tasks_json_t *ttl, ngx_uint_t wants, ngx_uint_t passes);
-static ngx_int_t ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
-    ngx_http_mcp_tasks_calling_t *call);
-static void ngx_http_mcp_tasks_call_left(void *data);
-static ngx_int_t ngx_http_mcp_tasks_call_round(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_calling_t *call);
-static ngx_int_t ngx_http_mcp_tasks_called_again(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_called(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static void ngx_http_mcp_tasks_announce(void *data);
+static ngx_mcp_calling_t *ngx_mcp_calling(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_str_t *name, ngx_mcp_tool_t *tool);
+static ngx_int_t ngx_mcp_call_support(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_tool_t *tool, ngx_mcp_json_t *task,
+    ngx_uint_t *wants);
+static ngx_int_t ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
+    ngx_uint_t passes);
+static ngx_int_t ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_tool_t *tool, ngx_mcp_calling_t *call);
+static void ngx_mcp_call_left(void *data);
+static ngx_int_t ngx_mcp_call_round(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_calling_t *call);
+static ngx_int_t ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static void ngx_mcp_announce(void *data);
 
 
 /* in the order of the file; the cursor is the number of the first */
 
 ngx_int_t
-ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t                          first;
-    ngx_str_t                        s;
-    ngx_uint_t                       i, n, last;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_json_t        cursor, number;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    int64_t               first;
+    ngx_str_t             s;
+    ngx_uint_t            i, n, last;
+    ngx_mcp_out_t         out;
+    ngx_mcp_json_t        cursor, number;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("cursor"), &cursor }
     };
 
@@ -66,18 +61,18 @@ ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
     n = lcf->tools ? lcf->tools->nelts : 0;
     first = 0;
 
-    (void) ngx_http_mcp_tasks_json_members(&ctx->rpc.params, members, 1);
+    (void) ngx_mcp_json_members(&ctx->rpc.params, members, 1);
 
-    if (cursor.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (cursor.type != NGX_MCP_JSON_NONE) {
 
-        if (cursor.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-            && ngx_http_mcp_tasks_json_string(r->pool, &cursor, &s) == NGX_OK
+        if (cursor.type == NGX_MCP_JSON_STRING
+            && ngx_mcp_json_string(r->pool, &cursor, &s) == NGX_OK
             && s.len)
         {
             number.text = s;
-            number.type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+            number.type = NGX_MCP_JSON_NUMBER;
 
-            if (ngx_http_mcp_tasks_json_integer(&number, &first) != NGX_OK) {
+            if (ngx_mcp_json_integer(&number, &first) != NGX_OK) {
                 first = -1;
             }
 
@@ -86,120 +81,117 @@ ngx_http_mcp_tasks_tools_list(ngx_http_request_t *r,
         }
 
         if (first <= 0 || first >= (int64_t) n
-            || first % NGX_HTTP_MCP_TASKS_TOOLS_PAGE)
+            || first % NGX_MCP_TOOLS_PAGE)
         {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                              "invalid cursor");
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "invalid cursor");
         }
     }
 
-    last = ngx_min(n, (ngx_uint_t) first + NGX_HTTP_MCP_TASKS_TOOLS_PAGE);
+    last = ngx_min(n, (ngx_uint_t) first + NGX_MCP_TOOLS_PAGE);
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 4096);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_answer(&out, r, ctx, 4096);
+    ngx_mcp_out_lit(&out, "{");
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ngx_http_mcp_tasks_out_lit(&out, "\"resultType\":\"complete\",");
+    if (ctx->era == NGX_MCP_MODERN) {
+        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\",");
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "\"tools\":[");
+    ngx_mcp_out_lit(&out, "\"tools\":[");
 
     for (i = first; i < last; i++) {
 
         if (i > (ngx_uint_t) first) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_render_tool(&out, lcf->tools, i,
-                                 ctx->era == NGX_HTTP_MCP_TASKS_LEGACY
-                                 && ctx->tasks);
+        ngx_mcp_render_tool(&out, lcf->tools, i,
+                            ctx->era == NGX_MCP_LEGACY
+                            && ctx->tasks);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "]");
+    ngx_mcp_out_lit(&out, "]");
 
     if (last < n) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"nextCursor\":\"");
-        ngx_http_mcp_tasks_out_number(&out, last);
-        ngx_http_mcp_tasks_out_lit(&out, "\"");
+        ngx_mcp_out_lit(&out, ",\"nextCursor\":\"");
+        ngx_mcp_out_number(&out, last);
+        ngx_mcp_out_lit(&out, "\"");
     }
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ngx_http_mcp_tasks_out_lit(&out,
-            ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-            NGX_HTTP_MCP_TASKS_SERVER_INFO "},"
-            "\"ttlMs\":300000,\"cacheScope\":\"public\"");
+    if (ctx->era == NGX_MCP_MODERN) {
+        ngx_mcp_out_lit(&out,
+                        ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
+                        NGX_MCP_SERVER_INFO "},"
+                        "\"ttlMs\":300000,\"cacheScope\":\"public\"");
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                        rc;
-    ngx_uint_t                       wants, passes;
-    ngx_http_mcp_tasks_tool_t       *tool;
-    ngx_http_mcp_tasks_said_t       *said;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_int_t             rc;
+    ngx_uint_t            wants, passes;
+    ngx_mcp_tool_t       *tool;
+    ngx_mcp_said_t       *said;
+    ngx_mcp_loc_conf_t   *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     said = &ctx->said;
 
-    if (said->name.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->arguments.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->task.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->ttl.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
+    if (said->name.type == NGX_MCP_JSON_TWICE
+        || said->arguments.type == NGX_MCP_JSON_TWICE
+        || said->task.type == NGX_MCP_JSON_TWICE
+        || said->ttl.type == NGX_MCP_JSON_TWICE)
     {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+        return ngx_mcp_twice(r, ctx);
     }
 
-    if (said->name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &said->name, &ctx->tool)
+    if (said->name.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &said->name, &ctx->tool)
            != NGX_OK)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "name is not a string");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "name is not a string");
     }
 
-    if (said->arguments.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && said->arguments.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    if (said->arguments.type != NGX_MCP_JSON_NONE
+        && said->arguments.type != NGX_MCP_JSON_OBJECT)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "arguments is not an object");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "arguments is not an object");
     }
 
-    tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
+    tool = lcf->tools ? ngx_mcp_tool_find(lcf->tools, &ctx->tool)
                       : NULL;
     passes = (tool == NULL && lcf->pass.len);
 
     if (passes) {
-        tool = ngx_http_mcp_tasks_route_find(lcf, &ctx->tool);
+        tool = ngx_mcp_route_find(lcf, &ctx->tool);
     }
 
     if (tool == NULL) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, "unknown tool");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "unknown tool");
     }
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        said->ttl.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    if (ctx->era == NGX_MCP_MODERN) {
+        said->ttl.type = NGX_MCP_JSON_NONE;
 
         if (!passes
-            && !ngx_http_mcp_tasks_modern_params(r, tool, &said->arguments))
+            && !ngx_mcp_modern_params(r, tool, &said->arguments))
         {
-            return ngx_http_mcp_tasks_mismatch(r, ctx,
+            return ngx_mcp_mismatch(r, ctx,
                           "Header mismatch: an Mcp-Param header is not what "
-                          "the arguments say");
+                                    "the arguments say");
         }
     }
 
-    rc = ngx_http_mcp_tasks_call_support(r, ctx, tool, &said->task, &wants);
+    rc = ngx_mcp_call_support(r, ctx, tool, &said->task, &wants);
 
     if (rc == NGX_DECLINED && passes) {
-        rc = ngx_http_mcp_tasks_pass_speaks(r, ctx);
+        rc = ngx_mcp_pass_speaks(r, ctx);
     }
 
     if (rc != NGX_DECLINED) {
@@ -207,40 +199,37 @@ ngx_http_mcp_tasks_tools_call(ngx_http_request_t *r,
     }
 
     if (passes && !wants) {
-        return ngx_http_mcp_tasks_pass(r, ctx);
+        return ngx_mcp_pass(r, ctx);
     }
 
-    return ngx_http_mcp_tasks_call_task(r, ctx, tool, &said->ttl, wants,
-                                        passes);
+    return ngx_mcp_call_task(r, ctx, tool, &said->ttl, wants, passes);
 }
 
 
 /* whether the client wants a task; NGX_DECLINED: it may have its way */
 
 static ngx_int_t
-ngx_http_mcp_tasks_call_support(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
-    ngx_http_mcp_tasks_json_t *task, ngx_uint_t *wants)
+ngx_mcp_call_support(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_tool_t *tool, ngx_mcp_json_t *task, ngx_uint_t *wants)
 {
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        *wants = ctx->tasks && tool->support != NGX_HTTP_MCP_TASKS_FORBIDDEN;
+    if (ctx->era == NGX_MCP_MODERN) {
+        *wants = ctx->tasks && tool->support != NGX_MCP_FORBIDDEN;
 
-        return (!*wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED)
-               ? ngx_http_mcp_tasks_no_capability(r, ctx) : NGX_DECLINED;
+        return (!*wants && tool->support == NGX_MCP_REQUIRED)
+               ? ngx_mcp_no_capability(r, ctx) : NGX_DECLINED;
     }
 
-    *wants = ctx->tasks && task->type != NGX_HTTP_MCP_TASKS_JSON_NONE;
+    *wants = ctx->tasks && task->type != NGX_MCP_JSON_NONE;
 
-    if (*wants && task->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "task is not an object");
+    if (*wants && task->type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "task is not an object");
     }
 
-    if ((*wants && tool->support == NGX_HTTP_MCP_TASKS_FORBIDDEN)
-        || (!*wants && tool->support == NGX_HTTP_MCP_TASKS_REQUIRED))
+    if ((*wants && tool->support == NGX_MCP_FORBIDDEN)
+        || (!*wants && tool->support == NGX_MCP_REQUIRED))
     {
-        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
-                  NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
+        return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
+                  NGX_MCP_RPC_NO_METHOD,
                   *wants ? "The tool cannot be called as a task"
                          : "The tool must be called as a task", NULL);
     }
@@ -252,67 +241,65 @@ ngx_http_mcp_tasks_call_support(ngx_http_request_t *r,
 /* there is a task for it in any case, which the client may not get to know */
 
 static ngx_int_t
-ngx_http_mcp_tasks_call_task(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
-    ngx_http_mcp_tasks_json_t *ttl, ngx_uint_t wants, ngx_uint_t passes)
+ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
+    ngx_uint_t passes)
 {
-    const char                     *err;
-    ngx_http_mcp_tasks_calling_t   *call;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    const char          *err;
+    ngx_mcp_calling_t   *call;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    call = ngx_http_mcp_tasks_calling(r, ctx, &ctx->tool, tool);
+    call = ngx_mcp_calling(r, ctx, &ctx->tool, tool);
     if (call == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_http_mcp_tasks_token(r->pool, &ctx->said.token,
-                                   &call->op.task.token);
+    err = ngx_mcp_token(r->pool, &ctx->said.token, &call->op.task.token);
 
     if (err == NULL) {
-        err = ngx_http_mcp_tasks_call_ttl(lcf, ttl, &call->op.task.ttl);
+        err = ngx_mcp_call_ttl(lcf, ttl, &call->op.task.ttl);
     }
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    if (passes && ngx_http_mcp_tasks_call_job(r, ctx, tool, call) != NGX_OK) {
+    if (passes && ngx_mcp_call_job(r, ctx, tool, call) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (!wants) {
         /* the client gets an answer, not a task: there is nothing to tell */
         call->plain = 1;
-        call->mode = NGX_HTTP_MCP_TASKS_WAIT_CALL;
+        call->mode = NGX_MCP_WAIT_CALL;
         ngx_str_null(&call->op.task.session);
 
-    } else if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        call->mode = NGX_HTTP_MCP_TASKS_WAIT_AFTER;
+    } else if (ctx->era == NGX_MCP_MODERN) {
+        call->mode = NGX_MCP_WAIT_AFTER;
         call->after = tool->after;
     }
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN && !passes) {
+    if (ctx->era == NGX_MCP_MODERN && !passes) {
         ctx->asked = (!wants || tool->asks);
-        return ngx_http_mcp_tasks_call_round(r, ctx, call);
+        return ngx_mcp_call_round(r, ctx, call);
     }
 
-    return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+    return ngx_mcp_run(r, &call->op.op, ngx_mcp_called);
 }
 
 
 /* this process is to run it */
 
 static ngx_int_t
-ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_tool_t *tool,
-    ngx_http_mcp_tasks_calling_t *call)
+ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_tool_t *tool, ngx_mcp_calling_t *call)
 {
-    ngx_uint_t                      bound;
-    ngx_pool_cleanup_t             *cln;
-    ngx_http_mcp_tasks_new_t       *nt;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_uint_t           bound;
+    ngx_pool_cleanup_t  *cln;
+    ngx_mcp_new_t       *nt;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -321,21 +308,21 @@ ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    call->job = ngx_http_mcp_tasks_job_new(r, ctx, tool, &bound);
+    call->job = ngx_mcp_job_new(r, ctx, tool, &bound);
     if (call->job == NULL) {
         return NGX_ERROR;
     }
 
-    cln->handler = ngx_http_mcp_tasks_call_left;
+    cln->handler = ngx_mcp_call_left;
     cln->data = call;
     call->ctx = ctx;
 
     nt = &call->op.task;
     nt->holder = call->job->holder;
     nt->policy.route = lcf->route;
-    nt->policy.calls = (uint8_t) ((bound ? NGX_HTTP_MCP_TASKS_BOUND : 0)
+    nt->policy.calls = (uint8_t) ((bound ? NGX_MCP_BOUND : 0)
                                   | (tool->idempotent
-                                     ? NGX_HTTP_MCP_TASKS_IDEMPOTENT : 0));
+                                     ? NGX_MCP_IDEMPOTENT : 0));
 
     return NGX_OK;
 }
@@ -344,97 +331,92 @@ ngx_http_mcp_tasks_call_job(ngx_http_request_t *r,
 /* the client's request is over, and the call may not have begun */
 
 static void
-ngx_http_mcp_tasks_call_left(void *data)
+ngx_mcp_call_left(void *data)
 {
-    ngx_http_mcp_tasks_calling_t *call = data;
+    ngx_mcp_calling_t *call = data;
 
     if (call->job) {
-        ngx_http_mcp_tasks_job_free(call->job);
+        ngx_mcp_job_free(call->job);
     }
 
-    ngx_http_mcp_tasks_job_left(call->ctx);
+    ngx_mcp_job_left(call->ctx);
 }
 
 
 /* modern: a new call, with answers or without, or the next round of one */
 
 static ngx_int_t
-ngx_http_mcp_tasks_call_round(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_calling_t *call)
+ngx_mcp_call_round(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_calling_t *call)
 {
-    ngx_int_t                   rc;
-    ngx_http_mcp_tasks_round_t  round;
+    ngx_int_t        rc;
+    ngx_mcp_round_t  round;
 
-    rc = ngx_http_mcp_tasks_round_parse(r, ctx, &round);
+    rc = ngx_mcp_round_parse(r, ctx, &round);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (round.state.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (round.state.type == NGX_MCP_JSON_NONE) {
 
-        if (round.responses.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        if (round.responses.type != NGX_MCP_JSON_NONE) {
             call->op.task.responses = round.responses.text;
         }
 
-        return ngx_http_mcp_tasks_run(r, &call->op.op,
-                                      ngx_http_mcp_tasks_called);
+        return ngx_mcp_run(r, &call->op.op, ngx_mcp_called);
     }
 
-    if (round.responses.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
-        round.responses.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    if (round.responses.type == NGX_MCP_JSON_NONE) {
+        round.responses.type = NGX_MCP_JSON_OBJECT;
         ngx_str_set(&round.responses.text, "{}");
     }
 
     ctx->call = call;
 
-    return ngx_http_mcp_tasks_answer(r, &round.id, round.version,
-                                     &round.responses,
-                                     ngx_http_mcp_tasks_called_again);
+    return ngx_mcp_answer(r, &round.id, round.version, &round.responses,
+                          ngx_mcp_called_again);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_called_again(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_op_update_t  *op;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_op_update_t  *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_update_t *) o;
+    op = (ngx_mcp_op_update_t *) o;
 
     switch (o->reason) {
 
-    case NGX_HTTP_MCP_TASKS_OK:
-        ngx_http_mcp_tasks_known(r, ctx, &op->view);
-        return ngx_http_mcp_tasks_wait_outcome(r, ctx, &op->id,
-                                               ctx->call->mode,
-                                               ctx->call->after);
+    case NGX_MCP_OK:
+        ngx_mcp_known(r, ctx, &op->view);
+        return ngx_mcp_wait_outcome(r, ctx, &op->id, ctx->call->mode,
+                                    ctx->call->after);
 
-    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
-    case NGX_HTTP_MCP_TASKS_TERMINAL:
-    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
-    case NGX_HTTP_MCP_TASKS_VERSION_CONFLICT:
-        return ngx_http_mcp_tasks_round_invalid(r, ctx);
+    case NGX_MCP_NOT_FOUND:
+    case NGX_MCP_TERMINAL:
+    case NGX_MCP_STATE_INVALID:
+    case NGX_MCP_VERSION_CONFLICT:
+        return ngx_mcp_round_invalid(r, ctx);
     }
 
-    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    return ngx_mcp_refused(r, ctx, o->reason);
 }
 
 
 /* ours: any action, whether a tool of that name is listed or not */
 
 ngx_int_t
-ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    const char                      *err;
-    ngx_http_mcp_tasks_tool_t       *tool;
-    ngx_http_mcp_tasks_json_t        action, params, metadata, ttl, token;
-    ngx_http_mcp_tasks_calling_t    *call;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    const char           *err;
+    ngx_mcp_tool_t       *tool;
+    ngx_mcp_json_t        action, params, metadata, ttl, token;
+    ngx_mcp_calling_t    *call;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("action"), &action },
         { ngx_string("params"), &params },
         { ngx_string("metadata"), &metadata },
@@ -444,80 +426,77 @@ ngx_http_mcp_tasks_tasks_create(ngx_http_request_t *r,
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 5) != NGX_OK) {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+    if (ngx_mcp_members(ctx, members, 5) != NGX_OK) {
+        return ngx_mcp_twice(r, ctx);
     }
 
-    if (action.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &action, &ctx->tool)
+    if (action.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &action, &ctx->tool)
            != NGX_OK)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "action is not a string");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "action is not a string");
     }
 
-    if (params.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    if (params.type != NGX_MCP_JSON_NONE
+        && params.type != NGX_MCP_JSON_OBJECT)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "params.params is not an object");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "params.params is not an object");
     }
 
-    err = ngx_http_mcp_tasks_input_metadata(&metadata);
+    err = ngx_mcp_input_metadata(&metadata);
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
+    tool = lcf->tools ? ngx_mcp_tool_find(lcf->tools, &ctx->tool)
                       : NULL;
 
-    call = ngx_http_mcp_tasks_calling(r, ctx, &ctx->tool, tool);
+    call = ngx_mcp_calling(r, ctx, &ctx->tool, tool);
     if (call == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     call->op.task.metadata = metadata.text;
 
-    if (token.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (token.type == NGX_MCP_JSON_NONE) {
         token = ctx->said.token;
     }
 
-    err = ngx_http_mcp_tasks_token(r->pool, &token, &call->op.task.token);
+    err = ngx_mcp_token(r->pool, &token, &call->op.task.token);
 
     if (err == NULL) {
-        err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &call->op.task.ttl);
+        err = ngx_mcp_call_ttl(lcf, &ttl, &call->op.task.ttl);
     }
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    return ngx_http_mcp_tasks_run(r, &call->op.op, ngx_http_mcp_tasks_called);
+    return ngx_mcp_run(r, &call->op.op, ngx_mcp_called);
 }
 
 
 /* a task with what configuration and tool say about it */
 
-static ngx_http_mcp_tasks_calling_t *
-ngx_http_mcp_tasks_calling(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
-    ngx_http_mcp_tasks_tool_t *tool)
+static ngx_mcp_calling_t *
+ngx_mcp_calling(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
+    ngx_mcp_tool_t *tool)
 {
-    ngx_http_mcp_tasks_new_t        *nt;
-    ngx_http_mcp_tasks_policy_t     *policy;
-    ngx_http_mcp_tasks_calling_t    *call;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_mcp_new_t        *nt;
+    ngx_mcp_policy_t     *policy;
+    ngx_mcp_calling_t    *call;
+    ngx_mcp_loc_conf_t   *lcf;
 
-    call = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_CREATE,
-                                 sizeof(ngx_http_mcp_tasks_calling_t));
+    call = ngx_mcp_op(r, NGX_MCP_OP_CREATE, sizeof(ngx_mcp_calling_t));
     if (call == NULL) {
         return NULL;
     }
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    call->mode = NGX_HTTP_MCP_TASKS_WAIT_AFTER;
+    call->mode = NGX_MCP_WAIT_AFTER;
 
     nt = &call->op.task;
     nt->owner = ctx->owner;
@@ -529,45 +508,44 @@ ngx_http_mcp_tasks_calling(ngx_http_request_t *r,
     nt->max_owner_bytes = lcf->max_owner_bytes;
     nt->max_owner_tasks = (uint32_t) lcf->max_owner_tasks;
 
-#define ngx_http_mcp_tasks_own(field)                                         \
+#define ngx_mcp_own(field)                                                    \
     (tool && tool->field != NGX_CONF_UNSET_MSEC ? tool->field : lcf->field)
 
-#define ngx_http_mcp_tasks_seconds(ms)                                        \
-    ((ms) == NGX_HTTP_MCP_TASKS_UNLIMITED ? NGX_HTTP_MCP_TASKS_UNLIMITED      \
-                                          : (uint32_t) (((ms) + 999) / 1000))
+#define ngx_mcp_seconds(ms)                                                   \
+    ((ms) == NGX_MCP_UNLIMITED ? NGX_MCP_UNLIMITED                            \
+                               : (uint32_t) (((ms) + 999) / 1000))
 
     policy = &nt->policy;
-    policy->lease = (uint32_t) ngx_http_mcp_tasks_own(lease);
-    policy->backoff = (uint32_t) ngx_http_mcp_tasks_own(backoff);
-    policy->queue_timeout = (uint32_t) ngx_http_mcp_tasks_own(queue_timeout);
-    policy->run_timeout = (uint32_t) ngx_http_mcp_tasks_own(run_timeout);
+    policy->lease = (uint32_t) ngx_mcp_own(lease);
+    policy->backoff = (uint32_t) ngx_mcp_own(backoff);
+    policy->queue_timeout = (uint32_t) ngx_mcp_own(queue_timeout);
+    policy->run_timeout = (uint32_t) ngx_mcp_own(run_timeout);
     policy->poll_interval = (uint32_t) lcf->poll_interval;
-    policy->keep_completed = ngx_http_mcp_tasks_seconds(lcf->keep_completed);
-    policy->keep_failed = ngx_http_mcp_tasks_seconds(lcf->keep_failed);
-    policy->keep_cancelled = ngx_http_mcp_tasks_seconds(lcf->keep_cancelled);
+    policy->keep_completed = ngx_mcp_seconds(lcf->keep_completed);
+    policy->keep_failed = ngx_mcp_seconds(lcf->keep_failed);
+    policy->keep_cancelled = ngx_mcp_seconds(lcf->keep_cancelled);
     policy->attempts = (uint8_t) (tool && tool->attempts != NGX_CONF_UNSET
                                   ? tool->attempts
                                   : (ngx_int_t) lcf->retries + 1);
     policy->priority = tool ? (uint8_t) tool->priority : 1;
 
-    nt->ttl = ngx_http_mcp_tasks_own(ttl);
+    nt->ttl = ngx_mcp_own(ttl);
 
-    if (nt->ttl == NGX_HTTP_MCP_TASKS_UNLIMITED) {
-        nt->ttl = NGX_HTTP_MCP_TASKS_NEVER;
+    if (nt->ttl == NGX_MCP_UNLIMITED) {
+        nt->ttl = NGX_MCP_NEVER;
     }
 
     return call;
 }
 
 
-ngx_http_mcp_tasks_op_create_t *
-ngx_http_mcp_tasks_call_new(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_str_t *name,
-    ngx_http_mcp_tasks_tool_t *tool)
+ngx_mcp_op_create_t *
+ngx_mcp_call_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
+    ngx_mcp_tool_t *tool)
 {
-    ngx_http_mcp_tasks_calling_t  *call;
+    ngx_mcp_calling_t  *call;
 
-    call = ngx_http_mcp_tasks_calling(r, ctx, name, tool);
+    call = ngx_mcp_calling(r, ctx, name, tool);
 
     return call ? &call->op : NULL;
 }
@@ -576,26 +554,25 @@ ngx_http_mcp_tasks_call_new(ngx_http_request_t *r,
 /* what the client asks for, within the limit; null asks for the most */
 
 const char *
-ngx_http_mcp_tasks_call_ttl(ngx_http_mcp_tasks_loc_conf_t *lcf,
-    ngx_http_mcp_tasks_json_t *ttl, uint64_t *value)
+ngx_mcp_call_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl, uint64_t *value)
 {
     int64_t   n;
     uint64_t  max;
 
-    max = (lcf->max_ttl == NGX_HTTP_MCP_TASKS_UNLIMITED)
-          ? NGX_HTTP_MCP_TASKS_NEVER : lcf->max_ttl;
+    max = (lcf->max_ttl == NGX_MCP_UNLIMITED)
+          ? NGX_MCP_NEVER : lcf->max_ttl;
 
     switch (ttl->type) {
 
-    case NGX_HTTP_MCP_TASKS_JSON_NONE:
+    case NGX_MCP_JSON_NONE:
         return NULL;
 
-    case NGX_HTTP_MCP_TASKS_JSON_NULL:
+    case NGX_MCP_JSON_NULL:
         *value = max;
         return NULL;
     }
 
-    if (ngx_http_mcp_tasks_json_integer(ttl, &n) != NGX_OK || n <= 0) {
+    if (ngx_mcp_json_integer(ttl, &n) != NGX_OK || n <= 0) {
         return "ttl is not a positive integer";
     }
 
@@ -608,35 +585,34 @@ ngx_http_mcp_tasks_call_ttl(ngx_http_mcp_tasks_loc_conf_t *lcf,
 /* a string always with the same escapes, so that it is found again */
 
 const char *
-ngx_http_mcp_tasks_token(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *token,
-    ngx_str_t *value)
+ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token, ngx_str_t *value)
 {
-    int64_t                   n;
-    ngx_str_t                 s;
-    ngx_http_mcp_tasks_out_t  out;
+    int64_t        n;
+    ngx_str_t      s;
+    ngx_mcp_out_t  out;
 
-    if (token->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (token->type == NGX_MCP_JSON_NONE) {
         return NULL;
     }
 
     *value = token->text;
 
-    if (token->type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+    if (token->type == NGX_MCP_JSON_STRING) {
 
-        if (ngx_http_mcp_tasks_json_string(pool, token, &s) == NGX_OK) {
-            ngx_http_mcp_tasks_out_init(&out, pool, s.len + 2);
-            ngx_http_mcp_tasks_out_string(&out, &s);
+        if (ngx_mcp_json_string(pool, token, &s) == NGX_OK) {
+            ngx_mcp_out_init(&out, pool, s.len + 2);
+            ngx_mcp_out_string(&out, &s);
 
-            if (ngx_http_mcp_tasks_out_end(&out, value) != NGX_OK) {
+            if (ngx_mcp_out_end(&out, value) != NGX_OK) {
                 return "progressToken cannot be kept";
             }
         }
 
-    } else if (ngx_http_mcp_tasks_json_integer(token, &n) != NGX_OK) {
+    } else if (ngx_mcp_json_integer(token, &n) != NGX_OK) {
         return "progressToken is neither a string nor an integer";
     }
 
-    if (value->len > NGX_HTTP_MCP_TASKS_MAX_TOKEN) {
+    if (value->len > NGX_MCP_MAX_TOKEN) {
         return "progressToken is longer than 60 bytes";
     }
 
@@ -645,39 +621,39 @@ ngx_http_mcp_tasks_token(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *token,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_cleanup_t             *cln;
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_job_t       *job;
-    ngx_http_mcp_tasks_calling_t   *call;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_http_cleanup_t  *cln;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_out_t        out;
+    ngx_mcp_job_t       *job;
+    ngx_mcp_calling_t   *call;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    call = (ngx_http_mcp_tasks_calling_t *) o;
+    call = (ngx_mcp_calling_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_http_mcp_tasks_known(r, ctx, &call->op.view);
+    ngx_mcp_known(r, ctx, &call->op.view);
 
     if (call->job) {
 
         if (call->after) {
-            ngx_http_mcp_tasks_job_caller(call->job, ctx);
+            ngx_mcp_job_caller(call->job, ctx);
         }
 
         job = call->job;
         call->job = NULL;
-        ngx_http_mcp_tasks_job_begin(job, &call->op.view);
+        ngx_mcp_job_begin(job, &call->op.view);
     }
 
     if (call->plain || call->after) {
-        return ngx_http_mcp_tasks_wait_outcome(r, ctx, &call->op.view.id,
-                                               call->mode, call->after);
+        return ngx_mcp_wait_outcome(r, ctx, &call->op.view.id, call->mode,
+                                    call->after);
     }
 
     if (ctx->session.len) {
@@ -686,16 +662,16 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        cln->handler = ngx_http_mcp_tasks_announce;
+        cln->handler = ngx_mcp_announce;
         cln->data = call;
         call->r = r;
         call->zcf = lcf->zone;
     }
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 512);
-    ngx_http_mcp_tasks_render_created(&out, ctx->era, &call->op.view);
+    ngx_mcp_out_answer(&out, r, ctx, 512);
+    ngx_mcp_render_created(&out, ctx->era, &call->op.view);
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
@@ -705,17 +681,17 @@ ngx_http_mcp_tasks_called(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
  */
 
 static void
-ngx_http_mcp_tasks_announce(void *data)
+ngx_mcp_announce(void *data)
 {
-    ngx_http_mcp_tasks_calling_t *call = data;
+    ngx_mcp_calling_t *call = data;
 
-    ngx_http_mcp_tasks_op_update_t  op;
+    ngx_mcp_op_update_t  op;
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_update_t));
+    op.op.type = NGX_MCP_OP_UPDATE;
     op.op.pool = call->r->pool;
     op.id = call->op.view.id;
-    op.event.type = NGX_HTTP_MCP_TASKS_EV_ANNOUNCE;
+    op.event.type = NGX_MCP_EV_ANNOUNCE;
 
-    (void) ngx_http_mcp_tasks_now(call->zcf, &op.op);
+    (void) ngx_mcp_now(call->zcf, &op.op);
 }

@@ -8,85 +8,82 @@
 #include "ngx_mcp_gateway.h"
 
 
-#define ngx_http_mcp_tasks_said(member)                                       \
-    offsetof(ngx_http_mcp_tasks_ctx_t, said.member)
+#define ngx_mcp_said(member)                                                  \
+    offsetof(ngx_mcp_ctx_t, said.member)
 
 
-static ngx_int_t ngx_http_mcp_tasks_get(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r);
-static void ngx_http_mcp_tasks_message(ngx_http_request_t *r);
-static ngx_uint_t ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r,
-    ngx_str_t *body);
-static ngx_uint_t ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_id_t *id);
-static ngx_int_t ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
+static ngx_int_t ngx_mcp_get(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_not_allowed(ngx_http_request_t *r);
+static void ngx_mcp_message(ngx_http_request_t *r);
+static ngx_uint_t ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body);
+static ngx_uint_t ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
+static ngx_int_t ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 
-static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_extensions[] = {
+static ngx_mcp_shape_t  ngx_mcp_extensions[] = {
     { ngx_string("io.modelcontextprotocol/tasks"),
-      ngx_http_mcp_tasks_said(tasks), NULL },
-    { ngx_string(NGX_HTTP_MCP_TASKS_EXTENSION),
-      ngx_http_mcp_tasks_said(extended), NULL },
+      ngx_mcp_said(tasks), NULL },
+    { ngx_string(NGX_MCP_EXTENSION),
+      ngx_mcp_said(extended), NULL },
     { ngx_null_string, 0, NULL }
 };
 
 
-static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_capabilities[] = {
-    { ngx_string("extensions"), ngx_http_mcp_tasks_said(extensions),
-      ngx_http_mcp_tasks_extensions },
-    { ngx_string("elicitation"), ngx_http_mcp_tasks_said(elicitation), NULL },
-    { ngx_string("sampling"), ngx_http_mcp_tasks_said(sampling), NULL },
-    { ngx_string("roots"), ngx_http_mcp_tasks_said(roots), NULL },
+static ngx_mcp_shape_t  ngx_mcp_capabilities[] = {
+    { ngx_string("extensions"), ngx_mcp_said(extensions),
+      ngx_mcp_extensions },
+    { ngx_string("elicitation"), ngx_mcp_said(elicitation), NULL },
+    { ngx_string("sampling"), ngx_mcp_said(sampling), NULL },
+    { ngx_string("roots"), ngx_mcp_said(roots), NULL },
     { ngx_null_string, 0, NULL }
 };
 
 
-static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_meta[] = {
-    { ngx_string("progressToken"), ngx_http_mcp_tasks_said(token), NULL },
+static ngx_mcp_shape_t  ngx_mcp_meta[] = {
+    { ngx_string("progressToken"), ngx_mcp_said(token), NULL },
     { ngx_string("io.modelcontextprotocol/protocolVersion"),
-      ngx_http_mcp_tasks_said(version), NULL },
+      ngx_mcp_said(version), NULL },
     { ngx_string("io.modelcontextprotocol/clientInfo"),
-      ngx_http_mcp_tasks_said(client), NULL },
+      ngx_mcp_said(client), NULL },
     { ngx_string("io.modelcontextprotocol/clientCapabilities"),
-      ngx_http_mcp_tasks_said(capabilities),
-      ngx_http_mcp_tasks_capabilities },
+      ngx_mcp_said(capabilities),
+      ngx_mcp_capabilities },
     { ngx_null_string, 0, NULL }
 };
 
 
-static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_wanted[] = {
-    { ngx_string("ttl"), ngx_http_mcp_tasks_said(ttl), NULL },
+static ngx_mcp_shape_t  ngx_mcp_wanted[] = {
+    { ngx_string("ttl"), ngx_mcp_said(ttl), NULL },
     { ngx_null_string, 0, NULL }
 };
 
 
-static ngx_http_mcp_tasks_shape_t  ngx_http_mcp_tasks_params[] = {
-    { ngx_string("taskId"), ngx_http_mcp_tasks_said(id), NULL },
-    { ngx_string("name"), ngx_http_mcp_tasks_said(name), NULL },
-    { ngx_string("arguments"), ngx_http_mcp_tasks_said(arguments), NULL },
-    { ngx_string("task"), ngx_http_mcp_tasks_said(task),
-      ngx_http_mcp_tasks_wanted },
-    { ngx_string("_meta"), ngx_http_mcp_tasks_said(meta),
-      ngx_http_mcp_tasks_meta },
+static ngx_mcp_shape_t  ngx_mcp_params[] = {
+    { ngx_string("taskId"), ngx_mcp_said(id), NULL },
+    { ngx_string("name"), ngx_mcp_said(name), NULL },
+    { ngx_string("arguments"), ngx_mcp_said(arguments), NULL },
+    { ngx_string("task"), ngx_mcp_said(task),
+      ngx_mcp_wanted },
+    { ngx_string("_meta"), ngx_mcp_said(meta),
+      ngx_mcp_meta },
     { ngx_null_string, 0, NULL }
 };
 
 
 ngx_int_t
-ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
+ngx_mcp_handler(ngx_http_request_t *r)
 {
-    ngx_str_t                       path;
-    ngx_uint_t                      endpoint;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    static ngx_str_t                origin = ngx_string("origin_not_allowed");
+    ngx_str_t            path;
+    ngx_uint_t           endpoint;
+    ngx_mcp_loc_conf_t  *lcf;
+    static ngx_str_t     origin = ngx_string("origin_not_allowed");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     /* conditions are not for answers to what has been done already */
     r->disable_not_modified = 1;
 
-    endpoint = ngx_http_mcp_tasks_is_location(r, &path);
+    endpoint = ngx_mcp_is_location(r, &path);
 
     if (!endpoint
         && (path.len < 5 || ngx_strncmp(path.data, "tasks", 5) != 0))
@@ -94,31 +91,29 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
         return NGX_HTTP_NOT_FOUND;
     }
 
-    if (!ngx_http_mcp_tasks_origin(r)) {
+    if (!ngx_mcp_origin(r)) {
 
         if (!endpoint) {
-            return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &origin,
-                                              NULL);
+            return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &origin, NULL);
         }
 
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_FORBIDDEN,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+        return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
+                     NGX_MCP_RPC_INVALID_REQUEST,
                      "Invalid Request: Origin or Host is not allowed");
     }
 
     if (!endpoint) {
-        return ngx_http_mcp_tasks_rest(r, &path);
+        return ngx_mcp_rest(r, &path);
     }
 
     if (r->method == NGX_HTTP_OPTIONS) {
-        return ngx_http_mcp_tasks_options(r, "GET, POST, DELETE, OPTIONS");
+        return ngx_mcp_options(r, "GET, POST, DELETE, OPTIONS");
     }
 
-    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)
+    if (!ngx_mcp_stored_ready(lcf->zone)
         && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE))
     {
-        return ngx_http_mcp_tasks_rest_refused(r,
-                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+        return ngx_mcp_rest_refused(r, NGX_MCP_STORE_UNAVAILABLE);
     }
 
     switch (r->method) {
@@ -127,83 +122,82 @@ ngx_http_mcp_tasks_handler(ngx_http_request_t *r)
         break;
 
     case NGX_HTTP_GET:
-        return lcf->pass.len ? ngx_http_mcp_tasks_pass_other(r)
-                             : ngx_http_mcp_tasks_get(r);
+        return lcf->pass.len ? ngx_mcp_pass_other(r)
+                             : ngx_mcp_get(r);
 
     case NGX_HTTP_DELETE:
-        return lcf->pass.len ? ngx_http_mcp_tasks_pass_other(r)
-                             : ngx_http_mcp_tasks_session_end(r);
+        return lcf->pass.len ? ngx_mcp_pass_other(r)
+                             : ngx_mcp_session_end(r);
 
     default:
-        return ngx_http_mcp_tasks_not_allowed(r);
+        return ngx_mcp_not_allowed(r);
     }
 
-    if (lcf->pass.len == 0 && !ngx_http_mcp_tasks_accepts(r)) {
-        return ngx_http_mcp_tasks_refuse(r, 406,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+    if (lcf->pass.len == 0 && !ngx_mcp_accepts(r)) {
+        return ngx_mcp_refuse(r, 406,
+                     NGX_MCP_RPC_INVALID_REQUEST,
                      "Invalid Request: Accept must allow application/json "
-                     "and text/event-stream");
+                              "and text/event-stream");
     }
 
-    return ngx_http_mcp_tasks_post(r, ngx_http_mcp_tasks_message);
+    return ngx_mcp_post(r, ngx_mcp_message);
 }
 
 
 /* the legacy era's stream; the modern era has none */
 
 static ngx_int_t
-ngx_http_mcp_tasks_get(ngx_http_request_t *r)
+ngx_mcp_get(ngx_http_request_t *r)
 {
     ngx_str_t         value, *version;
     static ngx_str_t  header = ngx_string("mcp-protocol-version");
 
-    version = &ngx_http_mcp_tasks_modern_version;
+    version = &ngx_mcp_modern_version;
 
-    if (ngx_http_mcp_tasks_header(r, &header, &value)
+    if (ngx_mcp_header(r, &header, &value)
         && value.len == version->len
         && ngx_strncmp(value.data, version->data, value.len) == 0)
     {
-        return ngx_http_mcp_tasks_not_allowed(r);
+        return ngx_mcp_not_allowed(r);
     }
 
-    if (!ngx_http_mcp_tasks_accepts_stream(r)) {
-        return ngx_http_mcp_tasks_refuse(r, 406,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+    if (!ngx_mcp_accepts_stream(r)) {
+        return ngx_mcp_refuse(r, 406,
+                     NGX_MCP_RPC_INVALID_REQUEST,
                      "Invalid Request: Accept must allow text/event-stream");
     }
 
-    return ngx_http_mcp_tasks_stream_open(r);
+    return ngx_mcp_stream_open(r);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_not_allowed(ngx_http_request_t *r)
+ngx_mcp_not_allowed(ngx_http_request_t *r)
 {
     ngx_str_t  allow;
 
     ngx_str_set(&allow, "GET, POST, DELETE, OPTIONS");
 
-    if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
+    if (ngx_mcp_add_header(r, "Allow", &allow) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_NOT_ALLOWED,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
-                     "Invalid Request: use POST");
+    return ngx_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED,
+                          NGX_MCP_RPC_INVALID_REQUEST,
+                          "Invalid Request: use POST");
 }
 
 
 /* reads the body of a POST; what follows returns what to finalize with */
 
 ngx_int_t
-ngx_http_mcp_tasks_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt
-    handler)
+ngx_mcp_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt handler)
 {
     ngx_int_t  rc;
 
-    if (!ngx_http_mcp_tasks_is_json(r)) {
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+    if (!ngx_mcp_is_json(r)) {
+        return ngx_mcp_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                     NGX_MCP_RPC_INVALID_REQUEST,
                      "Invalid Request: Content-Type is not application/json");
     }
 
@@ -220,11 +214,11 @@ ngx_http_mcp_tasks_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt
 /* the location itself, with or without a slash; else, what lies below it */
 
 ngx_uint_t
-ngx_http_mcp_tasks_is_location(ngx_http_request_t *r, ngx_str_t *path)
+ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path)
 {
-    size_t                          len;
-    ngx_http_core_loc_conf_t       *clcf;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    size_t                     len;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_mcp_loc_conf_t        *lcf;
 
     /* the location itself, also where a block inside of it applies */
 
@@ -261,8 +255,8 @@ ngx_http_mcp_tasks_is_location(ngx_http_request_t *r, ngx_str_t *path)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_refuse(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_int_t code, const char *why)
+ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
+    const char *why)
 {
     ngx_int_t  rc;
 
@@ -272,7 +266,7 @@ ngx_http_mcp_tasks_refuse(ngx_http_request_t *r, ngx_uint_t status,
         return rc;
     }
 
-    return ngx_http_mcp_tasks_error(r, NULL, status, code, why, NULL);
+    return ngx_mcp_error(r, NULL, status, code, why, NULL);
 }
 
 
@@ -282,18 +276,18 @@ ngx_http_mcp_tasks_refuse(ngx_http_request_t *r, ngx_uint_t status,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
+ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx)
 {
-    u_char                           message[256];
-    ngx_int_t                        rc;
-    ngx_str_t                        body;
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_rpc_error_t   err;
+    u_char                message[256];
+    ngx_int_t             rc;
+    ngx_str_t             body;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_rpc_error_t   err;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     if (ctx == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -308,21 +302,19 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
 
     r->lingering_close = 0;
 
-    if (ngx_http_mcp_tasks_body(r, &body) != NGX_OK) {
+    if (ngx_mcp_body(r, &body) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_rpc_parse(r->pool, &body,
-                                      ngx_http_mcp_tasks_params, &ctx->rpc,
-                                      &err);
+    rc = ngx_mcp_rpc_parse(r->pool, &body, ngx_mcp_params, &ctx->rpc, &err);
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (rc == NGX_DECLINED && ngx_http_mcp_tasks_is_batch(r, &body)) {
+    if (rc == NGX_DECLINED && ngx_mcp_is_batch(r, &body)) {
         /* of a revision that had them: the upstream may know it */
-        return ngx_http_mcp_tasks_pass(r, ctx);
+        return ngx_mcp_pass(r, ctx);
     }
 
     if (rc == NGX_DECLINED) {
@@ -333,11 +325,11 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
                       "client sent an invalid JSON-RPC message: %s",
                       err.detail);
 
-        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST, err.code,
-                                        (char *) message, NULL);
+        return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, err.code,
+                             (char *) message, NULL);
     }
 
-    rc = ngx_http_mcp_tasks_owner(r, &ctx->owner);
+    rc = ngx_mcp_owner(r, &ctx->owner);
 
     if (rc == NGX_DECLINED) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
@@ -348,9 +340,8 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)) {
-        return ngx_http_mcp_tasks_refused(r, ctx,
-                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+    if (!ngx_mcp_stored_ready(lcf->zone)) {
+        return ngx_mcp_refused(r, ctx, NGX_MCP_STORE_UNAVAILABLE);
     }
 
     return NGX_DECLINED;
@@ -358,14 +349,13 @@ ngx_http_mcp_tasks_read(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t **pctx)
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
+ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body)
 {
-    size_t                          i;
-    ngx_str_t                       version;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    static ngx_str_t                only = ngx_string("2025-03-26");
-    static ngx_str_t                header = ngx_string(
-                                                    "mcp-protocol-version");
+    size_t               i;
+    ngx_str_t            version;
+    ngx_mcp_loc_conf_t  *lcf;
+    static ngx_str_t     only = ngx_string("2025-03-26");
+    static ngx_str_t     header = ngx_string("mcp-protocol-version");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -373,7 +363,7 @@ ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
         return 0;
     }
 
-    if (ngx_http_mcp_tasks_header(r, &header, &version)
+    if (ngx_mcp_header(r, &header, &version)
         && (version.len != only.len
             || ngx_strncmp(version.data, only.data, only.len) != 0))
     {
@@ -397,48 +387,48 @@ ngx_http_mcp_tasks_is_batch(ngx_http_request_t *r, ngx_str_t *body)
 
 
 static void
-ngx_http_mcp_tasks_message(ngx_http_request_t *r)
+ngx_mcp_message(ngx_http_request_t *r)
 {
-    ngx_int_t                       rc, modern;
-    ngx_uint_t                      known;
-    ngx_http_mcp_tasks_id_t         id;
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_int_t            rc, modern;
+    ngx_uint_t           known;
+    ngx_mcp_id_t         id;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    rc = ngx_http_mcp_tasks_read(r, &ctx);
+    rc = ngx_mcp_read(r, &ctx);
 
     if (rc != NGX_DECLINED) {
         ngx_http_finalize_request(r, rc);
         return;
     }
 
-    known = ngx_http_mcp_tasks_hint(ctx, &id);
+    known = ngx_mcp_hint(ctx, &id);
 
     if (known) {
-        ngx_http_mcp_tasks_hint_place(&lcf->zone->zone, &id);
+        ngx_mcp_hint_place(&lcf->zone->zone, &id);
     }
 
-    modern = ngx_http_mcp_tasks_is_modern(r, ctx);
+    modern = ngx_mcp_is_modern(r, ctx);
 
     if (modern == NGX_ERROR) {
-        rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                                        "a member stands twice");
+        rc = ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
+                             "a member stands twice");
 
     } else if (lcf->pass.len) {
-        rc = ngx_http_mcp_tasks_pass_message(r, ctx, modern == NGX_OK);
+        rc = ngx_mcp_pass_message(r, ctx, modern == NGX_OK);
     }
 
     if (known) {
-        ngx_http_mcp_tasks_hint_task(&lcf->zone->zone, &id);
+        ngx_mcp_hint_task(&lcf->zone->zone, &id);
     }
 
     if (rc == NGX_DECLINED) {
-        ctx->era = (modern == NGX_OK) ? NGX_HTTP_MCP_TASKS_MODERN
-                                      : NGX_HTTP_MCP_TASKS_LEGACY;
-        rc = (modern == NGX_OK) ? ngx_http_mcp_tasks_modern(r, ctx)
-                                : ngx_http_mcp_tasks_legacy(r, ctx);
+        ctx->era = (modern == NGX_OK) ? NGX_MCP_MODERN
+                                      : NGX_MCP_LEGACY;
+        rc = (modern == NGX_OK) ? ngx_mcp_modern(r, ctx)
+                                : ngx_mcp_legacy(r, ctx);
     }
 
     ngx_http_finalize_request(r, rc);
@@ -448,17 +438,16 @@ ngx_http_mcp_tasks_message(ngx_http_request_t *r)
 /* the first of what an id is made of says where its task is to be found */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
 {
-    ngx_http_mcp_tasks_json_t  *said;
+    ngx_mcp_json_t  *said;
 
     said = &ctx->said.id;
 
-    return said->type == NGX_HTTP_MCP_TASKS_JSON_STRING
-           && said->text.len == NGX_HTTP_MCP_TASKS_ID_TEXT + 2
-           && ngx_http_mcp_tasks_unhex(id->data, said->text.data + 1,
-                                       sizeof(uint32_t))
+    return said->type == NGX_MCP_JSON_STRING
+           && said->text.len == NGX_MCP_ID_TEXT + 2
+           && ngx_mcp_unhex(id->data, said->text.data + 1,
+                            sizeof(uint32_t))
               == NGX_OK;
 }
 
@@ -470,21 +459,20 @@ ngx_http_mcp_tasks_hint(ngx_http_mcp_tasks_ctx_t *ctx,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_str_t         value, *version;
     static ngx_str_t  header = ngx_string("mcp-protocol-version");
     static ngx_str_t  discover = ngx_string("server/discover");
 
-    if (ctx->said.meta.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || ctx->said.version.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || ctx->said.token.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
+    if (ctx->said.meta.type == NGX_MCP_JSON_TWICE
+        || ctx->said.version.type == NGX_MCP_JSON_TWICE
+        || ctx->said.token.type == NGX_MCP_JSON_TWICE)
     {
         return NGX_ERROR;
     }
 
-    if (ctx->said.version.type != NGX_HTTP_MCP_TASKS_JSON_NONE
+    if (ctx->said.version.type != NGX_MCP_JSON_NONE
         || (ctx->rpc.method.len == discover.len
             && ngx_strncmp(ctx->rpc.method.data, discover.data, discover.len)
                == 0))
@@ -492,9 +480,9 @@ ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    version = &ngx_http_mcp_tasks_modern_version;
+    version = &ngx_mcp_modern_version;
 
-    if (ngx_http_mcp_tasks_header(r, &header, &value)
+    if (ngx_mcp_header(r, &header, &value)
         && value.len == version->len
         && ngx_strncmp(value.data, version->data, value.len) == 0)
     {
@@ -508,11 +496,11 @@ ngx_http_mcp_tasks_is_modern(ngx_http_request_t *r,
 /* NGX_DECLINED: there is no such method in that list */
 
 ngx_int_t
-ngx_http_mcp_tasks_dispatch(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_method_t *methods)
+ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_method_t *methods)
 {
-    ngx_str_t                    *name;
-    ngx_http_mcp_tasks_method_t  *m;
+    ngx_str_t         *name;
+    ngx_mcp_method_t  *m;
 
     name = &ctx->rpc.method;
 

@@ -9,146 +9,141 @@
 #include "ngx_mcp_signal.h"
 
 
-#define NGX_HTTP_MCP_TASKS_LISTEN_MAX  256
+#define NGX_MCP_LISTEN_MAX  256
 
 
 typedef struct {
-    ngx_http_mcp_tasks_id_t       id;
-    uint64_t                      version;    /* last told of */
-} ngx_http_mcp_tasks_heard_t;
+    ngx_mcp_id_t  id;
+    uint64_t      version;    /* last told of */
+} ngx_mcp_heard_t;
 
 
 typedef struct {
-    ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
-    ngx_http_mcp_tasks_heard_t   *tasks;      /* one for each watch */
-    ngx_uint_t                    asked;      /* there was a list of tasks */
-} ngx_http_mcp_tasks_listen_t;
+    ngx_mcp_wait_t    wait;       /* must be the first */
+    ngx_mcp_heard_t  *tasks;      /* one for each watch */
+    ngx_uint_t        asked;      /* there was a list of tasks */
+} ngx_mcp_listen_t;
 
 
-static const char *ngx_http_mcp_tasks_listen_tasks(
-    ngx_http_mcp_tasks_listen_t *l, ngx_http_mcp_tasks_json_t *ids);
-static ngx_uint_t ngx_http_mcp_tasks_listen_has(
-    ngx_http_mcp_tasks_listen_t *l, ngx_http_mcp_tasks_id_t *id);
-static ngx_int_t ngx_http_mcp_tasks_listen_get(ngx_http_mcp_tasks_listen_t *l,
-    ngx_http_mcp_tasks_heard_t *task, ngx_http_mcp_tasks_op_get_t *op);
-static ngx_int_t ngx_http_mcp_tasks_listen_look(ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_listen_begin(
-    ngx_http_mcp_tasks_listen_t *l);
-static ngx_int_t ngx_http_mcp_tasks_listen_tell(ngx_http_mcp_tasks_listen_t *l,
-    ngx_http_mcp_tasks_heard_t *task);
-static ngx_int_t ngx_http_mcp_tasks_listen_end(ngx_http_mcp_tasks_listen_t *l);
-static void ngx_http_mcp_tasks_listen_meta(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_listen_t *l);
+static const char *ngx_mcp_listen_tasks(ngx_mcp_listen_t *l,
+    ngx_mcp_json_t *ids);
+static ngx_uint_t ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id);
+static ngx_int_t ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task,
+    ngx_mcp_op_get_t *op);
+static ngx_int_t ngx_mcp_listen_look(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_listen_begin(ngx_mcp_listen_t *l);
+static ngx_int_t ngx_mcp_listen_tell(ngx_mcp_listen_t *l,
+    ngx_mcp_heard_t *task);
+static ngx_int_t ngx_mcp_listen_end(ngx_mcp_listen_t *l);
+static void ngx_mcp_listen_meta(ngx_mcp_out_t *out, ngx_mcp_listen_t *l);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_listen(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    const char                   *err;
-    ngx_http_mcp_tasks_json_t     notifications, ids;
-    ngx_http_mcp_tasks_listen_t  *l;
-    ngx_http_mcp_tasks_member_t   members[] = {
+    const char        *err;
+    ngx_mcp_json_t     notifications, ids;
+    ngx_mcp_listen_t  *l;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("notifications"), &notifications }
     };
-    ngx_http_mcp_tasks_member_t   filter[] = {
+    ngx_mcp_member_t   filter[] = {
         { ngx_string("taskIds"), &ids }
     };
 
-    l = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_listen_t));
+    l = ngx_pcalloc(r->pool, sizeof(ngx_mcp_listen_t));
     if (l == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 1) != NGX_OK
-        || ngx_http_mcp_tasks_json_members(&notifications, filter, 1)
+    if (ngx_mcp_members(ctx, members, 1) != NGX_OK
+        || ngx_mcp_json_members(&notifications, filter, 1)
            != NGX_OK)
     {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+        return ngx_mcp_twice(r, ctx);
     }
 
-    if (notifications.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "notifications is not an object");
+    if (notifications.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "notifications is not an object");
     }
 
-    ngx_http_mcp_tasks_wait_init(&l->wait, r, ctx);
+    ngx_mcp_wait_init(&l->wait, r, ctx);
 
-    if (ids.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (ids.type != NGX_MCP_JSON_NONE) {
 
         if (!ctx->tasks) {
-            return ngx_http_mcp_tasks_no_capability(r, ctx);
+            return ngx_mcp_no_capability(r, ctx);
         }
 
         l->asked = 1;
-        err = ngx_http_mcp_tasks_listen_tasks(l, &ids);
+        err = ngx_mcp_listen_tasks(l, &ids);
 
         if (err) {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
         }
     }
 
     l->wait.limited = 1;
     l->wait.streams = 1;
-    l->wait.look = ngx_http_mcp_tasks_listen_look;
-    l->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
+    l->wait.look = ngx_mcp_listen_look;
+    l->wait.until = NGX_MCP_NEVER;
 
-    return ngx_http_mcp_tasks_wait(&l->wait);
+    return ngx_mcp_wait(&l->wait);
 }
 
 
 /* the tasks that there are; NULL, or what is wrong with the list */
 
 static const char *
-ngx_http_mcp_tasks_listen_tasks(ngx_http_mcp_tasks_listen_t *l,
-    ngx_http_mcp_tasks_json_t *ids)
+ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
 {
-    ngx_str_t                        text;
-    ngx_uint_t                       n;
-    ngx_pool_t                      *pool;
-    ngx_http_mcp_tasks_json_t        value;
-    ngx_http_mcp_tasks_heard_t      *task;
-    ngx_http_mcp_tasks_op_get_t      op;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_str_t             text;
+    ngx_uint_t            n;
+    ngx_pool_t           *pool;
+    ngx_mcp_json_t        value;
+    ngx_mcp_heard_t      *task;
+    ngx_mcp_op_get_t      op;
+    ngx_mcp_json_iter_t   it;
 
-    if (ids->type != NGX_HTTP_MCP_TASKS_JSON_ARRAY) {
+    if (ids->type != NGX_MCP_JSON_ARRAY) {
         return "taskIds is not an array";
     }
 
     n = 0;
-    ngx_http_mcp_tasks_json_iter(&it, ids);
+    ngx_mcp_json_iter(&it, ids);
 
-    while (ngx_http_mcp_tasks_json_next(&it, NULL, &value) == NGX_OK) {
-        if (value.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
+    while (ngx_mcp_json_next(&it, NULL, &value) == NGX_OK) {
+        if (value.type != NGX_MCP_JSON_STRING) {
             return "a taskId is not a string";
         }
 
-        if (++n > NGX_HTTP_MCP_TASKS_LISTEN_MAX) {
+        if (++n > NGX_MCP_LISTEN_MAX) {
             return "more than 256 taskIds";
         }
     }
 
     pool = l->wait.r->pool;
 
-    l->tasks = ngx_pcalloc(pool, n * sizeof(ngx_http_mcp_tasks_heard_t));
-    l->wait.watches = ngx_pcalloc(pool,
-                                  n * sizeof(ngx_http_mcp_tasks_watch_t));
+    l->tasks = ngx_pcalloc(pool, n * sizeof(ngx_mcp_heard_t));
+    l->wait.watches = ngx_pcalloc(pool, n * sizeof(ngx_mcp_watch_t));
 
     if (l->tasks == NULL || l->wait.watches == NULL) {
         return "out of memory";
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, ids);
+    ngx_mcp_json_iter(&it, ids);
 
-    while (ngx_http_mcp_tasks_json_next(&it, NULL, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, NULL, &value) == NGX_OK) {
         task = &l->tasks[l->wait.nwatches];
 
-        if (ngx_http_mcp_tasks_json_string(pool, &value, &text) == NGX_OK
-            && ngx_http_mcp_tasks_id_parse(&task->id, &text) == NGX_OK
-            && !ngx_http_mcp_tasks_listen_has(l, &task->id)
-            && ngx_http_mcp_tasks_listen_get(l, task, &op) == NGX_OK)
+        if (ngx_mcp_json_string(pool, &value, &text) == NGX_OK
+            && ngx_mcp_id_parse(&task->id, &text) == NGX_OK
+            && !ngx_mcp_listen_has(l, &task->id)
+            && ngx_mcp_listen_get(l, task, &op) == NGX_OK)
         {
             l->wait.watches[l->wait.nwatches].key
-                = ngx_http_mcp_tasks_signal_id(&task->id);
+                = ngx_mcp_signal_id(&task->id);
             l->wait.watches[l->wait.nwatches].fired = 1;
             l->wait.nwatches++;
         }
@@ -161,15 +156,12 @@ ngx_http_mcp_tasks_listen_tasks(ngx_http_mcp_tasks_listen_t *l,
 /* one that is named twice is told once */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_listen_has(ngx_http_mcp_tasks_listen_t *l,
-    ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id)
 {
     ngx_uint_t  i;
 
     for (i = 0; i < l->wait.nwatches; i++) {
-        if (ngx_memcmp(&l->tasks[i].id, id, sizeof(ngx_http_mcp_tasks_id_t))
-            == 0)
-        {
+        if (ngx_memcmp(&l->tasks[i].id, id, sizeof(ngx_mcp_id_t)) == 0) {
             return 1;
         }
     }
@@ -181,32 +173,32 @@ ngx_http_mcp_tasks_listen_has(ngx_http_mcp_tasks_listen_t *l,
 /* the record alone */
 
 static ngx_int_t
-ngx_http_mcp_tasks_listen_get(ngx_http_mcp_tasks_listen_t *l,
-    ngx_http_mcp_tasks_heard_t *task, ngx_http_mcp_tasks_op_get_t *op)
+ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task,
+    ngx_mcp_op_get_t *op)
 {
-    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_get_t));
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    ngx_memzero(op, sizeof(ngx_mcp_op_get_t));
+    op->op.type = NGX_MCP_OP_GET;
     op->id = task->id;
     op->owner = &l->wait.ctx->owner;
     op->watch = 1;
 
-    if (ngx_http_mcp_tasks_now(l->wait.zcf, &op->op) != NGX_OK) {
+    if (ngx_mcp_now(l->wait.zcf, &op->op) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return (op->op.reason == NGX_HTTP_MCP_TASKS_OK) ? NGX_OK : NGX_DECLINED;
+    return (op->op.reason == NGX_MCP_OK) ? NGX_OK : NGX_DECLINED;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_listen_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_listen_look(ngx_mcp_wait_t *w)
 {
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_listen_t  *l;
+    ngx_uint_t         i;
+    ngx_mcp_listen_t  *l;
 
-    l = (ngx_http_mcp_tasks_listen_t *) w;
+    l = (ngx_mcp_listen_t *) w;
 
-    if (!w->stream && ngx_http_mcp_tasks_listen_begin(l) == NGX_ERROR) {
+    if (!w->stream && ngx_mcp_listen_begin(l) == NGX_ERROR) {
         return NGX_ERROR;
     }
 
@@ -216,7 +208,7 @@ ngx_http_mcp_tasks_listen_look(ngx_http_mcp_tasks_wait_t *w)
             continue;
         }
 
-        if (ngx_http_mcp_tasks_wait_busy(w)) {
+        if (ngx_mcp_wait_busy(w)) {
             /* the rest when that is sent */
             w->missed = 1;
             break;
@@ -224,72 +216,71 @@ ngx_http_mcp_tasks_listen_look(ngx_http_mcp_tasks_wait_t *w)
 
         w->watches[i].fired = 0;
 
-        if (ngx_http_mcp_tasks_listen_tell(l, &l->tasks[i]) == NGX_ERROR) {
+        if (ngx_mcp_listen_tell(l, &l->tasks[i]) == NGX_ERROR) {
             return NGX_ERROR;
         }
     }
 
-    return ngx_exiting ? ngx_http_mcp_tasks_listen_end(l) : NGX_DECLINED;
+    return ngx_exiting ? ngx_mcp_listen_end(l) : NGX_DECLINED;
 }
 
 
 /* what is told of and what not: nothing but tasks, and only known ones */
 
 static ngx_int_t
-ngx_http_mcp_tasks_listen_begin(ngx_http_mcp_tasks_listen_t *l)
+ngx_mcp_listen_begin(ngx_mcp_listen_t *l)
 {
-    u_char                     id[NGX_HTTP_MCP_TASKS_ID_TEXT];
-    ngx_str_t                  message;
-    ngx_uint_t                 i;
-    ngx_http_mcp_tasks_out_t   out;
+    u_char          id[NGX_MCP_ID_TEXT];
+    ngx_str_t       message;
+    ngx_uint_t      i;
+    ngx_mcp_out_t   out;
 
-    ngx_http_mcp_tasks_out_init(&out, l->wait.r->pool,
-                            256 + l->wait.nwatches * (sizeof(id) + 3));
-    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
-                       "\"notifications/subscriptions/acknowledged\","
-                       "\"params\":{");
-    ngx_http_mcp_tasks_listen_meta(&out, l);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"notifications\":{");
+    ngx_mcp_out_init(&out, l->wait.r->pool,
+                     256 + l->wait.nwatches * (sizeof(id) + 3));
+    ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
+                    "\"notifications/subscriptions/acknowledged\","
+                    "\"params\":{");
+    ngx_mcp_listen_meta(&out, l);
+    ngx_mcp_out_lit(&out, ",\"notifications\":{");
 
     if (l->asked) {
-        ngx_http_mcp_tasks_out_lit(&out, "\"taskIds\":[");
+        ngx_mcp_out_lit(&out, "\"taskIds\":[");
 
         for (i = 0; i < l->wait.nwatches; i++) {
-            (void) ngx_http_mcp_tasks_id_text(id, &l->tasks[i].id);
+            (void) ngx_mcp_id_text(id, &l->tasks[i].id);
 
             if (i) {
-                ngx_http_mcp_tasks_out_lit(&out, ",");
+                ngx_mcp_out_lit(&out, ",");
             }
 
-            ngx_http_mcp_tasks_out_lit(&out, "\"");
-            ngx_http_mcp_tasks_out_add(&out, id, sizeof(id));
-            ngx_http_mcp_tasks_out_lit(&out, "\"");
+            ngx_mcp_out_lit(&out, "\"");
+            ngx_mcp_out_add(&out, id, sizeof(id));
+            ngx_mcp_out_lit(&out, "\"");
         }
 
-        ngx_http_mcp_tasks_out_lit(&out, "]");
+        ngx_mcp_out_lit(&out, "]");
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}}}");
+    ngx_mcp_out_lit(&out, "}}}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &message) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_wait_message(&l->wait, NULL, &message);
+    return ngx_mcp_wait_message(&l->wait, NULL, &message);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_listen_tell(ngx_http_mcp_tasks_listen_t *l,
-    ngx_http_mcp_tasks_heard_t *task)
+ngx_mcp_listen_tell(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task)
 {
-    ngx_int_t                     rc;
-    ngx_str_t                     message;
-    ngx_pool_t                   *pool;
-    ngx_http_mcp_tasks_out_t      out;
-    ngx_http_mcp_tasks_op_get_t   op;
+    ngx_int_t          rc;
+    ngx_str_t          message;
+    ngx_pool_t        *pool;
+    ngx_mcp_out_t      out;
+    ngx_mcp_op_get_t   op;
 
-    rc = ngx_http_mcp_tasks_listen_get(l, task, &op);
+    rc = ngx_mcp_listen_get(l, task, &op);
 
     if (rc != NGX_OK || op.view.task.version == task->version) {
         /* that it is gone there is no word for */
@@ -302,27 +293,26 @@ ngx_http_mcp_tasks_listen_tell(ngx_http_mcp_tasks_listen_t *l,
     }
 
     op.op.pool = pool;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_DETAIL;
+    op.want = NGX_MCP_WANT_DETAIL;
 
-    rc = ngx_http_mcp_tasks_now(l->wait.zcf, &op.op);
+    rc = ngx_mcp_now(l->wait.zcf, &op.op);
 
-    if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+    if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
         task->version = op.view.task.version;
 
-        ngx_http_mcp_tasks_out_init(&out, pool, 512);
-        ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
-                                   "\"notifications/tasks\",\"params\":{");
-        ngx_http_mcp_tasks_listen_meta(&out, l);
-        ngx_http_mcp_tasks_out_lit(&out, ",");
-        ngx_http_mcp_tasks_render_task(&out, NGX_HTTP_MCP_TASKS_MODERN,
-                                       &op.view);
-        ngx_http_mcp_tasks_render_detail(&out, &op.view);
-        ngx_http_mcp_tasks_out_lit(&out, "}}");
+        ngx_mcp_out_init(&out, pool, 512);
+        ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
+                        "\"notifications/tasks\",\"params\":{");
+        ngx_mcp_listen_meta(&out, l);
+        ngx_mcp_out_lit(&out, ",");
+        ngx_mcp_render_task(&out, NGX_MCP_MODERN, &op.view);
+        ngx_mcp_render_detail(&out, &op.view);
+        ngx_mcp_out_lit(&out, "}}");
 
-        rc = ngx_http_mcp_tasks_out_end(&out, &message);
+        rc = ngx_mcp_out_end(&out, &message);
 
         if (rc == NGX_OK) {
-            rc = ngx_http_mcp_tasks_wait_message(&l->wait, NULL, &message);
+            rc = ngx_mcp_wait_message(&l->wait, NULL, &message);
         }
     }
 
@@ -335,25 +325,24 @@ ngx_http_mcp_tasks_listen_tell(ngx_http_mcp_tasks_listen_t *l,
 /* the answer to the request, at last */
 
 static ngx_int_t
-ngx_http_mcp_tasks_listen_end(ngx_http_mcp_tasks_listen_t *l)
+ngx_mcp_listen_end(ngx_mcp_listen_t *l)
 {
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_mcp_out_t  out;
 
-    ngx_http_mcp_tasks_out_answer(&out, l->wait.r, l->wait.ctx, 256);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"resultType\":\"complete\",");
-    ngx_http_mcp_tasks_listen_meta(&out, l);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_answer(&out, l->wait.r, l->wait.ctx, 256);
+    ngx_mcp_out_lit(&out, "{\"resultType\":\"complete\",");
+    ngx_mcp_listen_meta(&out, l);
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(l->wait.r, &out);
+    return ngx_mcp_out_result(l->wait.r, &out);
 }
 
 
 static void
-ngx_http_mcp_tasks_listen_meta(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_listen_t *l)
+ngx_mcp_listen_meta(ngx_mcp_out_t *out, ngx_mcp_listen_t *l)
 {
-    ngx_http_mcp_tasks_out_lit(out, "\"_meta\":"
-                         "{\"io.modelcontextprotocol/subscriptionId\":");
-    ngx_http_mcp_tasks_out_str(out, &l->wait.ctx->rpc.id.text);
-    ngx_http_mcp_tasks_out_lit(out, "}");
+    ngx_mcp_out_lit(out, "\"_meta\":"
+                    "{\"io.modelcontextprotocol/subscriptionId\":");
+    ngx_mcp_out_str(out, &l->wait.ctx->rpc.id.text);
+    ngx_mcp_out_lit(out, "}");
 }

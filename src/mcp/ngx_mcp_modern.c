@@ -9,211 +9,200 @@
 #include "ngx_mcp_params.h"
 
 
-static ngx_int_t ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_modern_headers(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_uint_t ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_decoded(ngx_http_request_t *r,
-    ngx_str_t *value);
-static ngx_int_t ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, const char *supported);
-static ngx_int_t ngx_http_mcp_tasks_discover(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
+static ngx_int_t ngx_mcp_modern_check(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_modern_headers(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_uint_t ngx_mcp_modern_name(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value);
+static ngx_int_t ngx_mcp_modern_capabilities(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    const char *supported);
+static ngx_int_t ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 
-#define NGX_HTTP_MCP_TASKS_LEGACY_VERSIONS                                    \
+#define NGX_MCP_LEGACY_VERSIONS                                               \
     "\"2025-11-25\",\"2025-06-18\",\"2025-03-26\""
-#define NGX_HTTP_MCP_TASKS_VERSIONS                                           \
-    "[\"2026-07-28\"," NGX_HTTP_MCP_TASKS_LEGACY_VERSIONS "]"
+#define NGX_MCP_VERSIONS                                                      \
+    "[\"2026-07-28\"," NGX_MCP_LEGACY_VERSIONS "]"
 
 
-ngx_str_t  ngx_http_mcp_tasks_modern_version = ngx_string("2026-07-28");
+ngx_str_t  ngx_mcp_modern_version = ngx_string("2026-07-28");
 
 
-static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_modern_methods[] = {
-    { ngx_string("server/discover"), ngx_http_mcp_tasks_discover },
-    { ngx_string("tools/list"), ngx_http_mcp_tasks_tools_list },
-    { ngx_string("tools/call"), ngx_http_mcp_tasks_tools_call },
-    { ngx_string("subscriptions/listen"), ngx_http_mcp_tasks_listen },
+static ngx_mcp_method_t  ngx_mcp_modern_methods[] = {
+    { ngx_string("server/discover"), ngx_mcp_discover },
+    { ngx_string("tools/list"), ngx_mcp_tools_list },
+    { ngx_string("tools/call"), ngx_mcp_tools_call },
+    { ngx_string("subscriptions/listen"), ngx_mcp_listen },
     { ngx_null_string, NULL }
 };
 
 
 /* of the tasks extension */
 
-static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_modern_tasks[] = {
-    { ngx_string("tasks/get"), ngx_http_mcp_tasks_tasks_get },
-    { ngx_string("tasks/update"), ngx_http_mcp_tasks_tasks_update },
-    { ngx_string("tasks/cancel"), ngx_http_mcp_tasks_tasks_cancel },
+static ngx_mcp_method_t  ngx_mcp_modern_tasks[] = {
+    { ngx_string("tasks/get"), ngx_mcp_tasks_get },
+    { ngx_string("tasks/update"), ngx_mcp_tasks_update },
+    { ngx_string("tasks/cancel"), ngx_mcp_tasks_cancel },
     { ngx_null_string, NULL }
 };
 
 
 /* of our own extension */
 
-static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_modern_extended[] = {
-    { ngx_string("tasks/list"), ngx_http_mcp_tasks_tasks_list },
-    { ngx_string("tasks/create"), ngx_http_mcp_tasks_tasks_create },
-    { ngx_string("tasks/send"), ngx_http_mcp_tasks_tasks_create },
-    { ngx_string("tasks/progress"), ngx_http_mcp_tasks_tasks_progress },
+static ngx_mcp_method_t  ngx_mcp_modern_extended[] = {
+    { ngx_string("tasks/list"), ngx_mcp_tasks_list },
+    { ngx_string("tasks/create"), ngx_mcp_tasks_create },
+    { ngx_string("tasks/send"), ngx_mcp_tasks_create },
+    { ngx_string("tasks/progress"), ngx_mcp_tasks_progress },
     { ngx_null_string, NULL }
 };
 
 
 ngx_int_t
-ngx_http_mcp_tasks_modern(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
-    if (ctx->rpc.kind == NGX_HTTP_MCP_TASKS_RPC_RESPONSE) {
-        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                      NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+    if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
+        return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                      NGX_MCP_RPC_INVALID_REQUEST,
                       "Invalid Request: clients send no responses", NULL);
     }
 
-    rc = ngx_http_mcp_tasks_modern_check(r, ctx);
+    rc = ngx_mcp_modern_check(r, ctx);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (ctx->rpc.kind == NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION) {
-        return ngx_http_mcp_tasks_accepted(r);
+    if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
+        return ngx_mcp_accepted(r);
     }
 
-    rc = ngx_http_mcp_tasks_dispatch(r, ctx,
-                                     ngx_http_mcp_tasks_modern_methods);
+    rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_modern_methods);
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
     if (ctx->extended) {
-        rc = ngx_http_mcp_tasks_dispatch(r, ctx,
-                                         ngx_http_mcp_tasks_modern_extended);
+        rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_modern_extended);
         if (rc != NGX_DECLINED) {
             return rc;
         }
     }
 
-    rc = ngx_http_mcp_tasks_dispatch(r, ctx, ngx_http_mcp_tasks_modern_tasks);
+    rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_modern_tasks);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_NOT_FOUND,
-                                    NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
-                                    "Method not found", NULL);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND,
+                         NGX_MCP_RPC_NO_METHOD,
+                         "Method not found", NULL);
 }
 
 
 /* NGX_DECLINED: nothing to complain about; else the complaint was sent */
 
 static ngx_int_t
-ngx_http_mcp_tasks_modern_check(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_int_t         rc;
     ngx_str_t         value;
     static ngx_str_t  version = ngx_string("mcp-protocol-version");
 
-    if (ctx->said.version.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                          "io.modelcontextprotocol/protocolVersion is "
-                          "missing in _meta");
+    if (ctx->said.version.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
+                               "io.modelcontextprotocol/protocolVersion is "
+                               "missing in _meta");
     }
 
-    if (ngx_http_mcp_tasks_header(r, &version, &value) != 1
-        || !ngx_http_mcp_tasks_json_is(&ctx->said.version, &value))
+    if (ngx_mcp_header(r, &version, &value) != 1
+        || !ngx_mcp_json_is(&ctx->said.version, &value))
     {
-        return ngx_http_mcp_tasks_mismatch(r, ctx,
-                          "Header mismatch: MCP-Protocol-Version is not "
-                          "what _meta says");
+        return ngx_mcp_mismatch(r, ctx,
+                                "Header mismatch: MCP-Protocol-Version is not "
+                                "what _meta says");
     }
 
-    if (!ngx_http_mcp_tasks_json_is(&ctx->said.version,
-                                    &ngx_http_mcp_tasks_modern_version))
-    {
-        return ngx_http_mcp_tasks_unsupported(r, ctx,
-                                              NGX_HTTP_MCP_TASKS_VERSIONS);
+    if (!ngx_mcp_json_is(&ctx->said.version, &ngx_mcp_modern_version)) {
+        return ngx_mcp_unsupported(r, ctx, NGX_MCP_VERSIONS);
     }
 
-    if (ctx->rpc.kind == NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION) {
+    if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
         /* the specification asks for no other header of a notification */
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_mcp_tasks_modern_capabilities(r, ctx);
+    rc = ngx_mcp_modern_capabilities(r, ctx);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    return ngx_http_mcp_tasks_modern_headers(r, ctx);
+    return ngx_mcp_modern_headers(r, ctx);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_modern_capabilities(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_tasks_said_t  *said;
+    ngx_mcp_said_t  *said;
 
     said = &ctx->said;
 
-    if (said->client.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->capabilities.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    if (said->client.type == NGX_MCP_JSON_TWICE
+        || said->capabilities.type != NGX_MCP_JSON_OBJECT)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                          "io.modelcontextprotocol/clientCapabilities is "
-                          "missing in _meta");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
+                               "io.modelcontextprotocol/clientCapabilities is "
+                               "missing in _meta");
     }
 
-    if (said->extensions.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->elicitation.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->sampling.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->roots.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->tasks.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || said->extended.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
+    if (said->extensions.type == NGX_MCP_JSON_TWICE
+        || said->elicitation.type == NGX_MCP_JSON_TWICE
+        || said->sampling.type == NGX_MCP_JSON_TWICE
+        || said->roots.type == NGX_MCP_JSON_TWICE
+        || said->tasks.type == NGX_MCP_JSON_TWICE
+        || said->extended.type == NGX_MCP_JSON_TWICE)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                          "a capability stands twice");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
+                               "a capability stands twice");
     }
 
-    ctx->tasks = (said->tasks.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->extended = (said->extended.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->elicitation = (said->elicitation.type
-                        == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->sampling = (said->sampling.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
-    ctx->roots = (said->roots.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    ctx->tasks = (said->tasks.type == NGX_MCP_JSON_OBJECT);
+    ctx->extended = (said->extended.type == NGX_MCP_JSON_OBJECT);
+    ctx->elicitation = (said->elicitation.type == NGX_MCP_JSON_OBJECT);
+    ctx->sampling = (said->sampling.type == NGX_MCP_JSON_OBJECT);
+    ctx->roots = (said->roots.type == NGX_MCP_JSON_OBJECT);
 
     return NGX_DECLINED;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_modern_headers(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_str_t         value, *name;
     static ngx_str_t  method = ngx_string("mcp-method");
 
     name = &ctx->rpc.method;
 
-    if (ngx_http_mcp_tasks_header(r, &method, &value) != 1
+    if (ngx_mcp_header(r, &method, &value) != 1
         || value.len != name->len
         || ngx_strncmp(value.data, name->data, name->len) != 0)
     {
-        return ngx_http_mcp_tasks_mismatch(r, ctx,
+        return ngx_mcp_mismatch(r, ctx,
                           "Header mismatch: Mcp-Method is not the method");
     }
 
-    if (!ngx_http_mcp_tasks_modern_name(r, ctx)) {
-        return ngx_http_mcp_tasks_mismatch(r, ctx,
+    if (!ngx_mcp_modern_name(r, ctx)) {
+        return ngx_mcp_mismatch(r, ctx,
                           "Header mismatch: Mcp-Name is not what params say");
     }
 
@@ -224,14 +213,13 @@ ngx_http_mcp_tasks_modern_headers(ngx_http_request_t *r,
 /* whether Mcp-Name is what it has to be, for the methods that need it */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_modern_name(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                   value;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_json_t  *source;
-    static ngx_str_t            header = ngx_string("mcp-name");
-    static ngx_str_t            methods[] = {
+    ngx_str_t         value;
+    ngx_uint_t        i;
+    ngx_mcp_json_t   *source;
+    static ngx_str_t  header = ngx_string("mcp-name");
+    static ngx_str_t  methods[] = {
         ngx_string("tools/call"),
         ngx_string("tasks/get"),
         ngx_string("tasks/update"),
@@ -254,21 +242,21 @@ ngx_http_mcp_tasks_modern_name(ngx_http_request_t *r,
 
     source = (i == 0) ? &ctx->said.name : &ctx->said.id;
 
-    if (source->type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
+    if (source->type != NGX_MCP_JSON_STRING) {
         /* the method itself has something to say about that */
         return 1;
     }
 
-    return ngx_http_mcp_tasks_header(r, &header, &value) == 1
-           && ngx_http_mcp_tasks_decoded(r, &value) == NGX_OK
-           && ngx_http_mcp_tasks_json_is(source, &value);
+    return ngx_mcp_header(r, &header, &value) == 1
+           && ngx_mcp_decoded(r, &value) == NGX_OK
+           && ngx_mcp_json_is(source, &value);
 }
 
 
 /* "=?base64?...?=" stands for what no header can carry */
 
 static ngx_int_t
-ngx_http_mcp_tasks_decoded(ngx_http_request_t *r, ngx_str_t *value)
+ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value)
 {
     size_t     pad;
     ngx_str_t  src, dst;
@@ -309,22 +297,22 @@ ngx_http_mcp_tasks_decoded(ngx_http_request_t *r, ngx_str_t *value)
 /* whether the headers that the tool's schema asks for fit the arguments */
 
 ngx_uint_t
-ngx_http_mcp_tasks_modern_params(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_tool_t *tool, ngx_http_mcp_tasks_json_t *arguments)
+ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
+    ngx_mcp_json_t *arguments)
 {
-    ngx_str_t                    header;
-    ngx_uint_t                   i, n;
-    ngx_http_mcp_tasks_json_t    value;
-    ngx_http_mcp_tasks_param_t  *param;
+    ngx_str_t         header;
+    ngx_uint_t        i, n;
+    ngx_mcp_json_t    value;
+    ngx_mcp_param_t  *param;
 
     param = tool->params->elts;
 
     for (i = 0; i < tool->params->nelts; i++) {
 
-        ngx_http_mcp_tasks_params_value(&param[i], arguments, &value);
-        n = ngx_http_mcp_tasks_header(r, &param[i].header, &header);
+        ngx_mcp_params_value(&param[i], arguments, &value);
+        n = ngx_mcp_header(r, &param[i].header, &header);
 
-        if (value.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+        if (value.type == NGX_MCP_JSON_NONE) {
             if (n) {
                 return 0;
             }
@@ -333,8 +321,8 @@ ngx_http_mcp_tasks_modern_params(ngx_http_request_t *r,
         }
 
         if (n != 1
-            || ngx_http_mcp_tasks_decoded(r, &header) != NGX_OK
-            || !ngx_http_mcp_tasks_params_same(&header, &value))
+            || ngx_mcp_decoded(r, &header) != NGX_OK
+            || !ngx_mcp_params_same(&header, &value))
         {
             return 0;
         }
@@ -345,95 +333,88 @@ ngx_http_mcp_tasks_modern_params(ngx_http_request_t *r,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_mismatch(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, const char *message)
+ngx_mcp_mismatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    const char *message)
 {
-    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                                    NGX_HTTP_MCP_TASKS_RPC_HEADER_MISMATCH,
-                                    message, NULL);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                         NGX_MCP_RPC_HEADER_MISMATCH, message, NULL);
 }
 
 
 /* a gateway whose upstream is of the other era */
 
 ngx_int_t
-ngx_http_mcp_tasks_modern_refuse(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_http_mcp_tasks_unsupported(r, ctx,
-                               "[" NGX_HTTP_MCP_TASKS_LEGACY_VERSIONS "]");
+    return ngx_mcp_unsupported(r, ctx, "[" NGX_MCP_LEGACY_VERSIONS "]");
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_unsupported(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, const char *supported)
+ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    const char *supported)
 {
-    ngx_str_t                 data;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t      data;
+    ngx_mcp_out_t  out;
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"supported\":");
-    ngx_http_mcp_tasks_out_add(&out, (u_char *) supported,
-                               ngx_strlen(supported));
+    ngx_mcp_out_init(&out, r->pool, 128);
+    ngx_mcp_out_lit(&out, "{\"supported\":");
+    ngx_mcp_out_add(&out, (u_char *) supported, ngx_strlen(supported));
 
     /* the version goes back as the JSON that it came as */
 
-    if (ctx->said.version.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"requested\":");
-        ngx_http_mcp_tasks_out_str(&out, &ctx->said.version.text);
+    if (ctx->said.version.type != NGX_MCP_JSON_NONE) {
+        ngx_mcp_out_lit(&out, ",\"requested\":");
+        ngx_mcp_out_str(&out, &ctx->said.version.text);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &data) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                                    NGX_HTTP_MCP_TASKS_RPC_VERSION,
-                                    "Unsupported protocol version", &data);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                         NGX_MCP_RPC_VERSION,
+                         "Unsupported protocol version", &data);
 }
 
 
 /* the client cannot do what this needs */
 
 ngx_int_t
-ngx_http_mcp_tasks_no_capability(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  data = ngx_string(
         "{\"requiredCapabilities\":{\"extensions\":"
         "{\"io.modelcontextprotocol/tasks\":{}}}}");
 
-    return ngx_http_mcp_tasks_lacks(r, ctx, &data);
+    return ngx_mcp_lacks(r, ctx, &data);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_lacks(ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_str_t *data)
+ngx_mcp_lacks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *data)
 {
-    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                                    NGX_HTTP_MCP_TASKS_RPC_CAPABILITY,
-                                    "Missing required client capability",
-                                    data);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                         NGX_MCP_RPC_CAPABILITY,
+                         "Missing required client capability",
+                         data);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_discover(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  result = ngx_string(
         "{\"resultType\":\"complete\","
-        "\"supportedVersions\":" NGX_HTTP_MCP_TASKS_VERSIONS ","
+        "\"supportedVersions\":" NGX_MCP_VERSIONS ","
         "\"capabilities\":{\"tools\":{},\"extensions\":{"
         "\"io.modelcontextprotocol/tasks\":{},"
-        "\"" NGX_HTTP_MCP_TASKS_EXTENSION "\":{}}},"
+        "\"" NGX_MCP_EXTENSION "\":{}}},"
         "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-        NGX_HTTP_MCP_TASKS_SERVER_INFO "},"
+        NGX_MCP_SERVER_INFO "},"
         "\"ttlMs\":3600000,\"cacheScope\":\"public\"}");
 
-    return ngx_http_mcp_tasks_result(r, ctx, &result);
+    return ngx_mcp_result(r, ctx, &result);
 }

@@ -6,49 +6,42 @@
 
 
 typedef struct {
-    ngx_http_mcp_tasks_wait_t   wait;         /* must be the first */
-    ngx_uint_t                  mode;
-    uint64_t                    version;      /* last told of */
-    double                      progress;     /* last told */
-} ngx_http_mcp_tasks_outcome_t;
+    ngx_mcp_wait_t  wait;         /* must be the first */
+    ngx_uint_t      mode;
+    uint64_t        version;      /* last told of */
+    double          progress;     /* last told */
+} ngx_mcp_outcome_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w);
-static ngx_uint_t ngx_http_mcp_tasks_outcome_due(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_outcome_tell(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+static ngx_int_t ngx_mcp_outcome_look(ngx_mcp_wait_t *w);
+static ngx_uint_t ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
+static ngx_int_t ngx_mcp_outcome_tell(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
-static ngx_int_t ngx_http_mcp_tasks_outcome_hand_out(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_outcome_exit(
-    ngx_http_mcp_tasks_outcome_t *o);
-static ngx_int_t ngx_http_mcp_tasks_outcome_ask(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
+static ngx_int_t ngx_mcp_outcome_hand_out(ngx_mcp_outcome_t *o,
+    ngx_mcp_view_t *v);
+static ngx_int_t ngx_mcp_outcome_exit(ngx_mcp_outcome_t *o);
+static ngx_int_t ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
-static ngx_int_t ngx_http_mcp_tasks_outcome_round(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_outcome_progress(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v,
-    ngx_pool_t *pool);
-static ngx_int_t ngx_http_mcp_tasks_outcome_end(
-    ngx_http_mcp_tasks_outcome_t *o, ngx_http_mcp_tasks_view_t *v);
-static void ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w);
+static ngx_int_t ngx_mcp_outcome_round(ngx_mcp_outcome_t *o,
+    ngx_mcp_view_t *v);
+static ngx_int_t ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o,
+    ngx_mcp_view_t *v, ngx_pool_t *pool);
+static ngx_int_t ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
+static void ngx_mcp_outcome_gone(ngx_mcp_wait_t *w);
 
 
 /* until the task ends, or until it is time to hand it out */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id,
-    ngx_uint_t mode, ngx_msec_t after)
+ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_id_t *id, ngx_uint_t mode, ngx_msec_t after)
 {
-    ngx_http_mcp_tasks_outcome_t   *o;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_mcp_outcome_t   *o;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    o = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_outcome_t));
+    o = ngx_pcalloc(r->pool, sizeof(ngx_mcp_outcome_t));
     if (o == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -56,42 +49,41 @@ ngx_http_mcp_tasks_wait_outcome(ngx_http_request_t *r,
     o->mode = mode;
     o->progress = -1;
 
-    ngx_http_mcp_tasks_wait_init(&o->wait, r, ctx);
+    ngx_mcp_wait_init(&o->wait, r, ctx);
     o->wait.id = *id;
-    o->wait.look = ngx_http_mcp_tasks_outcome_look;
-    o->wait.gone = ngx_http_mcp_tasks_outcome_gone;
+    o->wait.look = ngx_mcp_outcome_look;
+    o->wait.gone = ngx_mcp_outcome_gone;
     o->wait.task = 1;
     o->wait.streams = 1;
 
-    if (mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT) {
+    if (mode == NGX_MCP_WAIT_RESULT) {
         o->wait.result = 1;
         o->wait.limited = 1;
     }
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_LEGACY) {
-        o->wait.stream_id
-            = ngx_http_mcp_tasks_stream_new(&lcf->zone->zone.table);
+    if (ctx->era == NGX_MCP_LEGACY) {
+        o->wait.stream_id = ngx_mcp_stream_new(&lcf->zone->zone.table);
     }
 
-    o->wait.until = (mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER)
-                    ? ngx_current_msec + after : NGX_HTTP_MCP_TASKS_NEVER;
+    o->wait.until = (mode == NGX_MCP_WAIT_AFTER)
+                    ? ngx_current_msec + after : NGX_MCP_NEVER;
 
-    return ngx_http_mcp_tasks_wait(&o->wait);
+    return ngx_mcp_wait(&o->wait);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 {
-    ngx_int_t                      rc;
-    ngx_pool_t                    *pool;
-    ngx_http_mcp_tasks_op_get_t    op;
-    ngx_http_mcp_tasks_outcome_t  *o;
+    ngx_int_t           rc;
+    ngx_pool_t         *pool;
+    ngx_mcp_op_get_t    op;
+    ngx_mcp_outcome_t  *o;
 
-    o = (ngx_http_mcp_tasks_outcome_t *) w;
+    o = (ngx_mcp_outcome_t *) w;
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_get_t));
+    op.op.type = NGX_MCP_OP_GET;
     op.op.pool = w->r->pool;
     op.id = w->id;
     op.owner = &w->ctx->owner;
@@ -99,12 +91,12 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
 
     /* the record alone; its bytes only if there is something to tell */
 
-    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
-        && !ngx_http_mcp_tasks_outcome_due(o, &op.view))
+    if (op.op.reason == NGX_MCP_OK
+        && !ngx_mcp_outcome_due(o, &op.view))
     {
         return NGX_DECLINED;
     }
@@ -115,20 +107,20 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
     }
 
     op.op.pool = pool;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_DETAIL;
+    op.want = NGX_MCP_WANT_DETAIL;
     op.carrier = w->stream_id;
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
-        && ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK)
+    if (op.op.reason == NGX_MCP_OK
+        && ngx_mcp_now(w->zcf, &op.op) != NGX_OK)
     {
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
-    } else if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
-        rc = ngx_http_mcp_tasks_refused(w->r, w->ctx, op.op.reason);
+    } else if (op.op.reason != NGX_MCP_OK) {
+        rc = ngx_mcp_refused(w->r, w->ctx, op.op.reason);
 
     } else {
-        ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
-        rc = ngx_http_mcp_tasks_outcome_tell(o, &op.view, pool);
+        ngx_mcp_known(w->r, w->ctx, &op.view);
+        rc = ngx_mcp_outcome_tell(o, &op.view, pool);
     }
 
     ngx_destroy_pool(pool);
@@ -138,11 +130,10 @@ ngx_http_mcp_tasks_outcome_look(ngx_http_mcp_tasks_wait_t *w)
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_outcome_due(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
     return v->task.version != o->version
-           || ngx_http_mcp_tasks_terminal(v->task.state)
+           || ngx_mcp_terminal(v->task.state)
            || v->asks
            || ngx_current_msec >= o->wait.until
            || ngx_exiting;
@@ -152,47 +143,45 @@ ngx_http_mcp_tasks_outcome_due(ngx_http_mcp_tasks_outcome_t *o,
 /* NGX_DECLINED: go on waiting */
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_tell(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+ngx_mcp_outcome_tell(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v, ngx_pool_t *pool)
 {
     o->version = v->task.version;
 
-    if (ngx_http_mcp_tasks_terminal(v->task.state)) {
-        return ngx_http_mcp_tasks_outcome_end(o, v);
+    if (ngx_mcp_terminal(v->task.state)) {
+        return ngx_mcp_outcome_end(o, v);
     }
 
-    if (o->mode == NGX_HTTP_MCP_TASKS_WAIT_AFTER
+    if (o->mode == NGX_MCP_WAIT_AFTER
         && (ngx_current_msec >= o->wait.until || ngx_exiting
-            || (v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+            || (v->task.state == NGX_MCP_INPUT_REQUIRED
                 && !o->wait.ctx->asked)))
     {
-        return ngx_http_mcp_tasks_outcome_hand_out(o, v);
+        return ngx_mcp_outcome_hand_out(o, v);
     }
 
     if (ngx_exiting) {
-        return ngx_http_mcp_tasks_outcome_exit(o);
+        return ngx_mcp_outcome_exit(o);
     }
 
-    if (v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
-        return ngx_http_mcp_tasks_outcome_ask(o, v, pool);
+    if (v->task.state == NGX_MCP_INPUT_REQUIRED) {
+        return ngx_mcp_outcome_ask(o, v, pool);
     }
 
-    return ngx_http_mcp_tasks_outcome_progress(o, v, pool);
+    return ngx_mcp_outcome_progress(o, v, pool);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_hand_out(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_outcome_hand_out(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_mcp_out_t  out;
 
-    ngx_http_mcp_tasks_job_left(o->wait.ctx);
+    ngx_mcp_job_left(o->wait.ctx);
 
-    ngx_http_mcp_tasks_out_answer(&out, o->wait.r, o->wait.ctx, 512);
-    ngx_http_mcp_tasks_render_created(&out, o->wait.ctx->era, v);
+    ngx_mcp_out_answer(&out, o->wait.r, o->wait.ctx, 512);
+    ngx_mcp_render_created(&out, o->wait.ctx->era, v);
 
-    return ngx_http_mcp_tasks_out_result(o->wait.r, &out);
+    return ngx_mcp_out_result(o->wait.r, &out);
 }
 
 
@@ -202,47 +191,46 @@ ngx_http_mcp_tasks_outcome_hand_out(ngx_http_mcp_tasks_outcome_t *o,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_exit(ngx_http_mcp_tasks_outcome_t *o)
+ngx_mcp_outcome_exit(ngx_mcp_outcome_t *o)
 {
-    ngx_str_t                   data;
-    ngx_http_mcp_tasks_ctx_t   *ctx;
-    ngx_http_mcp_tasks_out_t    out;
+    ngx_str_t        data;
+    ngx_mcp_ctx_t   *ctx;
+    ngx_mcp_out_t    out;
 
     ctx = o->wait.ctx;
 
-    ngx_http_mcp_tasks_outcome_gone(&o->wait);
+    ngx_mcp_outcome_gone(&o->wait);
 
-    ngx_http_mcp_tasks_out_init(&out, o->wait.r->pool, 128);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"reason\":\"result_not_ready\"");
+    ngx_mcp_out_init(&out, o->wait.r->pool, 128);
+    ngx_mcp_out_lit(&out, "{\"reason\":\"result_not_ready\"");
 
     if (ctx->tasks) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"taskId\":\"");
-        ngx_http_mcp_tasks_out_str(&out, &ctx->task_id);
-        ngx_http_mcp_tasks_out_lit(&out, "\"");
+        ngx_mcp_out_lit(&out, ",\"taskId\":\"");
+        ngx_mcp_out_str(&out, &ctx->task_id);
+        ngx_mcp_out_lit(&out, "\"");
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &data) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_error(o->wait.r, ctx, NGX_HTTP_OK,
-                     NGX_HTTP_MCP_TASKS_RPC_NOT_READY,
-                     (ctx->era == NGX_HTTP_MCP_TASKS_MODERN)
+    return ngx_mcp_error(o->wait.r, ctx, NGX_HTTP_OK,
+                     NGX_MCP_RPC_NOT_READY,
+                     (ctx->era == NGX_MCP_MODERN)
                      ? "The server is going down, the call was cancelled"
                      : "The server is going down, the task goes on", &data);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v, ngx_pool_t *pool)
 {
     ngx_int_t  rc;
 
-    if (o->wait.ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        return ngx_http_mcp_tasks_outcome_round(o, v);
+    if (o->wait.ctx->era == NGX_MCP_MODERN) {
+        return ngx_mcp_outcome_round(o, v);
     }
 
     if (!v->asks) {
@@ -250,7 +238,7 @@ ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_mcp_tasks_wait_ask(&o->wait, v, pool);
+    rc = ngx_mcp_wait_ask(&o->wait, v, pool);
 
     return (rc == NGX_OK) ? NGX_DECLINED : rc;
 }
@@ -259,54 +247,52 @@ ngx_http_mcp_tasks_outcome_ask(ngx_http_mcp_tasks_outcome_t *o,
 /* modern: the questions are the answer to the call, for now */
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_round(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_outcome_round(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
     u_char       buf[128];
     ngx_str_t    data;
     const char  *capability;
 
-    capability = ngx_http_mcp_tasks_round_lacks(o->wait.ctx, v);
+    capability = ngx_mcp_round_lacks(o->wait.ctx, v);
 
     if (capability == NULL) {
-        return ngx_http_mcp_tasks_round_ask(o->wait.r, o->wait.ctx, v);
+        return ngx_mcp_round_ask(o->wait.r, o->wait.ctx, v);
     }
 
     /* nobody could ever answer */
 
-    ngx_http_mcp_tasks_outcome_gone(&o->wait);
+    ngx_mcp_outcome_gone(&o->wait);
 
     data.data = buf;
     data.len = ngx_sprintf(buf, "{\"requiredCapabilities\":{\"%s\":{}}}",
                            capability)
                - buf;
 
-    return ngx_http_mcp_tasks_lacks(o->wait.r, o->wait.ctx, &data);
+    return ngx_mcp_lacks(o->wait.r, o->wait.ctx, &data);
 }
 
 
 /* legacy: the questions of a task as requests on the stream */
 
 ngx_int_t
-ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v, ngx_pool_t *pool)
 {
-    ngx_str_t                        message;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_json_t        requests, key, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_str_t             message;
+    ngx_mcp_out_t         out;
+    ngx_mcp_json_t        requests, key, value;
+    ngx_mcp_json_iter_t   it;
 
-    requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
-    requests.text = v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
+    requests.type = NGX_MCP_JSON_OBJECT;
+    requests.text = v->payload[NGX_MCP_REQUESTS];
 
-    ngx_http_mcp_tasks_json_iter(&it, &requests);
+    ngx_mcp_json_iter(&it, &requests);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-        ngx_http_mcp_tasks_out_init(&out, pool, value.text.len + 256);
-        ngx_http_mcp_tasks_render_question(&out, v, &key, &value);
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        ngx_mcp_out_init(&out, pool, value.text.len + 256);
+        ngx_mcp_render_question(&out, v, &key, &value);
 
-        if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
-            || ngx_http_mcp_tasks_wait_message(w, NULL, &message) == NGX_ERROR)
+        if (ngx_mcp_out_end(&out, &message) != NGX_OK
+            || ngx_mcp_wait_message(w, NULL, &message) == NGX_ERROR)
         {
             return NGX_ERROR;
         }
@@ -317,14 +303,14 @@ ngx_http_mcp_tasks_wait_ask(ngx_http_mcp_tasks_wait_t *w,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_view_t *v, ngx_pool_t *pool)
+ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
+    ngx_pool_t *pool)
 {
-    ngx_str_t                 message;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t      message;
+    ngx_mcp_out_t  out;
 
-    if (o->wait.ctx->said.token.type == NGX_HTTP_MCP_TASKS_JSON_NONE
-        || o->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT
+    if (o->wait.ctx->said.token.type == NGX_MCP_JSON_NONE
+        || o->mode == NGX_MCP_WAIT_RESULT
         || v->task.progress < 0
         || v->task.progress <= o->progress)
     {
@@ -333,12 +319,11 @@ ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
 
     o->progress = v->task.progress;
 
-    ngx_http_mcp_tasks_out_init(&out, pool, 256);
-    ngx_http_mcp_tasks_render_progress(&out, v,
-                                       &o->wait.ctx->said.token.text, 0);
+    ngx_mcp_out_init(&out, pool, 256);
+    ngx_mcp_render_progress(&out, v, &o->wait.ctx->said.token.text, 0);
 
-    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK
-        || ngx_http_mcp_tasks_wait_message(&o->wait, NULL, &message)
+    if (ngx_mcp_out_end(&out, &message) != NGX_OK
+        || ngx_mcp_wait_message(&o->wait, NULL, &message)
            == NGX_ERROR)
     {
         return NGX_ERROR;
@@ -349,61 +334,59 @@ ngx_http_mcp_tasks_outcome_progress(ngx_http_mcp_tasks_outcome_t *o,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_outcome_end(ngx_http_mcp_tasks_outcome_t *o,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
-    ngx_str_t                        message;
-    ngx_http_request_t              *r;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_op_delete_t   op;
+    ngx_str_t             message;
+    ngx_http_request_t   *r;
+    ngx_mcp_out_t         out;
+    ngx_mcp_op_delete_t   op;
 
     r = o->wait.r;
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool,
-                            256 + v->payload[NGX_HTTP_MCP_TASKS_RESULT].len);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    ngx_http_mcp_tasks_out_str(&out, &o->wait.ctx->rpc.id.text);
-    ngx_http_mcp_tasks_out_lit(&out, ",");
-    ngx_http_mcp_tasks_render_outcome(&out, o->wait.ctx->era, v,
-                                o->mode == NGX_HTTP_MCP_TASKS_WAIT_RESULT);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_init(&out, r->pool, 256 + v->payload[NGX_MCP_RESULT].len);
+    ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_out_str(&out, &o->wait.ctx->rpc.id.text);
+    ngx_mcp_out_lit(&out, ",");
+    ngx_mcp_render_outcome(&out, o->wait.ctx->era, v,
+                           o->mode == NGX_MCP_WAIT_RESULT);
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &message) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &message) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (o->mode != NGX_HTTP_MCP_TASKS_WAIT_RESULT) {
+    if (o->mode != NGX_MCP_WAIT_RESULT) {
 
         /* the client never got to know the task: nobody will ask for it */
 
-        ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_delete_t));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+        ngx_memzero(&op, sizeof(ngx_mcp_op_delete_t));
+        op.op.type = NGX_MCP_OP_DELETE;
         op.op.pool = r->pool;
         op.id = o->wait.id;
-        (void) ngx_http_mcp_tasks_now(o->wait.zcf, &op.op);
+        (void) ngx_mcp_now(o->wait.zcf, &op.op);
     }
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &message, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, &message, 1);
 }
 
 
 /* in the modern era going away cancels a call, but never a task */
 
 static void
-ngx_http_mcp_tasks_outcome_gone(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_outcome_gone(ngx_mcp_wait_t *w)
 {
-    ngx_http_mcp_tasks_op_update_t  op;
+    ngx_mcp_op_update_t  op;
 
-    if (w->ctx->era != NGX_HTTP_MCP_TASKS_MODERN) {
+    if (w->ctx->era != NGX_MCP_MODERN) {
         return;
     }
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_update_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_update_t));
+    op.op.type = NGX_MCP_OP_UPDATE;
     op.op.pool = w->r->pool;
     op.id = w->id;
     op.owner = &w->ctx->owner;
-    op.event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
+    op.event.type = NGX_MCP_EV_CANCEL;
 
-    (void) ngx_http_mcp_tasks_now(w->zcf, &op.op);
+    (void) ngx_mcp_now(w->zcf, &op.op);
 }

@@ -16,46 +16,45 @@
 
 
 typedef struct {
-    u_char      id[NGX_HTTP_MCP_TASKS_ID_LEN];
-    uint64_t    version;
-    uint64_t    seal;
-} ngx_http_mcp_tasks_state_t;
+    u_char    id[NGX_MCP_ID_LEN];
+    uint64_t  version;
+    uint64_t  seal;
+} ngx_mcp_state_t;
 
 
-static const char *ngx_http_mcp_tasks_round_responses(
-    ngx_http_mcp_tasks_json_t *responses);
-static ngx_int_t ngx_http_mcp_tasks_state_parse(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round);
-static uint64_t ngx_http_mcp_tasks_state_seal(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_state_t *state);
+static const char *ngx_mcp_round_responses(ngx_mcp_json_t *responses);
+static ngx_int_t ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_round_t *round);
+static uint64_t ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_state_t *state);
 
 
 /* NGX_DECLINED: nothing is wrong with it; else it is what to finalize with */
 
 ngx_int_t
-ngx_http_mcp_tasks_round_parse(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round)
+ngx_mcp_round_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_round_t *round)
 {
-    const char                   *err;
-    ngx_http_mcp_tasks_member_t   members[] = {
+    const char        *err;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("inputResponses"), &round->responses },
         { ngx_string("requestState"), &round->state }
     };
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 2) != NGX_OK) {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+    if (ngx_mcp_members(ctx, members, 2) != NGX_OK) {
+        return ngx_mcp_twice(r, ctx);
     }
 
-    err = ngx_http_mcp_tasks_round_responses(&round->responses);
+    err = ngx_mcp_round_responses(&round->responses);
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    if (round->state.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && ngx_http_mcp_tasks_state_parse(r, ctx, round) != NGX_OK)
+    if (round->state.type != NGX_MCP_JSON_NONE
+        && ngx_mcp_state_parse(r, ctx, round) != NGX_OK)
     {
-        return ngx_http_mcp_tasks_round_invalid(r, ctx);
+        return ngx_mcp_round_invalid(r, ctx);
     }
 
     return NGX_DECLINED;
@@ -65,37 +64,36 @@ ngx_http_mcp_tasks_round_parse(ngx_http_request_t *r,
 /* not ours, somebody else's, or used before: there is no telling which */
 
 ngx_int_t
-ngx_http_mcp_tasks_round_invalid(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_round_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  data = ngx_string(
                                    "{\"reason\":\"invalid_request_state\"}");
 
-    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
-                             NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
-                             "Invalid params: requestState is not valid",
-                             &data);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
+                         NGX_MCP_RPC_INVALID_PARAMS,
+                         "Invalid params: requestState is not valid",
+                         &data);
 }
 
 
 static const char *
-ngx_http_mcp_tasks_round_responses(ngx_http_mcp_tasks_json_t *responses)
+ngx_mcp_round_responses(ngx_mcp_json_t *responses)
 {
-    ngx_http_mcp_tasks_json_t       key, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
 
-    if (responses->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (responses->type == NGX_MCP_JSON_NONE) {
         return NULL;
     }
 
-    if (responses->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (responses->type != NGX_MCP_JSON_OBJECT) {
         return "inputResponses is not an object";
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, responses);
+    ngx_mcp_json_iter(&it, responses);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-        if (value.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        if (value.type != NGX_MCP_JSON_OBJECT) {
             return "a member of inputResponses is not an object";
         }
     }
@@ -105,28 +103,28 @@ ngx_http_mcp_tasks_round_responses(ngx_http_mcp_tasks_json_t *responses)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_state_parse(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_round_t *round)
+ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_round_t *round)
 {
-    ngx_str_t                   text;
-    ngx_http_mcp_tasks_state_t  state;
+    ngx_str_t        text;
+    ngx_mcp_state_t  state;
 
-    if (round->state.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &round->state, &text)
+    if (round->state.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &round->state, &text)
            != NGX_OK
-        || text.len != 2 * sizeof(ngx_http_mcp_tasks_state_t)
-        || ngx_http_mcp_tasks_unhex((u_char *) &state, text.data,
-                                    sizeof(ngx_http_mcp_tasks_state_t))
+        || text.len != 2 * sizeof(ngx_mcp_state_t)
+        || ngx_mcp_unhex((u_char *) &state, text.data,
+                         sizeof(ngx_mcp_state_t))
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (state.seal != ngx_http_mcp_tasks_state_seal(r, ctx, &state)) {
+    if (state.seal != ngx_mcp_state_seal(r, ctx, &state)) {
         return NGX_ERROR;
     }
 
-    ngx_memcpy(&round->id, state.id, NGX_HTTP_MCP_TASKS_ID_LEN);
+    ngx_memcpy(&round->id, state.id, NGX_MCP_ID_LEN);
     round->version = state.version;
 
     return NGX_OK;
@@ -134,69 +132,65 @@ ngx_http_mcp_tasks_state_parse(ngx_http_request_t *r,
 
 
 static uint64_t
-ngx_http_mcp_tasks_state_seal(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_state_t *state)
+ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_state_t *state)
 {
-    uint64_t                        key[2];
-    ngx_http_mcp_tasks_header_t    *sh;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    uint64_t             key[2];
+    ngx_mcp_header_t    *sh;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     sh = lcf->zone->zone.table.sh;
 
     /* not the key of cursors, nor of sessions */
 
-    key[0] = ngx_http_mcp_tasks_siphash(sh->secret, ctx->owner.data,
-                                        ctx->owner.len);
-    key[1] = ~ngx_http_mcp_tasks_siphash(sh->secret, ctx->tool.data,
-                                         ctx->tool.len);
+    key[0] = ngx_mcp_siphash(sh->secret, ctx->owner.data, ctx->owner.len);
+    key[1] = ~ngx_mcp_siphash(sh->secret, ctx->tool.data, ctx->tool.len);
 
-    return ngx_http_mcp_tasks_siphash(key, (u_char *) state,
-                               offsetof(ngx_http_mcp_tasks_state_t, seal));
+    return ngx_mcp_siphash(key, (u_char *) state,
+                           offsetof(ngx_mcp_state_t, seal));
 }
 
 
 /* the questions as the answer to the call */
 
 ngx_int_t
-ngx_http_mcp_tasks_round_ask(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_round_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
-    u_char                      text[2 * sizeof(ngx_http_mcp_tasks_state_t)];
-    ngx_str_t                  *requests;
-    ngx_http_mcp_tasks_out_t    out;
-    ngx_http_mcp_tasks_state_t  state;
+    u_char           text[2 * sizeof(ngx_mcp_state_t)];
+    ngx_str_t       *requests;
+    ngx_mcp_out_t    out;
+    ngx_mcp_state_t  state;
 
-    requests = &v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
+    requests = &v->payload[NGX_MCP_REQUESTS];
 
-    ngx_memcpy(state.id, &v->id, NGX_HTTP_MCP_TASKS_ID_LEN);
+    ngx_memcpy(state.id, &v->id, NGX_MCP_ID_LEN);
     state.version = v->task.version;
-    state.seal = ngx_http_mcp_tasks_state_seal(r, ctx, &state);
+    state.seal = ngx_mcp_state_seal(r, ctx, &state);
 
     (void) ngx_hex_dump(text, (u_char *) &state, sizeof(state));
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, requests->len + 256);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"resultType\":\"input_required\","
-                                     "\"inputRequests\":");
-    ngx_http_mcp_tasks_out_str(&out, requests);
-    ngx_http_mcp_tasks_out_lit(&out, ",\"requestState\":\"");
-    ngx_http_mcp_tasks_out_add(&out, text, sizeof(text));
-    ngx_http_mcp_tasks_out_lit(&out, "\"}");
+    ngx_mcp_out_answer(&out, r, ctx, requests->len + 256);
+    ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
+                    "\"inputRequests\":");
+    ngx_mcp_out_str(&out, requests);
+    ngx_mcp_out_lit(&out, ",\"requestState\":\"");
+    ngx_mcp_out_add(&out, text, sizeof(text));
+    ngx_mcp_out_lit(&out, "\"}");
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
 /* what the client would need to answer, and does not have; NULL: nothing */
 
 const char *
-ngx_http_mcp_tasks_round_lacks(ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_round_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_json_t        requests, key, value, method;
-    ngx_http_mcp_tasks_json_iter_t   it;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    ngx_uint_t            i;
+    ngx_mcp_json_t        requests, key, value, method;
+    ngx_mcp_json_iter_t   it;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("method"), &method }
     };
     struct {
@@ -209,17 +203,17 @@ ngx_http_mcp_tasks_round_lacks(ngx_http_mcp_tasks_ctx_t *ctx,
         { ngx_string("roots/list"), "roots", ctx->roots }
     };
 
-    requests.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
-    requests.text = v->payload[NGX_HTTP_MCP_TASKS_REQUESTS];
+    requests.type = NGX_MCP_JSON_OBJECT;
+    requests.text = v->payload[NGX_MCP_REQUESTS];
 
-    ngx_http_mcp_tasks_json_iter(&it, &requests);
+    ngx_mcp_json_iter(&it, &requests);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-        (void) ngx_http_mcp_tasks_json_members(&value, members, 1);
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        (void) ngx_mcp_json_members(&value, members, 1);
 
         for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
             if (!known[i].declared
-                && ngx_http_mcp_tasks_json_is(&method, &known[i].method))
+                && ngx_mcp_json_is(&method, &known[i].method))
             {
                 return known[i].capability;
             }

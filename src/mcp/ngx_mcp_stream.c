@@ -12,38 +12,37 @@
 
 
 /* tasks told of at once */
-#define NGX_HTTP_MCP_TASKS_STREAM_BATCH  16
+#define NGX_MCP_STREAM_BATCH  16
 
 typedef struct {
-    ngx_http_mcp_tasks_wait_t   wait;         /* must be the first */
-    uint64_t                    after;        /* where the client was */
-    uint32_t                    opened;
-} ngx_http_mcp_tasks_stream_t;
+    ngx_mcp_wait_t  wait;         /* must be the first */
+    uint64_t        after;        /* where the client was */
+    uint32_t        opened;
+} ngx_mcp_stream_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w);
-static void ngx_http_mcp_tasks_stream_leave(ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
-    ngx_http_mcp_tasks_op_session_t *op, ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v,
-    ngx_uint_t last);
+static ngx_int_t ngx_mcp_stream_look(ngx_mcp_wait_t *w);
+static void ngx_mcp_stream_leave(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_stream_tell(ngx_mcp_stream_t *s,
+    ngx_mcp_op_session_t *op, ngx_mcp_view_t *v);
+static ngx_int_t ngx_mcp_stream_send(ngx_mcp_stream_t *s, ngx_mcp_out_t *out,
+    ngx_mcp_view_t *v, ngx_uint_t last);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_stream_open(ngx_http_request_t *r)
+ngx_mcp_stream_open(ngx_http_request_t *r)
 {
-    ngx_int_t                       rc;
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_table_t     *t;
-    ngx_http_mcp_tasks_stream_t    *s;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_int_t            rc;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_table_t     *t;
+    ngx_mcp_stream_t    *s;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     t = &lcf->zone->zone.table;
 
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
-    s = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_stream_t));
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
+    s = ngx_pcalloc(r->pool, sizeof(ngx_mcp_stream_t));
 
     if (ctx == NULL || s == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -57,63 +56,63 @@ ngx_http_mcp_tasks_stream_open(ngx_http_request_t *r)
         return rc;
     }
 
-    if (ngx_http_mcp_tasks_owner(r, &ctx->owner) != NGX_OK) {
+    if (ngx_mcp_owner(r, &ctx->owner) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_session_check(r, ctx);
+    rc = ngx_mcp_session_check(r, ctx);
 
     if (rc == NGX_DONE) {
-        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+        return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                     NGX_MCP_RPC_INVALID_REQUEST,
                      "Invalid Request: Mcp-Session-Id is missing", NULL);
     }
 
     if (rc != NGX_OK) {
-        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_NOT_FOUND,
-                                        NGX_HTTP_MCP_TASKS_RPC_NO_SESSION,
-                                        "Session not found", NULL);
+        return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND,
+                             NGX_MCP_RPC_NO_SESSION,
+                             "Session not found", NULL);
     }
 
-    s->after = ngx_http_mcp_tasks_last_change(r, t);
+    s->after = ngx_mcp_last_change(r, t);
 
-    ngx_http_mcp_tasks_wait_init(&s->wait, r, ctx);
+    ngx_mcp_wait_init(&s->wait, r, ctx);
     s->wait.watches = &s->wait.watch;
     s->wait.nwatches = 1;
-    s->wait.watch.key = ngx_http_mcp_tasks_signal_name(
-                            ngx_http_mcp_tasks_name_hash(t,
-                                NGX_HTTP_MCP_TASKS_SESSION, &ctx->session));
-    s->wait.stream_id = ngx_http_mcp_tasks_stream_new(t);
+    s->wait.watch.key = ngx_mcp_signal_name(
+                            ngx_mcp_name_hash(t, NGX_MCP_SESSION,
+                                              &ctx->session));
+    s->wait.stream_id = ngx_mcp_stream_new(t);
     s->wait.session = 1;
     s->wait.limited = 1;
     s->wait.streams = 1;
-    s->wait.look = ngx_http_mcp_tasks_stream_look;
-    s->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
+    s->wait.look = ngx_mcp_stream_look;
+    s->wait.until = NGX_MCP_NEVER;
 
-    return ngx_http_mcp_tasks_wait(&s->wait);
+    return ngx_mcp_wait(&s->wait);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_stream_look(ngx_mcp_wait_t *w)
 {
-    ngx_int_t                         rc;
-    ngx_uint_t                        i;
-    ngx_pool_t                       *pool;
-    ngx_http_mcp_tasks_stream_t      *s;
-    ngx_http_mcp_tasks_op_session_t   op;
+    ngx_int_t              rc;
+    ngx_uint_t             i;
+    ngx_pool_t            *pool;
+    ngx_mcp_stream_t      *s;
+    ngx_mcp_op_session_t   op;
 
-    s = (ngx_http_mcp_tasks_stream_t *) w;
+    s = (ngx_mcp_stream_t *) w;
 
     if (ngx_exiting
-        || ngx_http_mcp_tasks_session_check(w->r, w->ctx) != NGX_OK)
+        || ngx_mcp_session_check(w->r, w->ctx) != NGX_OK)
     {
-        if (!w->stream && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+        if (!w->stream && ngx_mcp_wait_begin(w) == NGX_ERROR) {
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_tasks_stream_leave(w);
-        return ngx_http_mcp_tasks_wait_close(w);
+        ngx_mcp_stream_leave(w);
+        return ngx_mcp_wait_close(w);
     }
 
     pool = ngx_create_pool(4096, w->r->connection->log);
@@ -121,30 +120,30 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
         return NGX_ERROR;
     }
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_session_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_SESSION;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_session_t));
+    op.op.type = NGX_MCP_OP_SESSION;
     op.op.pool = pool;
     op.session = w->ctx->session;
     op.stream = w->stream_id;
     op.opened = s->opened;
     op.after = s->after;
-    op.limit = NGX_HTTP_MCP_TASKS_STREAM_BATCH;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_TASK | NGX_HTTP_MCP_TASKS_WANT_TOKEN
-              | NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_REQUESTS);
+    op.limit = NGX_MCP_STREAM_BATCH;
+    op.want = NGX_MCP_WANT_TASK | NGX_MCP_WANT_TOKEN
+              | NGX_MCP_WANT(NGX_MCP_REQUESTS);
     op.watch = 1;
 
-    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
+    rc = ngx_mcp_now(w->zcf, &op.op);
 
     /* not before it has its turn: the client may open another one then */
 
     if (rc == NGX_OK && !w->stream
-        && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR)
+        && ngx_mcp_wait_begin(w) == NGX_ERROR)
     {
         rc = NGX_ERROR;
     }
 
     for (i = 0; rc == NGX_OK && i < op.n; i++) {
-        rc = ngx_http_mcp_tasks_stream_tell(s, &op, &op.views[i]);
+        rc = ngx_mcp_stream_tell(s, &op, &op.views[i]);
     }
 
     ngx_destroy_pool(pool);
@@ -168,23 +167,23 @@ ngx_http_mcp_tasks_stream_look(ngx_http_mcp_tasks_wait_t *w)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
-    ngx_http_mcp_tasks_op_session_t *op, ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_stream_tell(ngx_mcp_stream_t *s, ngx_mcp_op_session_t *op,
+    ngx_mcp_view_t *v)
 {
-    ngx_uint_t                 moved;
-    ngx_http_mcp_tasks_out_t   out;
+    ngx_uint_t      moved;
+    ngx_mcp_out_t   out;
 
     moved = (v->moved > op->told && v->token.len && v->task.progress >= 0);
 
     if (v->turned > op->told) {
-        ngx_http_mcp_tasks_out_init(&out, op->op.pool, 512);
-        ngx_http_mcp_tasks_out_lit(&out, "{\"jsonrpc\":\"2.0\","
-                                   "\"method\":\"notifications/tasks/status\","
-                                   "\"params\":{");
-        ngx_http_mcp_tasks_render_task(&out, NGX_HTTP_MCP_TASKS_LEGACY, v);
-        ngx_http_mcp_tasks_out_lit(&out, "}}");
+        ngx_mcp_out_init(&out, op->op.pool, 512);
+        ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\","
+                        "\"method\":\"notifications/tasks/status\","
+                        "\"params\":{");
+        ngx_mcp_render_task(&out, NGX_MCP_LEGACY, v);
+        ngx_mcp_out_lit(&out, "}}");
 
-        if (ngx_http_mcp_tasks_stream_send(s, &out, v, !moved && !v->asks)
+        if (ngx_mcp_stream_send(s, &out, v, !moved && !v->asks)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -192,16 +191,16 @@ ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
     }
 
     if (moved) {
-        ngx_http_mcp_tasks_out_init(&out, op->op.pool, 512);
-        ngx_http_mcp_tasks_render_progress(&out, v, &v->token, 1);
+        ngx_mcp_out_init(&out, op->op.pool, 512);
+        ngx_mcp_render_progress(&out, v, &v->token, 1);
 
-        if (ngx_http_mcp_tasks_stream_send(s, &out, v, !v->asks) != NGX_OK) {
+        if (ngx_mcp_stream_send(s, &out, v, !v->asks) != NGX_OK) {
             return NGX_ERROR;
         }
     }
 
     if (v->asks) {
-        return ngx_http_mcp_tasks_wait_ask(&s->wait, v, op->op.pool);
+        return ngx_mcp_wait_ask(&s->wait, v, op->op.pool);
     }
 
     return NGX_OK;
@@ -209,24 +208,21 @@ ngx_http_mcp_tasks_stream_tell(ngx_http_mcp_tasks_stream_t *s,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_view_t *v,
+ngx_mcp_stream_send(ngx_mcp_stream_t *s, ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_uint_t last)
 {
-    u_char                          buf[NGX_HTTP_MCP_TASKS_CHANGE_LEN];
-    ngx_str_t                       id, message;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    u_char               buf[NGX_MCP_CHANGE_LEN];
+    ngx_str_t            id, message;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(s->wait.r, ngx_http_mcp_tasks_module);
 
     id.data = buf;
-    id.len = ngx_http_mcp_tasks_change_id(buf, &lcf->zone->zone.table,
-                                          v->changed)
-             - buf;
+    id.len = ngx_mcp_change_id(buf, &lcf->zone->zone.table, v->changed) - buf;
 
-    if (ngx_http_mcp_tasks_out_end(out, &message) != NGX_OK
-        || ngx_http_mcp_tasks_wait_message(&s->wait, last ? &id : NULL,
-                                           &message)
+    if (ngx_mcp_out_end(out, &message) != NGX_OK
+        || ngx_mcp_wait_message(&s->wait, last ? &id : NULL,
+                                &message)
            == NGX_ERROR)
     {
         return NGX_ERROR;
@@ -239,14 +235,14 @@ ngx_http_mcp_tasks_stream_send(ngx_http_mcp_tasks_stream_t *s,
 /* who did not answer here will be asked elsewhere */
 
 static void
-ngx_http_mcp_tasks_stream_leave(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_stream_leave(ngx_mcp_wait_t *w)
 {
-    ngx_http_mcp_tasks_op_wait_t  op;
+    ngx_mcp_op_wait_t  op;
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_wait_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_wait_t));
+    op.op.type = NGX_MCP_OP_LEAVE;
     op.carrier = w->stream_id;
     op.session = w->ctx->session;
 
-    (void) ngx_http_mcp_tasks_now(w->zcf, &op.op);
+    (void) ngx_mcp_now(w->zcf, &op.op);
 }

@@ -6,75 +6,63 @@
 #include "ngx_mcp_input.h"
 
 
-#define NGX_HTTP_MCP_TASKS_PAGE  50
+#define NGX_MCP_PAGE  50
 
 
 /* others may change the task between our reading it and our changing it */
-#define NGX_HTTP_MCP_TASKS_NOTE_TRIES  10
+#define NGX_MCP_NOTE_TRIES  10
 
 
 typedef struct {
-    ngx_http_mcp_tasks_op_get_t      op;      /* must be the first */
-    ngx_http_mcp_tasks_json_t        metadata;
-    ngx_http_mcp_tasks_json_t        requests;
-    uint64_t                         lease;
-    ngx_uint_t                       tries;
-} ngx_http_mcp_tasks_noting_t;
+    ngx_mcp_op_get_t  op;      /* must be the first */
+    ngx_mcp_json_t    metadata;
+    ngx_mcp_json_t    requests;
+    uint64_t          lease;
+    ngx_uint_t        tries;
+} ngx_mcp_noting_t;
 
 
 typedef struct {
-    ngx_http_mcp_tasks_op_update_t   op;      /* must be the first */
-    ngx_http_mcp_tasks_noting_t     *noting;
-} ngx_http_mcp_tasks_note_t;
+    ngx_mcp_op_update_t  op;      /* must be the first */
+    ngx_mcp_noting_t    *noting;
+} ngx_mcp_note_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_task_id(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *value,
-    ngx_http_mcp_tasks_id_t *id);
-static ngx_int_t ngx_http_mcp_tasks_got(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_listed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_cancelled(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_update_read(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_noting_t *n);
-static ngx_int_t ngx_http_mcp_tasks_update_note(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_noted(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_updated(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_answered(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_reported(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *value, ngx_mcp_id_t *id);
+static ngx_int_t ngx_mcp_got(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_listed(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_update_read(ngx_http_request_t *r,
+    ngx_mcp_noting_t *n);
+static ngx_int_t ngx_mcp_update_note(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_noted(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_updated(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_answered(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
 /* NGX_DECLINED: it is there; else what to finalize with */
 
 static ngx_int_t
-ngx_http_mcp_tasks_task_id(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *value,
-    ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *value, ngx_mcp_id_t *id)
 {
     ngx_str_t  text;
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN && !ctx->tasks) {
-        return ngx_http_mcp_tasks_no_capability(r, ctx);
+    if (ctx->era == NGX_MCP_MODERN && !ctx->tasks) {
+        return ngx_mcp_no_capability(r, ctx);
     }
 
-    if (value->type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "taskId is not a string");
+    if (value->type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "taskId is not a string");
     }
 
-    if (ngx_http_mcp_tasks_json_string(r->pool, value, &text) != NGX_OK
-        || ngx_http_mcp_tasks_id_parse(id, &text) != NGX_OK)
+    if (ngx_mcp_json_string(r->pool, value, &text) != NGX_OK
+        || ngx_mcp_id_parse(id, &text) != NGX_OK)
     {
         /* what was never an id is answered like an id that is unknown */
-        return ngx_http_mcp_tasks_refused(r, ctx,
-                                          NGX_HTTP_MCP_TASKS_NOT_FOUND);
+        return ngx_mcp_refused(r, ctx, NGX_MCP_NOT_FOUND);
     }
 
     ctx->task_id = text;
@@ -84,110 +72,104 @@ ngx_http_mcp_tasks_task_id(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_only_id(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_only_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
 {
-    if (ctx->said.id.type == NGX_HTTP_MCP_TASKS_JSON_TWICE) {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+    if (ctx->said.id.type == NGX_MCP_JSON_TWICE) {
+        return ngx_mcp_twice(r, ctx);
     }
 
-    return ngx_http_mcp_tasks_task_id(r, ctx, &ctx->said.id, id);
+    return ngx_mcp_task_id(r, ctx, &ctx->said.id, id);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_tasks_get(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tasks_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                     rc;
-    ngx_http_mcp_tasks_id_t       id;
-    ngx_http_mcp_tasks_op_get_t  *op;
+    ngx_int_t          rc;
+    ngx_mcp_id_t       id;
+    ngx_mcp_op_get_t  *op;
 
-    rc = ngx_http_mcp_tasks_only_id(r, ctx, &id);
+    rc = ngx_mcp_only_id(r, ctx, &id);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_GET,
-                               sizeof(ngx_http_mcp_tasks_op_get_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_GET, sizeof(ngx_mcp_op_get_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     op->id = id;
     op->owner = &ctx->owner;
-    op->want = (ctx->era == NGX_HTTP_MCP_TASKS_MODERN)
-               ? NGX_HTTP_MCP_TASKS_WANT_DETAIL : NGX_HTTP_MCP_TASKS_WANT_TASK;
+    op->want = (ctx->era == NGX_MCP_MODERN)
+               ? NGX_MCP_WANT_DETAIL : NGX_MCP_WANT_TASK;
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_got);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_got);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_got(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_got(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t     *ctx;
-    ngx_http_mcp_tasks_out_t      out;
-    ngx_http_mcp_tasks_op_get_t  *op;
+    ngx_mcp_ctx_t     *ctx;
+    ngx_mcp_out_t      out;
+    ngx_mcp_op_get_t  *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_get_t *) o;
+    op = (ngx_mcp_op_get_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_http_mcp_tasks_known(r, ctx, &op->view);
+    ngx_mcp_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx,
-                       384 + op->view.payload[NGX_HTTP_MCP_TASKS_RESULT].len);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_answer(&out, r, ctx,
+                       384 + op->view.payload[NGX_MCP_RESULT].len);
+    ngx_mcp_out_lit(&out, "{");
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ngx_http_mcp_tasks_out_lit(&out, "\"resultType\":\"complete\",");
+    if (ctx->era == NGX_MCP_MODERN) {
+        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\",");
     }
 
-    ngx_http_mcp_tasks_render_task(&out, ctx->era, &op->view);
+    ngx_mcp_render_task(&out, ctx->era, &op->view);
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ngx_http_mcp_tasks_render_detail(&out, &op->view);
+    if (ctx->era == NGX_MCP_MODERN) {
+        ngx_mcp_render_detail(&out, &op->view);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_tasks_result(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tasks_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                rc;
-    ngx_http_mcp_tasks_id_t  id;
+    ngx_int_t     rc;
+    ngx_mcp_id_t  id;
 
-    rc = ngx_http_mcp_tasks_only_id(r, ctx, &id);
+    rc = ngx_mcp_only_id(r, ctx, &id);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    return ngx_http_mcp_tasks_wait_outcome(r, ctx, &id,
-                                           NGX_HTTP_MCP_TASKS_WAIT_RESULT, 0);
+    return ngx_mcp_wait_outcome(r, ctx, &id, NGX_MCP_WAIT_RESULT, 0);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t                          n;
-    ngx_str_t                        s;
-    ngx_http_mcp_tasks_json_t        cursor, status, tool, limit;
-    ngx_http_mcp_tasks_op_list_t    *op;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    int64_t               n;
+    ngx_str_t             s;
+    ngx_mcp_json_t        cursor, status, tool, limit;
+    ngx_mcp_op_list_t    *op;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("cursor"), &cursor },
         { ngx_string("status"), &status },
         { ngx_string("tool"), &tool },
@@ -199,92 +181,88 @@ ngx_http_mcp_tasks_tasks_list(ngx_http_request_t *r,
     /* without an owner the id is the only key to a task */
 
     if (ctx->owner.len == 0) {
-        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
-                                        NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
-                                        "Tasks are listed for identified "
-                                        "owners only", NULL);
+        return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
+                             NGX_MCP_RPC_NO_METHOD,
+                             "Tasks are listed for identified "
+                             "owners only", NULL);
     }
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_LIST,
-                               sizeof(ngx_http_mcp_tasks_op_list_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_LIST, sizeof(ngx_mcp_op_list_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 4) != NGX_OK) {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+    if (ngx_mcp_members(ctx, members, 4) != NGX_OK) {
+        return ngx_mcp_twice(r, ctx);
     }
 
     op->owner = ctx->owner;
-    op->limit = NGX_HTTP_MCP_TASKS_PAGE;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_TASK;
+    op->limit = NGX_MCP_PAGE;
+    op->want = NGX_MCP_WANT_TASK;
 
-    if (cursor.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && (cursor.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-            || ngx_http_mcp_tasks_json_string(r->pool, &cursor, &s) != NGX_OK
-            || ngx_http_mcp_tasks_cursor_parse(&lcf->zone->zone, &s,
-                                               &op->owner, &op->after)
+    if (cursor.type != NGX_MCP_JSON_NONE
+        && (cursor.type != NGX_MCP_JSON_STRING
+            || ngx_mcp_json_string(r->pool, &cursor, &s) != NGX_OK
+            || ngx_mcp_cursor_parse(&lcf->zone->zone, &s,
+                                    &op->owner, &op->after)
                != NGX_OK))
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "invalid cursor");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "invalid cursor");
     }
 
-    if (tool.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && (tool.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-            || ngx_http_mcp_tasks_json_string(r->pool, &tool, &op->tool)
+    if (tool.type != NGX_MCP_JSON_NONE
+        && (tool.type != NGX_MCP_JSON_STRING
+            || ngx_mcp_json_string(r->pool, &tool, &op->tool)
                != NGX_OK))
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "tool is not a string");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "tool is not a string");
     }
 
-    if (limit.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (limit.type != NGX_MCP_JSON_NONE) {
 
-        if (ngx_http_mcp_tasks_json_integer(&limit, &n) != NGX_OK
-            || n < 1 || n > NGX_HTTP_MCP_TASKS_LIST_MAX)
+        if (ngx_mcp_json_integer(&limit, &n) != NGX_OK
+            || n < 1 || n > NGX_MCP_LIST_MAX)
         {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                       "limit is not an integer from 1 to 100");
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                                   "limit is not an integer from 1 to 100");
         }
 
         op->limit = n;
     }
 
-    if (status.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (status.type != NGX_MCP_JSON_NONE) {
 
-        if (status.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-            && ngx_http_mcp_tasks_json_string(r->pool, &status, &s) == NGX_OK)
+        if (status.type == NGX_MCP_JSON_STRING
+            && ngx_mcp_json_string(r->pool, &status, &s) == NGX_OK)
         {
-            op->states = ngx_http_mcp_tasks_states_of(ctx->era, &s);
+            op->states = ngx_mcp_states_of(ctx->era, &s);
         }
 
         if (op->states == 0) {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                              "unknown status");
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "unknown status");
         }
     }
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_listed);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_listed);
 }
 
 
 /* 0: there is no such status */
 
 ngx_uint_t
-ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_str_t *status)
+ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status)
 {
-    ngx_str_t                 *name;
-    ngx_uint_t                 state, states;
-    ngx_http_mcp_tasks_task_t  task;
+    ngx_str_t      *name;
+    ngx_uint_t      state, states;
+    ngx_mcp_task_t  task;
 
-    ngx_memzero(&task, sizeof(ngx_http_mcp_tasks_task_t));
+    ngx_memzero(&task, sizeof(ngx_mcp_task_t));
 
-    for (states = 0, state = NGX_HTTP_MCP_TASKS_QUEUED;
-         state < NGX_HTTP_MCP_TASKS_STATES;
+    for (states = 0, state = NGX_MCP_QUEUED;
+         state < NGX_MCP_STATES;
          state++)
     {
-        name = ngx_http_mcp_tasks_status_name(state);
+        name = ngx_mcp_status_name(state);
 
         if (status->len == name->len
             && ngx_memcmp(status->data, name->data, name->len) == 0)
@@ -295,15 +273,15 @@ ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_str_t *status)
 
     /* what it is called if a tool says isError depends on the era */
 
-    task.state = NGX_HTTP_MCP_TASKS_COMPLETED;
-    task.flags = NGX_HTTP_MCP_TASKS_TOOL_ERROR;
+    task.state = NGX_MCP_COMPLETED;
+    task.flags = NGX_MCP_TOOL_ERROR;
 
-    name = ngx_http_mcp_tasks_render_status(era, &task);
+    name = ngx_mcp_render_status(era, &task);
 
     if (status->len == name->len
         && ngx_memcmp(status->data, name->data, name->len) == 0)
     {
-        states |= NGX_HTTP_MCP_TASKS_LIST_ERROR;
+        states |= NGX_MCP_LIST_ERROR;
     }
 
     return states;
@@ -311,133 +289,130 @@ ngx_http_mcp_tasks_states_of(ngx_uint_t era, ngx_str_t *status)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_listed(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_op_list_t   *op;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_uint_t           i;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_out_t        out;
+    ngx_mcp_op_list_t   *op;
+    ngx_mcp_loc_conf_t  *lcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_list_t *) o;
+    op = (ngx_mcp_op_list_t *) o;
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 128 + op->n * 288);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_answer(&out, r, ctx, 128 + op->n * 288);
+    ngx_mcp_out_lit(&out, "{");
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ngx_http_mcp_tasks_out_lit(&out, "\"resultType\":\"complete\","
-                                   "\"ttlMs\":0,\"cacheScope\":\"private\",");
+    if (ctx->era == NGX_MCP_MODERN) {
+        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\","
+                        "\"ttlMs\":0,\"cacheScope\":\"private\",");
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "\"tasks\":[");
+    ngx_mcp_out_lit(&out, "\"tasks\":[");
 
     for (i = 0; i < op->n; i++) {
 
         if (i) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_out_lit(&out, "{");
-        ngx_http_mcp_tasks_render_task(&out, ctx->era, &op->views[i]);
-        ngx_http_mcp_tasks_out_lit(&out, "}");
+        ngx_mcp_out_lit(&out, "{");
+        ngx_mcp_render_task(&out, ctx->era, &op->views[i]);
+        ngx_mcp_out_lit(&out, "}");
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "]");
+    ngx_mcp_out_lit(&out, "]");
 
-    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, &op->owner,
-                                     &op->next);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_render_cursor(&out, &lcf->zone->zone, &op->owner, &op->next);
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
 /* ours: with a reason, which becomes the status message */
 
 ngx_int_t
-ngx_http_mcp_tasks_tasks_cancel(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tasks_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                        rc;
-    ngx_http_mcp_tasks_json_t        id, reason;
-    ngx_http_mcp_tasks_op_update_t  *op;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    ngx_int_t             rc;
+    ngx_mcp_json_t        id, reason;
+    ngx_mcp_op_update_t  *op;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("taskId"), &id },
         { ngx_string("reason"), &reason }
     };
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
-                               sizeof(ngx_http_mcp_tasks_op_update_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_op_update_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 2) != NGX_OK) {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+    if (ngx_mcp_members(ctx, members, 2) != NGX_OK) {
+        return ngx_mcp_twice(r, ctx);
     }
 
-    rc = ngx_http_mcp_tasks_task_id(r, ctx, &id, &op->id);
+    rc = ngx_mcp_task_id(r, ctx, &id, &op->id);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (ctx->extended && reason.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (ctx->extended && reason.type != NGX_MCP_JSON_NONE) {
 
-        if (reason.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-            || reason.text.len > NGX_HTTP_MCP_TASKS_MAX_MESSAGE)
+        if (reason.type != NGX_MCP_JSON_STRING
+            || reason.text.len > NGX_MCP_MAX_MESSAGE)
         {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
                              "reason is not a string of at most 1024 bytes");
         }
 
-        op->change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = reason.text;
+        op->change.payload[NGX_MCP_MESSAGE] = reason.text;
     }
 
     op->owner = &ctx->owner;
-    op->event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_TASK;
+    op->event.type = NGX_MCP_EV_CANCEL;
+    op->want = NGX_MCP_WANT_TASK;
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_cancelled);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_cancelled);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_cancelled(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_op_update_t  *op;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_out_t         out;
+    ngx_mcp_op_update_t  *op;
     static ngx_str_t                 complete
                                 = ngx_string("{\"resultType\":\"complete\"}");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_update_t *) o;
+    op = (ngx_mcp_op_update_t *) o;
 
     /* in the modern era a request to cancel is only acknowledged */
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN
-        && (o->reason == NGX_HTTP_MCP_TASKS_OK
-            || o->reason == NGX_HTTP_MCP_TASKS_TERMINAL))
+    if (ctx->era == NGX_MCP_MODERN
+        && (o->reason == NGX_MCP_OK
+            || o->reason == NGX_MCP_TERMINAL))
     {
-        ngx_http_mcp_tasks_known(r, ctx, &op->view);
-        return ngx_http_mcp_tasks_result(r, ctx, &complete);
+        ngx_mcp_known(r, ctx, &op->view);
+        return ngx_mcp_result(r, ctx, &complete);
     }
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_http_mcp_tasks_known(r, ctx, &op->view);
+    ngx_mcp_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 512);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
-    ngx_http_mcp_tasks_render_task(&out, ctx->era, &op->view);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_answer(&out, r, ctx, 512);
+    ngx_mcp_out_lit(&out, "{");
+    ngx_mcp_render_task(&out, ctx->era, &op->view);
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
@@ -447,15 +422,14 @@ ngx_http_mcp_tasks_cancelled(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                     rc;
-    const char                   *err;
-    ngx_http_mcp_tasks_json_t     value, responses, metadata, status;
-    ngx_http_mcp_tasks_json_t     requests, lease;
-    ngx_http_mcp_tasks_noting_t  *n;
-    ngx_http_mcp_tasks_member_t   members[] = {
+    ngx_int_t          rc;
+    const char        *err;
+    ngx_mcp_json_t     value, responses, metadata, status;
+    ngx_mcp_json_t     requests, lease;
+    ngx_mcp_noting_t  *n;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("taskId"), &value },
         { ngx_string("inputResponses"), &responses },
         { ngx_string("metadata"), &metadata },
@@ -464,62 +438,60 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
         { ngx_string("lease"), &lease }
     };
 
-    n = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_GET,
-                              sizeof(ngx_http_mcp_tasks_noting_t));
+    n = ngx_mcp_op(r, NGX_MCP_OP_GET, sizeof(ngx_mcp_noting_t));
     if (n == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 6) != NGX_OK) {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+    if (ngx_mcp_members(ctx, members, 6) != NGX_OK) {
+        return ngx_mcp_twice(r, ctx);
     }
 
     n->metadata = metadata;
     n->requests = requests;
 
-    rc = ngx_http_mcp_tasks_task_id(r, ctx, &value, &n->op.id);
+    rc = ngx_mcp_task_id(r, ctx, &value, &n->op.id);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (ctx->extended && status.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (ctx->extended && status.type != NGX_MCP_JSON_NONE) {
 
-        if (status.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-            || !ngx_http_mcp_tasks_json_is(&status,
-                  ngx_http_mcp_tasks_status_name(
-                                        NGX_HTTP_MCP_TASKS_INPUT_REQUIRED)))
+        if (status.type != NGX_MCP_JSON_STRING
+            || !ngx_mcp_json_is(&status,
+                                ngx_mcp_status_name(
+                                                      NGX_MCP_INPUT_REQUIRED)))
         {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "status is not input_required");
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                                   "status is not input_required");
         }
 
-        n->lease = ngx_http_mcp_tasks_lease(&lease);
-        n->op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES);
+        n->lease = ngx_mcp_lease(&lease);
+        n->op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
 
-        return ngx_http_mcp_tasks_update_read(r, n);
+        return ngx_mcp_update_read(r, n);
     }
 
-    if (ctx->extended && metadata.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (ctx->extended && metadata.type != NGX_MCP_JSON_NONE) {
 
-        err = ngx_http_mcp_tasks_input_metadata(&metadata);
+        err = ngx_mcp_input_metadata(&metadata);
 
         if (err) {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
         }
 
-        n->op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
+        n->op.want = NGX_MCP_WANT(NGX_MCP_METADATA);
 
-        return ngx_http_mcp_tasks_update_read(r, n);
+        return ngx_mcp_update_read(r, n);
     }
 
-    if (responses.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "inputResponses is not an object");
+    if (responses.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "inputResponses is not an object");
     }
 
-    return ngx_http_mcp_tasks_answer(r, &n->op.id, 0, &responses,
-                                     ngx_http_mcp_tasks_updated);
+    return ngx_mcp_answer(r, &n->op.id, 0, &responses, ngx_mcp_updated);
 }
 
 
@@ -529,42 +501,38 @@ ngx_http_mcp_tasks_tasks_update(ngx_http_request_t *r,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_update_read(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_noting_t *n)
+ngx_mcp_update_read(ngx_http_request_t *r, ngx_mcp_noting_t *n)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     n->op.owner = &ctx->owner;
 
-    return ngx_http_mcp_tasks_run(r, &n->op.op,
-                                  ngx_http_mcp_tasks_update_note);
+    return ngx_mcp_run(r, &n->op.op, ngx_mcp_update_note);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_update_note(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_update_note(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_int_t                        rc;
-    ngx_str_t                       *payload;
-    const char                      *err;
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_note_t       *note;
-    ngx_http_mcp_tasks_noting_t     *n;
-    ngx_http_mcp_tasks_op_update_t  *op;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
+    ngx_int_t             rc;
+    ngx_str_t            *payload;
+    const char           *err;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_note_t       *note;
+    ngx_mcp_noting_t     *n;
+    ngx_mcp_op_update_t  *op;
+    ngx_mcp_loc_conf_t   *lcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    n = (ngx_http_mcp_tasks_noting_t *) o;
+    n = (ngx_mcp_noting_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    note = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
-                                 sizeof(ngx_http_mcp_tasks_note_t));
+    note = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_note_t));
     if (note == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -578,214 +546,208 @@ ngx_http_mcp_tasks_update_note(ngx_http_request_t *r,
     op->version = n->op.view.task.version;
     op->change.max_payload = lcf->max_payload;
     op->change.max_owner_bytes = lcf->max_owner_bytes;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_TASK;
+    op->want = NGX_MCP_WANT_TASK;
 
-    if (n->op.want & NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES)) {
-        err = ngx_http_mcp_tasks_input_check(&n->requests,
-                                     &payload[NGX_HTTP_MCP_TASKS_RESPONSES]);
+    if (n->op.want & NGX_MCP_WANT(NGX_MCP_RESPONSES)) {
+        err = ngx_mcp_input_check(&n->requests, &payload[NGX_MCP_RESPONSES]);
 
         if (err) {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
         }
 
-        op->event.type = NGX_HTTP_MCP_TASKS_EV_ASK;
+        op->event.type = NGX_MCP_EV_ASK;
         op->event.lease = n->lease;
-        op->change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = n->requests.text;
+        op->change.payload[NGX_MCP_REQUESTS] = n->requests.text;
 
-        return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_noted);
+        return ngx_mcp_run(r, &op->op, ngx_mcp_noted);
     }
 
-    rc = ngx_http_mcp_tasks_input_patch(r->pool,
-                           &payload[NGX_HTTP_MCP_TASKS_METADATA], &n->metadata,
-                           &op->change.payload[NGX_HTTP_MCP_TASKS_METADATA]);
+    rc = ngx_mcp_input_patch(r->pool, &payload[NGX_MCP_METADATA], &n->metadata,
+                             &op->change.payload[NGX_MCP_METADATA]);
 
     if (rc == NGX_DECLINED) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "metadata would become too large");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "metadata would become too large");
     }
 
     if (rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    op->event.type = NGX_HTTP_MCP_TASKS_EV_ANNOTATE;
-    op->want |= NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_METADATA);
+    op->event.type = NGX_MCP_EV_ANNOTATE;
+    op->want |= NGX_MCP_WANT(NGX_MCP_METADATA);
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_noted);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_noted);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_noted(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_noted(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_noting_t  *n;
+    ngx_mcp_noting_t  *n;
 
-    n = ((ngx_http_mcp_tasks_note_t *) o)->noting;
+    n = ((ngx_mcp_note_t *) o)->noting;
 
-    if (o->reason == NGX_HTTP_MCP_TASKS_VERSION_CONFLICT
-        && ++n->tries < NGX_HTTP_MCP_TASKS_NOTE_TRIES)
+    if (o->reason == NGX_MCP_VERSION_CONFLICT
+        && ++n->tries < NGX_MCP_NOTE_TRIES)
     {
-        return ngx_http_mcp_tasks_update_read(r, n);
+        return ngx_mcp_update_read(r, n);
     }
 
-    return ngx_http_mcp_tasks_updated(r, o);
+    return ngx_mcp_updated(r, o);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_updated(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_updated(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_op_update_t  *op;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_out_t         out;
+    ngx_mcp_op_update_t  *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_update_t *) o;
+    op = (ngx_mcp_op_update_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_http_mcp_tasks_known(r, ctx, &op->view);
+    ngx_mcp_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 256);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_out_answer(&out, r, ctx, 256);
+    ngx_mcp_out_lit(&out, "{");
 
-    if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-        ngx_http_mcp_tasks_out_lit(&out, "\"resultType\":\"complete\"");
+    if (ctx->era == NGX_MCP_MODERN) {
+        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\"");
     }
 
-    if (op->view.payload[NGX_HTTP_MCP_TASKS_METADATA].len) {
+    if (op->view.payload[NGX_MCP_METADATA].len) {
 
-        if (ctx->era == NGX_HTTP_MCP_TASKS_MODERN) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+        if (ctx->era == NGX_MCP_MODERN) {
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_out_lit(&out, "\"metadata\":");
-        ngx_http_mcp_tasks_out_str(&out,
-                            &op->view.payload[NGX_HTTP_MCP_TASKS_METADATA]);
+        ngx_mcp_out_lit(&out, "\"metadata\":");
+        ngx_mcp_out_str(&out, &op->view.payload[NGX_MCP_METADATA]);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
 /* ours: progress by the token that came with the call */
 
 ngx_int_t
-ngx_http_mcp_tasks_tasks_progress(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_tasks_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    const char                      *err;
-    ngx_http_mcp_tasks_json_t        token, progress, total, message;
-    ngx_http_mcp_tasks_op_update_t  *op;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    const char           *err;
+    ngx_mcp_json_t        token, progress, total, message;
+    ngx_mcp_op_update_t  *op;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("progressToken"), &token },
         { ngx_string("progress"), &progress },
         { ngx_string("total"), &total },
         { ngx_string("message"), &message }
     };
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
-                               sizeof(ngx_http_mcp_tasks_op_update_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_op_update_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_members(ctx, members, 4) != NGX_OK) {
-        return ngx_http_mcp_tasks_twice(r, ctx);
+    if (ngx_mcp_members(ctx, members, 4) != NGX_OK) {
+        return ngx_mcp_twice(r, ctx);
     }
 
-    err = ngx_http_mcp_tasks_token(r->pool, &token, &op->token);
+    err = ngx_mcp_token(r->pool, &token, &op->token);
 
-    if (err == NULL && token.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (err == NULL && token.type == NGX_MCP_JSON_NONE) {
         err = "progressToken is missing";
     }
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    err = ngx_http_mcp_tasks_progress_args(&progress, &total, &message, op);
+    err = ngx_mcp_progress_args(&progress, &total, &message, op);
 
     if (err == NULL && op->event.progress < 0) {
         err = "progress is missing";
     }
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
     op->owner = &ctx->owner;
-    op->event.type = NGX_HTTP_MCP_TASKS_EV_REPORT;
+    op->event.type = NGX_MCP_EV_REPORT;
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_reported);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_reported);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_reported(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
-    static ngx_str_t           data = ngx_string(
+    ngx_mcp_ctx_t    *ctx;
+    static ngx_str_t  data = ngx_string(
                                 "{\"reason\":\"invalid_progress_token\"}");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
-    if (o->reason == NGX_HTTP_MCP_TASKS_NOT_FOUND) {
-        return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
-                      NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS,
-                      "Invalid params: unknown progress token", &data);
+    if (o->reason == NGX_MCP_NOT_FOUND) {
+        return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
+                             NGX_MCP_RPC_INVALID_PARAMS,
+                             "Invalid params: unknown progress token", &data);
     }
 
-    return ngx_http_mcp_tasks_updated(r, o);
+    return ngx_mcp_updated(r, o);
 }
 
 
 /* what workers and clients say of progress; NULL, or what is wrong with it */
 
 const char *
-ngx_http_mcp_tasks_progress_args(ngx_http_mcp_tasks_json_t *progress,
-    ngx_http_mcp_tasks_json_t *total, ngx_http_mcp_tasks_json_t *message,
-    ngx_http_mcp_tasks_op_update_t *op)
+ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
+    ngx_mcp_json_t *message, ngx_mcp_op_update_t *op)
 {
     op->event.progress = -1;
     op->event.total = -1;
 
-    if (progress->type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && (ngx_http_mcp_tasks_json_real(progress, &op->event.progress)
+    if (progress->type != NGX_MCP_JSON_NONE
+        && (ngx_mcp_json_real(progress, &op->event.progress)
             != NGX_OK
             || op->event.progress < 0))
     {
         return "progress is not a number, or negative";
     }
 
-    if (total->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (total->type == NGX_MCP_JSON_NONE) {
 
         if (op->event.progress > 1) {
             return "progress without total is not between 0 and 1";
         }
 
-    } else if (ngx_http_mcp_tasks_json_real(total, &op->event.total) != NGX_OK
+    } else if (ngx_mcp_json_real(total, &op->event.total) != NGX_OK
                || op->event.total < 0
                || op->event.total < op->event.progress)
     {
         return "total is not a number, negative, or less than progress";
     }
 
-    if (message->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (message->type == NGX_MCP_JSON_NONE) {
         return NULL;
     }
 
-    if (message->type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || message->text.len > NGX_HTTP_MCP_TASKS_MAX_MESSAGE)
+    if (message->type != NGX_MCP_JSON_STRING
+        || message->text.len > NGX_MCP_MAX_MESSAGE)
     {
         return "message is not a string of at most 1024 bytes";
     }
 
-    op->change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = message->text;
+    op->change.payload[NGX_MCP_MESSAGE] = message->text;
 
     return NULL;
 }
@@ -797,80 +759,78 @@ ngx_http_mcp_tasks_progress_args(ngx_http_mcp_tasks_json_t *progress,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_response(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_response(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                   text, key, *value;
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_out_t    out;
-    ngx_http_mcp_tasks_json_t   answers;
+    ngx_str_t        text, key, *value;
+    ngx_mcp_id_t     id;
+    ngx_mcp_out_t    out;
+    ngx_mcp_json_t   answers;
 
     /* it may come back with other escapes than it went */
 
-    if (ctx->rpc.id.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &ctx->rpc.id, &text)
+    if (ctx->rpc.id.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &ctx->rpc.id, &text)
            != NGX_OK
-        || text.len <= NGX_HTTP_MCP_TASKS_ID_TEXT
-        || text.data[NGX_HTTP_MCP_TASKS_ID_TEXT] != '/')
+        || text.len <= NGX_MCP_ID_TEXT
+        || text.data[NGX_MCP_ID_TEXT] != '/')
     {
         /* to no question of ours: taken, and of no consequence */
-        return ngx_http_mcp_tasks_accepted(r);
+        return ngx_mcp_accepted(r);
     }
 
-    key.data = text.data + NGX_HTTP_MCP_TASKS_ID_TEXT + 1;
-    key.len = text.len - NGX_HTTP_MCP_TASKS_ID_TEXT - 1;
-    text.len = NGX_HTTP_MCP_TASKS_ID_TEXT;
+    key.data = text.data + NGX_MCP_ID_TEXT + 1;
+    key.len = text.len - NGX_MCP_ID_TEXT - 1;
+    text.len = NGX_MCP_ID_TEXT;
 
-    if (ngx_http_mcp_tasks_id_parse(&id, &text) != NGX_OK) {
-        return ngx_http_mcp_tasks_accepted(r);
+    if (ngx_mcp_id_parse(&id, &text) != NGX_OK) {
+        return ngx_mcp_accepted(r);
     }
 
     ctx->task_id = text;
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, ctx->rpc.result.text.len
-                                               + ctx->rpc.id.text.len + 32);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
-    ngx_http_mcp_tasks_out_string(&out, &key);
-    ngx_http_mcp_tasks_out_lit(&out, ":");
+    ngx_mcp_out_init(&out, r->pool, ctx->rpc.result.text.len
+                                    + ctx->rpc.id.text.len + 32);
+    ngx_mcp_out_lit(&out, "{");
+    ngx_mcp_out_string(&out, &key);
+    ngx_mcp_out_lit(&out, ":");
 
-    if (ctx->rpc.error.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (ctx->rpc.error.type != NGX_MCP_JSON_NONE) {
         value = &ctx->rpc.error.text;
-        ngx_http_mcp_tasks_out_lit(&out, "{\"error\":");
-        ngx_http_mcp_tasks_out_str(&out, value);
-        ngx_http_mcp_tasks_out_lit(&out, "}}");
+        ngx_mcp_out_lit(&out, "{\"error\":");
+        ngx_mcp_out_str(&out, value);
+        ngx_mcp_out_lit(&out, "}}");
 
     } else {
         value = &ctx->rpc.result.text;
-        ngx_http_mcp_tasks_out_str(&out, value);
-        ngx_http_mcp_tasks_out_lit(&out, "}");
+        ngx_mcp_out_str(&out, value);
+        ngx_mcp_out_lit(&out, "}");
     }
 
-    if (ngx_http_mcp_tasks_out_end(&out, &answers.text) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &answers.text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    answers.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    answers.type = NGX_MCP_JSON_OBJECT;
 
-    return ngx_http_mcp_tasks_answer(r, &id, 0, &answers,
-                                     ngx_http_mcp_tasks_answered);
+    return ngx_mcp_answer(r, &id, 0, &answers, ngx_mcp_answered);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_answered(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_answered(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
     switch (o->reason) {
 
-    case NGX_HTTP_MCP_TASKS_OK:
-    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
-    case NGX_HTTP_MCP_TASKS_TERMINAL:
-    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
-        return ngx_http_mcp_tasks_accepted(r);
+    case NGX_MCP_OK:
+    case NGX_MCP_NOT_FOUND:
+    case NGX_MCP_TERMINAL:
+    case NGX_MCP_STATE_INVALID:
+        return ngx_mcp_accepted(r);
     }
 
-    return ngx_http_mcp_tasks_refused(r, ctx, o->reason);
+    return ngx_mcp_refused(r, ctx, o->reason);
 }

@@ -7,79 +7,75 @@
  * A look into the logs, in case that a wake-up was lost: by a process that
  * died before it sent it.  Without a place it is the only way.
  */
-#define NGX_HTTP_MCP_TASKS_WAKE_LOOK   500
-#define NGX_HTTP_MCP_TASKS_WAKE_POLL   50
+#define NGX_MCP_WAKE_LOOK   500
+#define NGX_MCP_WAKE_POLL   50
 
 /* every so many looks, whether a process has died */
-#define NGX_HTTP_MCP_TASKS_WAKE_DEATHS 2
+#define NGX_MCP_WAKE_DEATHS 2
 
-#define NGX_HTTP_MCP_TASKS_WAKE_BATCH  64
+#define NGX_MCP_WAKE_BATCH  64
 
 /* the key of neither a name nor a task */
-#define NGX_HTTP_MCP_TASKS_WATCH_ANY   ((uint64_t) NGX_HTTP_MCP_TASKS_KEYS)
+#define NGX_MCP_WATCH_ANY   ((uint64_t) NGX_MCP_KEYS)
 
 
 /* pid, 0: free */
-typedef ngx_atomic_t  ngx_http_mcp_tasks_place_t;
+typedef ngx_atomic_t  ngx_mcp_place_t;
 
 
 typedef struct {
-    ngx_http_mcp_tasks_place_t      *places; /* in shared memory */
-    ngx_fd_t                         fds[NGX_HTTP_MCP_TASKS_PROCESSES];
-    ngx_uint_t                       n;
+    ngx_mcp_place_t      *places; /* in shared memory */
+    ngx_fd_t              fds[NGX_MCP_PROCESSES];
+    ngx_uint_t            n;
 
     /* of this process */
-    ngx_int_t                        place;  /* -1: none was free */
-    ngx_http_mcp_tasks_main_conf_t  *mcf;
-    ngx_event_t                      drain;
-    ngx_event_t                      look;
-    ngx_uint_t                       looks;
-    ngx_connection_t                 dummy;  /* debug logs want an fd of it */
-    uint32_t                         streams;
-} ngx_http_mcp_tasks_wake_t;
+    ngx_int_t             place;  /* -1: none was free */
+    ngx_mcp_main_conf_t  *mcf;
+    ngx_event_t           drain;
+    ngx_event_t           look;
+    ngx_uint_t            looks;
+    ngx_connection_t      dummy;  /* debug logs want an fd of it */
+    uint32_t              streams;
+} ngx_mcp_wake_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_wake_local(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_wake_bury(void);
-static ngx_int_t ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle);
-static ngx_int_t ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle,
-    ngx_fd_t fd);
-static void ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_wake(ngx_http_mcp_tasks_table_t *t,
-    uint64_t processes);
-static void ngx_http_mcp_tasks_wake_read(ngx_event_t *ev);
-static void ngx_http_mcp_tasks_wake_look(ngx_event_t *ev);
-static void ngx_http_mcp_tasks_wake_drain(ngx_event_t *ev);
-static void ngx_http_mcp_tasks_wake_signals(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_wake_all(ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_wake_list(ngx_queue_t *list, uint64_t key);
-static ngx_queue_t *ngx_http_mcp_tasks_watch_list(
-    ngx_http_mcp_tasks_local_t *local, uint64_t key);
+static ngx_int_t ngx_mcp_wake_local(ngx_cycle_t *cycle,
+    ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_wake_bury(void);
+static ngx_int_t ngx_mcp_wake_place(ngx_cycle_t *cycle);
+static ngx_int_t ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd);
+static void ngx_mcp_wake_zone(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes);
+static void ngx_mcp_wake_read(ngx_event_t *ev);
+static void ngx_mcp_wake_look(ngx_event_t *ev);
+static void ngx_mcp_wake_drain(ngx_event_t *ev);
+static void ngx_mcp_wake_signals(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_wake_all(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_wake_list(ngx_queue_t *list, uint64_t key);
+static ngx_queue_t *ngx_mcp_watch_list(ngx_mcp_local_t *local, uint64_t key);
 
 
 /* made once, in the master, and known to all that it forks */
 
-static ngx_http_mcp_tasks_wake_t  ngx_http_mcp_tasks_wake_ctx;
+static ngx_mcp_wake_t  ngx_mcp_wake_ctx;
 
-ngx_uint_t  ngx_http_mcp_tasks_wakeups;
+ngx_uint_t  ngx_mcp_wakeups;
 
 
 /* more workers than before need more places; those of the old ones stay */
 
 ngx_int_t
-ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
+ngx_mcp_wake_module(ngx_cycle_t *cycle)
 {
 #if (NGX_HAVE_EVENTFD)
 
     ngx_shm_t                        shm;
     ngx_uint_t                       n;
     ngx_core_conf_t                 *ccf;
-    ngx_http_mcp_tasks_wake_t       *ctx;
-    ngx_http_mcp_tasks_main_conf_t  *mcf;
+    ngx_mcp_wake_t       *ctx;
+    ngx_mcp_main_conf_t  *mcf;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
     mcf = ngx_http_cycle_get_module_main_conf(cycle,
                                               ngx_http_mcp_tasks_module);
 
@@ -89,8 +85,8 @@ ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
 
     if (ctx->places == NULL) {
         ngx_memzero(&shm, sizeof(ngx_shm_t));
-        shm.size = NGX_HTTP_MCP_TASKS_PROCESSES
-                   * sizeof(ngx_http_mcp_tasks_place_t);
+        shm.size = NGX_MCP_PROCESSES
+                   * sizeof(ngx_mcp_place_t);
         shm.log = cycle->log;
         ngx_str_set(&shm.name, "mcp_tasks_places");
 
@@ -98,7 +94,7 @@ ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
             return NGX_OK;
         }
 
-        ctx->places = (ngx_http_mcp_tasks_place_t *) shm.addr;
+        ctx->places = (ngx_mcp_place_t *) shm.addr;
         ngx_memzero((void *) ctx->places, shm.size);
     }
 
@@ -106,7 +102,7 @@ ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
 
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
     n = ngx_min(ngx_max(64, 4 * (ngx_uint_t) ccf->worker_processes),
-                NGX_HTTP_MCP_TASKS_PROCESSES);
+                NGX_MCP_PROCESSES);
 
     while (ctx->n < n) {
         ctx->fds[ctx->n] = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
@@ -130,13 +126,13 @@ ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
+ngx_mcp_wake_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                        i;
-    ngx_http_mcp_tasks_wake_t        *ctx;
-    ngx_http_mcp_tasks_zone_conf_t  **zones;
+    ngx_uint_t             i;
+    ngx_mcp_wake_t        *ctx;
+    ngx_mcp_zone_conf_t  **zones;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
     ctx->mcf = ngx_http_cycle_get_module_main_conf(cycle,
                                                    ngx_http_mcp_tasks_module);
 
@@ -145,10 +141,10 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
     }
 
     ctx->dummy.fd = (ngx_socket_t) -1;
-    ctx->drain.handler = ngx_http_mcp_tasks_wake_drain;
+    ctx->drain.handler = ngx_mcp_wake_drain;
     ctx->drain.data = &ctx->dummy;
     ctx->drain.log = cycle->log;
-    ctx->look.handler = ngx_http_mcp_tasks_wake_look;
+    ctx->look.handler = ngx_mcp_wake_look;
     ctx->look.data = &ctx->dummy;
     ctx->look.log = cycle->log;
     ctx->look.cancelable = 1;
@@ -158,55 +154,54 @@ ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle)
     zones = ctx->mcf->zones.elts;
 
     for (i = 0; i < ctx->mcf->zones.nelts; i++) {
-        if (ngx_http_mcp_tasks_wake_local(cycle, zones[i]) != NGX_OK) {
+        if (ngx_mcp_wake_local(cycle, zones[i]) != NGX_OK) {
             return NGX_ERROR;
         }
     }
 
-    ngx_http_mcp_tasks_wake_bury();
+    ngx_mcp_wake_bury();
 
-    ctx->place = ngx_http_mcp_tasks_wake_place(cycle);
+    ctx->place = ngx_mcp_wake_place(cycle);
 
     if (ctx->place != -1
-        && ngx_http_mcp_tasks_wake_listen(cycle, ctx->fds[ctx->place])
+        && ngx_mcp_wake_listen(cycle, ctx->fds[ctx->place])
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
     for (i = 0; i < ctx->mcf->zones.nelts; i++) {
-        ngx_http_mcp_tasks_wake_zone(zones[i]);
+        ngx_mcp_wake_zone(zones[i]);
     }
 
-    ngx_add_timer(&ctx->look, NGX_HTTP_MCP_TASKS_WAKE_POLL);
+    ngx_add_timer(&ctx->look, NGX_MCP_WAKE_POLL);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_wake_local(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_local_t  *local;
+    ngx_uint_t        i;
+    ngx_mcp_local_t  *local;
 
     local = &zcf->local;
 
-    local->watches = ngx_palloc(cycle->pool, NGX_HTTP_MCP_TASKS_WATCH_LISTS
+    local->watches = ngx_palloc(cycle->pool, NGX_MCP_WATCH_LISTS
                                              * sizeof(ngx_queue_t));
     if (local->watches == NULL) {
         return NGX_ERROR;
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_WATCH_LISTS; i++) {
+    for (i = 0; i < NGX_MCP_WATCH_LISTS; i++) {
         ngx_queue_init(&local->watches[i]);
     }
 
     ngx_queue_init(&local->waits);
-    ngx_http_mcp_tasks_jobs_init(zcf);
+    ngx_mcp_jobs_init(zcf);
 
-    zcf->zone.table.woken = ngx_http_mcp_tasks_wake;
+    zcf->zone.table.woken = ngx_mcp_wake;
 
     return NGX_OK;
 }
@@ -219,16 +214,16 @@ ngx_http_mcp_tasks_wake_local(ngx_cycle_t *cycle,
  */
 
 static void
-ngx_http_mcp_tasks_wake_bury(void)
+ngx_mcp_wake_bury(void)
 {
-    u_char                            dead[NGX_HTTP_MCP_TASKS_PROCESSES];
-    ngx_uint_t                        i, j, n;
-    ngx_atomic_uint_t                 pid;
-    ngx_http_mcp_tasks_wake_t        *ctx;
-    ngx_http_mcp_tasks_table_t       *t;
-    ngx_http_mcp_tasks_zone_conf_t  **zones;
+    u_char                 dead[NGX_MCP_PROCESSES];
+    ngx_uint_t             i, j, n;
+    ngx_atomic_uint_t      pid;
+    ngx_mcp_wake_t        *ctx;
+    ngx_mcp_table_t       *t;
+    ngx_mcp_zone_conf_t  **zones;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
     zones = ctx->mcf->zones.elts;
 
     for (n = 0, i = 0; i < ctx->n; i++) {
@@ -247,19 +242,18 @@ ngx_http_mcp_tasks_wake_bury(void)
     for (i = 0; n && i < ctx->mcf->zones.nelts; i++) {
         t = &zones[i]->zone.table;
 
-        ngx_http_mcp_tasks_lock(t);
+        ngx_mcp_lock(t);
 
         for (j = 0; j < n; j++) {
             t->sh->lives[dead[j]]++;
-            ngx_memzero(&t->sh->present[dead[j]],
-                        sizeof(ngx_http_mcp_tasks_present_t));
+            ngx_memzero(&t->sh->present[dead[j]], sizeof(ngx_mcp_present_t));
         }
 
         t->sh->epoch++;
         t->sh->waiting = 0;
-        ngx_http_mcp_tasks_signal_all_locked(t);
+        ngx_mcp_signal_all_locked(t);
 
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_unlock(t);
     }
 
     for (j = 0; j < n; j++) {
@@ -269,12 +263,12 @@ ngx_http_mcp_tasks_wake_bury(void)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle)
+ngx_mcp_wake_place(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    ngx_uint_t       i;
+    ngx_mcp_wake_t  *ctx;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
 
     for (i = 0; i < ctx->n; i++) {
         if (ngx_atomic_cmp_set(&ctx->places[i], 0,
@@ -287,7 +281,7 @@ ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle)
     ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
                   "no place left among %ui to be woken at: "
                   "mcp tasks are looked after every %d ms",
-                  ctx->n, NGX_HTTP_MCP_TASKS_WAKE_POLL);
+                  ctx->n, NGX_MCP_WAKE_POLL);
 
     return -1;
 }
@@ -299,7 +293,7 @@ ngx_http_mcp_tasks_wake_place(ngx_cycle_t *cycle)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
+ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
 {
     ngx_connection_t  *c;
 
@@ -314,7 +308,7 @@ ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
 
     c->read->log = cycle->log;
     c->read->channel = 1;
-    c->read->handler = ngx_http_mcp_tasks_wake_read;
+    c->read->handler = ngx_mcp_wake_read;
     c->write->log = cycle->log;
     c->write->channel = 1;
 
@@ -334,15 +328,15 @@ ngx_http_mcp_tasks_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
 
 
 static void
-ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_wake_zone(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_wake_t   *ctx;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_wake_t   *ctx;
+    ngx_mcp_table_t  *t;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
     t = &zcf->zone.table;
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
     if (ctx->place != -1) {
         t->self = (uint64_t) 1 << (ctx->place & 63);
@@ -355,18 +349,18 @@ ngx_http_mcp_tasks_wake_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
     zcf->local.epoch = t->sh->epoch - 1;
     zcf->local.cursor = t->sh->logged;
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 }
 
 
 void
-ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
+ngx_mcp_wake_exit(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                        i;
-    ngx_http_mcp_tasks_wake_t        *ctx;
-    ngx_http_mcp_tasks_zone_conf_t  **zones;
+    ngx_uint_t             i;
+    ngx_mcp_wake_t        *ctx;
+    ngx_mcp_zone_conf_t  **zones;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
 
     /*
      * Who has to terminate leaves requests that wait as if it were killed: so
@@ -382,7 +376,7 @@ ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
 
         for (i = 0; i < ctx->mcf->zones.nelts; i++) {
             ngx_memzero(&zones[i]->zone.table.sh->present[ctx->place],
-                        sizeof(ngx_http_mcp_tasks_present_t));
+                        sizeof(ngx_mcp_present_t));
         }
 
         (void) ngx_atomic_cmp_set(&ctx->places[ctx->place],
@@ -394,31 +388,29 @@ ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle)
 /* a number for a stream that nobody else has, in any process */
 
 uint64_t
-ngx_http_mcp_tasks_stream_new(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_stream_new(ngx_mcp_table_t *t)
 {
-    ngx_uint_t                  place;
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    ngx_uint_t       place;
+    ngx_mcp_wake_t  *ctx;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
 
-    place = (ctx->place == -1) ? NGX_HTTP_MCP_TASKS_PROCESSES - 1
+    place = (ctx->place == -1) ? NGX_MCP_PROCESSES - 1
                                : (ngx_uint_t) ctx->place;
     ctx->streams++;
 
-    return ngx_http_mcp_tasks_stream(place, t->sh->lives[place],
-                                     ctx->streams);
+    return ngx_mcp_stream(place, t->sh->lives[place], ctx->streams);
 }
 
 
 /* others may know how many wait here; who has no place does not count */
 
 void
-ngx_http_mcp_tasks_present(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_local_t *local)
+ngx_mcp_present(ngx_mcp_table_t *t, ngx_mcp_local_t *local)
 {
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    ngx_mcp_wake_t  *ctx;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
 
     if (ctx->place != -1) {
         t->sh->present[ctx->place] = local->present;
@@ -427,31 +419,30 @@ ngx_http_mcp_tasks_present(ngx_http_mcp_tasks_table_t *t,
 
 
 void
-ngx_http_mcp_tasks_watch(ngx_http_mcp_tasks_local_t *local,
-    ngx_http_mcp_tasks_watch_t *watch, uint64_t key, ngx_event_t *event)
+ngx_mcp_watch(ngx_mcp_local_t *local, ngx_mcp_watch_t *watch, uint64_t key,
+    ngx_event_t *event)
 {
     /* who has something to look at already keeps that */
 
     watch->key = key;
     watch->event = event;
 
-    ngx_queue_insert_tail(ngx_http_mcp_tasks_watch_list(local, key),
-                          &watch->queue);
+    ngx_queue_insert_tail(ngx_mcp_watch_list(local, key), &watch->queue);
 }
 
 
 static ngx_queue_t *
-ngx_http_mcp_tasks_watch_list(ngx_http_mcp_tasks_local_t *local, uint64_t key)
+ngx_mcp_watch_list(ngx_mcp_local_t *local, uint64_t key)
 {
-    return &local->watches[ngx_http_mcp_tasks_signal_is_name(key)
+    return &local->watches[ngx_mcp_signal_is_name(key)
                            ? key
-                           : NGX_HTTP_MCP_TASKS_KEYS
-                             + key % NGX_HTTP_MCP_TASKS_WATCH_TASKS];
+                           : NGX_MCP_KEYS
+                             + key % NGX_MCP_WATCH_TASKS];
 }
 
 
 void
-ngx_http_mcp_tasks_unwatch(ngx_http_mcp_tasks_watch_t *watch)
+ngx_mcp_unwatch(ngx_mcp_watch_t *watch)
 {
     ngx_queue_remove(&watch->queue);
 }
@@ -460,13 +451,13 @@ ngx_http_mcp_tasks_unwatch(ngx_http_mcp_tasks_watch_t *watch)
 /* a change was made by this process: wake those who wait for it */
 
 static void
-ngx_http_mcp_tasks_wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
+ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes)
 {
-    uint64_t                    one;
-    ngx_uint_t                  i, bit;
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    uint64_t         one;
+    ngx_uint_t       i, bit;
+    ngx_mcp_wake_t  *ctx;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
     one = 1;
 
     for ( /* void */ ; processes; processes &= processes - 1) {
@@ -500,16 +491,16 @@ ngx_http_mcp_tasks_wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
 
 
 static void
-ngx_http_mcp_tasks_wake_read(ngx_event_t *ev)
+ngx_mcp_wake_read(ngx_event_t *ev)
 {
-    uint64_t                          n;
-    ngx_uint_t                        i;
-    ngx_connection_t                 *c;
-    ngx_http_mcp_tasks_main_conf_t   *mcf;
-    ngx_http_mcp_tasks_zone_conf_t  **zones;
+    uint64_t               n;
+    ngx_uint_t             i;
+    ngx_connection_t      *c;
+    ngx_mcp_main_conf_t   *mcf;
+    ngx_mcp_zone_conf_t  **zones;
 
     c = ev->data;
-    mcf = ngx_http_mcp_tasks_wake_ctx.mcf;
+    mcf = ngx_mcp_wake_ctx.mcf;
     zones = mcf->zones.elts;
 
     if (c->close) {
@@ -520,8 +511,8 @@ ngx_http_mcp_tasks_wake_read(ngx_event_t *ev)
         c->idle = 0;
 
         for (i = 0; i < mcf->zones.nelts; i++) {
-            ngx_http_mcp_tasks_wait_all(zones[i]);
-            ngx_http_mcp_tasks_jobs_exit(zones[i]);
+            ngx_mcp_wait_all(zones[i]);
+            ngx_mcp_jobs_exit(zones[i]);
         }
 
         return;
@@ -531,122 +522,121 @@ ngx_http_mcp_tasks_wake_read(ngx_event_t *ev)
         (void) (read(c->fd, &n, sizeof(uint64_t)) == -1);
     }
 
-    ngx_http_mcp_tasks_wake_drain(ev);
+    ngx_mcp_wake_drain(ev);
 }
 
 
 static void
-ngx_http_mcp_tasks_wake_look(ngx_event_t *ev)
+ngx_mcp_wake_look(ngx_event_t *ev)
 {
-    ngx_http_mcp_tasks_wake_t  *ctx;
+    ngx_mcp_wake_t  *ctx;
 
-    ctx = &ngx_http_mcp_tasks_wake_ctx;
+    ctx = &ngx_mcp_wake_ctx;
 
-    ngx_http_mcp_tasks_wake_drain(ev);
+    ngx_mcp_wake_drain(ev);
 
     /* who dies while it exits is replaced by nobody who would notice */
 
-    if (++ctx->looks % NGX_HTTP_MCP_TASKS_WAKE_DEATHS == 0) {
-        ngx_http_mcp_tasks_wake_bury();
+    if (++ctx->looks % NGX_MCP_WAKE_DEATHS == 0) {
+        ngx_mcp_wake_bury();
     }
 
-    ngx_add_timer(ev, (ctx->place == -1) ? NGX_HTTP_MCP_TASKS_WAKE_POLL
-                                         : NGX_HTTP_MCP_TASKS_WAKE_LOOK);
+    ngx_add_timer(ev, (ctx->place == -1) ? NGX_MCP_WAKE_POLL
+                                         : NGX_MCP_WAKE_LOOK);
 }
 
 
 static void
-ngx_http_mcp_tasks_wake_drain(ngx_event_t *ev)
+ngx_mcp_wake_drain(ngx_event_t *ev)
 {
-    ngx_uint_t                        i;
-    ngx_http_mcp_tasks_main_conf_t   *mcf;
-    ngx_http_mcp_tasks_zone_conf_t   *zcf, **zones;
+    ngx_uint_t             i;
+    ngx_mcp_main_conf_t   *mcf;
+    ngx_mcp_zone_conf_t   *zcf, **zones;
 
-    mcf = ngx_http_mcp_tasks_wake_ctx.mcf;
+    mcf = ngx_mcp_wake_ctx.mcf;
     zones = mcf->zones.elts;
 
     for (i = 0; i < mcf->zones.nelts; i++) {
         zcf = zones[i];
 
         if (zcf->local.epoch != zcf->zone.table.sh->epoch) {
-            ngx_http_mcp_tasks_wait_recount(zcf);
-            ngx_http_mcp_tasks_jobs_orphans(zcf);
+            ngx_mcp_wait_recount(zcf);
+            ngx_mcp_jobs_orphans(zcf);
         }
 
         if (zcf->zone.table.self == 0) {
-            ngx_http_mcp_tasks_wakeups++;
-            ngx_http_mcp_tasks_wake_all(zcf);
+            ngx_mcp_wakeups++;
+            ngx_mcp_wake_all(zcf);
 
         } else if (zcf->local.cursor != zcf->zone.table.sh->logged) {
-            ngx_http_mcp_tasks_wake_signals(zcf);
+            ngx_mcp_wake_signals(zcf);
         }
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_wake_signals(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_wake_signals(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_uint_t                    i, n, woken;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_signal_t   signals[NGX_HTTP_MCP_TASKS_WAKE_BATCH];
+    ngx_uint_t         i, n, woken;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_signal_t   signals[NGX_MCP_WAKE_BATCH];
 
     t = &zcf->zone.table;
     woken = 0;
 
     do {
-        n = ngx_http_mcp_tasks_signal_read(t, &zcf->local.cursor, signals,
-                                           NGX_HTTP_MCP_TASKS_WAKE_BATCH);
+        n = ngx_mcp_signal_read(t, &zcf->local.cursor, signals,
+                                NGX_MCP_WAKE_BATCH);
 
-        if (n > NGX_HTTP_MCP_TASKS_WAKE_BATCH) {
-            ngx_http_mcp_tasks_wakeups++;
-            ngx_http_mcp_tasks_wake_all(zcf);
+        if (n > NGX_MCP_WAKE_BATCH) {
+            ngx_mcp_wakeups++;
+            ngx_mcp_wake_all(zcf);
             return;
         }
 
         for (i = 0; i < n; i++) {
 
             if (signals[i].processes & t->self) {
-                woken |= ngx_http_mcp_tasks_signal_is_news(signals[i].key);
-                ngx_http_mcp_tasks_wake_list(
-                    ngx_http_mcp_tasks_watch_list(&zcf->local, signals[i].key),
+                woken |= ngx_mcp_signal_is_news(signals[i].key);
+                ngx_mcp_wake_list(
+                    ngx_mcp_watch_list(&zcf->local, signals[i].key),
                     signals[i].key);
             }
         }
 
-    } while (n == NGX_HTTP_MCP_TASKS_WAKE_BATCH);
+    } while (n == NGX_MCP_WAKE_BATCH);
 
-    ngx_http_mcp_tasks_wakeups += woken;
+    ngx_mcp_wakeups += woken;
 }
 
 
 /* nobody knows what has changed */
 
 static void
-ngx_http_mcp_tasks_wake_all(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_wake_all(ngx_mcp_zone_conf_t *zcf)
 {
     ngx_uint_t  i;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_WATCH_LISTS; i++) {
-        ngx_http_mcp_tasks_wake_list(&zcf->local.watches[i],
-                                     NGX_HTTP_MCP_TASKS_WATCH_ANY);
+    for (i = 0; i < NGX_MCP_WATCH_LISTS; i++) {
+        ngx_mcp_wake_list(&zcf->local.watches[i], NGX_MCP_WATCH_ANY);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_wake_list(ngx_queue_t *list, uint64_t key)
+ngx_mcp_wake_list(ngx_queue_t *list, uint64_t key)
 {
-    ngx_queue_t                 *q;
-    ngx_http_mcp_tasks_watch_t  *watch;
+    ngx_queue_t      *q;
+    ngx_mcp_watch_t  *watch;
 
     for (q = ngx_queue_head(list);
          q != ngx_queue_sentinel(list);
          q = ngx_queue_next(q))
     {
-        watch = ngx_queue_data(q, ngx_http_mcp_tasks_watch_t, queue);
+        watch = ngx_queue_data(q, ngx_mcp_watch_t, queue);
 
-        if (watch->key == key || key == NGX_HTTP_MCP_TASKS_WATCH_ANY) {
+        if (watch->key == key || key == NGX_MCP_WATCH_ANY) {
             watch->fired = 1;
             ngx_post_event(watch->event, &ngx_posted_events);
         }

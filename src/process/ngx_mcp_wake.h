@@ -9,8 +9,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_WAKE_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_WAKE_H_INCLUDED_
+#ifndef _NGX_MCP_WAKE_H_INCLUDED_
+#define _NGX_MCP_WAKE_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -21,49 +21,48 @@
 
 
 /* lists of those who wait: names in the first ones, then tasks */
-#define NGX_HTTP_MCP_TASKS_WATCH_TASKS  4096
-#define NGX_HTTP_MCP_TASKS_WATCH_LISTS                                        \
-    (NGX_HTTP_MCP_TASKS_KEYS + NGX_HTTP_MCP_TASKS_WATCH_TASKS)
+#define NGX_MCP_WATCH_TASKS  4096
+#define NGX_MCP_WATCH_LISTS                                                   \
+    (NGX_MCP_KEYS + NGX_MCP_WATCH_TASKS)
 
 
 typedef struct {
-    ngx_queue_t                  queue;
-    uint64_t                     key;        /* see signal.h */
-    ngx_event_t                 *event;      /* posted when it is signalled */
-    ngx_uint_t                   fired;
-} ngx_http_mcp_tasks_watch_t;
+    ngx_queue_t   queue;
+    uint64_t      key;        /* see signal.h */
+    ngx_event_t  *event;      /* posted when it is signalled */
+    ngx_uint_t    fired;
+} ngx_mcp_watch_t;
 
 
 /* of a zone, in this process */
 
 typedef struct {
-    ngx_queue_t                 *watches;    /* lists of them */
-    ngx_queue_t                  waits;      /* all parked requests */
-    ngx_queue_t                  jobs;       /* calls in the background */
-    ngx_queue_t                  turns;      /* those that may not run yet */
-    ngx_http_mcp_tasks_watch_t   room;       /* for one of them */
-    ngx_event_t                  turn;
-    ngx_msec_t                   exiting;    /* since when */
-    uint64_t                     cursor;     /* in the log */
-    uint32_t                     epoch;
-    ngx_http_mcp_tasks_present_t  present;   /* requests that wait here */
-} ngx_http_mcp_tasks_local_t;
+    ngx_queue_t       *watches;    /* lists of them */
+    ngx_queue_t        waits;      /* all parked requests */
+    ngx_queue_t        jobs;       /* calls in the background */
+    ngx_queue_t        turns;      /* those that may not run yet */
+    ngx_mcp_watch_t    room;       /* for one of them */
+    ngx_event_t        turn;
+    ngx_msec_t         exiting;    /* since when */
+    uint64_t           cursor;     /* in the log */
+    uint32_t           epoch;
+    ngx_mcp_present_t  present;    /* requests that wait here */
+} ngx_mcp_local_t;
 
 
-ngx_int_t ngx_http_mcp_tasks_wake_module(ngx_cycle_t *cycle);
-ngx_int_t ngx_http_mcp_tasks_wake_process(ngx_cycle_t *cycle);
-void ngx_http_mcp_tasks_wake_exit(ngx_cycle_t *cycle);
+ngx_int_t ngx_mcp_wake_module(ngx_cycle_t *cycle);
+ngx_int_t ngx_mcp_wake_process(ngx_cycle_t *cycle);
+void ngx_mcp_wake_exit(ngx_cycle_t *cycle);
 
-void ngx_http_mcp_tasks_watch(ngx_http_mcp_tasks_local_t *local,
-    ngx_http_mcp_tasks_watch_t *watch, uint64_t key, ngx_event_t *event);
-void ngx_http_mcp_tasks_unwatch(ngx_http_mcp_tasks_watch_t *watch);
+void ngx_mcp_watch(ngx_mcp_local_t *local, ngx_mcp_watch_t *watch,
+    uint64_t key, ngx_event_t *event);
+void ngx_mcp_unwatch(ngx_mcp_watch_t *watch);
 
-uint64_t ngx_http_mcp_tasks_stream_new(ngx_http_mcp_tasks_table_t *t);
-void ngx_http_mcp_tasks_present(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_local_t *local);
+uint64_t ngx_mcp_stream_new(ngx_mcp_table_t *t);
+void ngx_mcp_present(ngx_mcp_table_t *t, ngx_mcp_local_t *local);
 
 /* grows whenever something may have changed for those who wait here */
-extern ngx_uint_t  ngx_http_mcp_tasks_wakeups;
+extern ngx_uint_t  ngx_mcp_wakeups;
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_WAKE_H_INCLUDED_ */
+#endif /* _NGX_MCP_WAKE_H_INCLUDED_ */

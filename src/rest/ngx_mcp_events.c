@@ -9,20 +9,20 @@
 
 
 /* tasks told of at once to who follows all of them */
-#define NGX_HTTP_MCP_TASKS_EVENTS_BATCH  32
+#define NGX_MCP_EVENTS_BATCH  32
 
 
 typedef struct {
-    ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
-    uint64_t                      version;    /* last told of */
-} ngx_http_mcp_tasks_events_t;
+    ngx_mcp_wait_t  wait;       /* must be the first */
+    uint64_t        version;    /* last told of */
+} ngx_mcp_events_t;
 
 
 typedef struct {
-    ngx_http_mcp_tasks_wait_t     wait;       /* must be the first */
-    uint64_t                      after;      /* the last change told of */
-    uint64_t                      hint;
-} ngx_http_mcp_tasks_owner_events_t;
+    ngx_mcp_wait_t  wait;       /* must be the first */
+    uint64_t        after;      /* the last change told of */
+    uint64_t        hint;
+} ngx_mcp_owner_events_t;
 
 
 /*
@@ -32,82 +32,79 @@ typedef struct {
  */
 
 typedef struct {
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
-    ngx_http_mcp_tasks_id_t          id;
-    uint64_t                         version;
-    ngx_uint_t                       terminal;
-    ngx_uint_t                       wakeups;
-    ngx_http_mcp_tasks_shared_t     *event;
-    ngx_pool_t                      *pool;      /* to make it in */
-} ngx_http_mcp_tasks_latest_t;
+    ngx_mcp_zone_conf_t  *zcf;
+    ngx_mcp_id_t          id;
+    uint64_t              version;
+    ngx_uint_t            terminal;
+    ngx_uint_t            wakeups;
+    ngx_mcp_shared_t     *event;
+    ngx_pool_t           *pool;      /* to make it in */
+} ngx_mcp_latest_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_latest_t *latest);
-static ngx_int_t ngx_http_mcp_tasks_owner_events_look(
-    ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_owner_events_tell(
-    ngx_http_mcp_tasks_owner_events_t *e, ngx_http_mcp_tasks_op_news_t *op);
-static uint32_t ngx_http_mcp_tasks_life(ngx_http_mcp_tasks_table_t *t);
-static uint64_t ngx_http_mcp_tasks_last_number(ngx_str_t *text);
-static ngx_uint_t ngx_http_mcp_tasks_last_event(ngx_http_request_t *r,
-    ngx_str_t *id);
+static ngx_int_t ngx_mcp_events_look(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_events_read(ngx_mcp_wait_t *w,
+    ngx_mcp_latest_t *latest);
+static ngx_int_t ngx_mcp_owner_events_look(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e,
+    ngx_mcp_op_news_t *op);
+static uint32_t ngx_mcp_life(ngx_mcp_table_t *t);
+static uint64_t ngx_mcp_last_number(ngx_str_t *text);
+static ngx_uint_t ngx_mcp_last_event(ngx_http_request_t *r, ngx_str_t *id);
 
 
-static ngx_http_mcp_tasks_latest_t  ngx_http_mcp_tasks_latest;
+static ngx_mcp_latest_t  ngx_mcp_latest;
 
 
 ngx_int_t
-ngx_http_mcp_tasks_events(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t                     last;
-    ngx_http_mcp_tasks_events_t  *e;
+    ngx_str_t          last;
+    ngx_mcp_events_t  *e;
 
-    e = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_events_t));
+    e = ngx_pcalloc(r->pool, sizeof(ngx_mcp_events_t));
     if (e == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_last_event(r, &last)) {
-        e->version = ngx_http_mcp_tasks_last_number(&last);
+    if (ngx_mcp_last_event(r, &last)) {
+        e->version = ngx_mcp_last_number(&last);
     }
 
-    ngx_http_mcp_tasks_wait_init(&e->wait, r, ctx);
+    ngx_mcp_wait_init(&e->wait, r, ctx);
     e->wait.id = ctx->id;
     e->wait.task = 1;
     e->wait.limited = 1;
     e->wait.streams = 1;
-    e->wait.look = ngx_http_mcp_tasks_events_look;
-    e->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
+    e->wait.look = ngx_mcp_events_look;
+    e->wait.until = NGX_MCP_NEVER;
 
-    return ngx_http_mcp_tasks_wait(&e->wait);
+    return ngx_mcp_wait(&e->wait);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_events_look(ngx_mcp_wait_t *w)
 {
-    ngx_int_t                       rc;
-    ngx_http_mcp_tasks_events_t    *e;
-    ngx_http_mcp_tasks_latest_t    *latest;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_int_t            rc;
+    ngx_mcp_events_t    *e;
+    ngx_mcp_latest_t    *latest;
+    ngx_mcp_loc_conf_t  *lcf;
 
-    e = (ngx_http_mcp_tasks_events_t *) w;
-    latest = &ngx_http_mcp_tasks_latest;
+    e = (ngx_mcp_events_t *) w;
+    latest = &ngx_mcp_latest;
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
     /* who is on the stream already has shown whose task it is */
 
     if (!w->stream
-        || latest->wakeups != ngx_http_mcp_tasks_wakeups
+        || latest->wakeups != ngx_mcp_wakeups
         || latest->zcf != lcf->zone
         || latest->event == NULL
-        || ngx_memcmp(&latest->id, &w->id, sizeof(ngx_http_mcp_tasks_id_t))
+        || ngx_memcmp(&latest->id, &w->id, sizeof(ngx_mcp_id_t))
            != 0)
     {
-        rc = ngx_http_mcp_tasks_events_read(w, latest);
+        rc = ngx_mcp_events_read(w, latest);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -123,10 +120,10 @@ ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w)
 
         if (latest->terminal && latest->version <= e->version) {
             /* a browser comes back for more: this tells it not to */
-            return ngx_http_mcp_tasks_rest_none(w->r);
+            return ngx_mcp_rest_none(w->r);
         }
 
-        if (ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+        if (ngx_mcp_wait_begin(w) == NGX_ERROR) {
             return NGX_ERROR;
         }
     }
@@ -134,13 +131,13 @@ ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w)
     if (latest->version > e->version) {
         e->version = latest->version;
 
-        if (ngx_http_mcp_tasks_wait_share(w, latest->event) == NGX_ERROR) {
+        if (ngx_mcp_wait_share(w, latest->event) == NGX_ERROR) {
             return NGX_ERROR;
         }
     }
 
     if (latest->terminal || ngx_exiting) {
-        return ngx_http_mcp_tasks_wait_close(w);
+        return ngx_mcp_wait_close(w);
     }
 
     return NGX_DECLINED;
@@ -150,19 +147,18 @@ ngx_http_mcp_tasks_events_look(ngx_http_mcp_tasks_wait_t *w)
 /* NGX_DECLINED: it is there; else it is what to finalize with */
 
 static ngx_int_t
-ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
-    ngx_http_mcp_tasks_latest_t *latest)
+ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
 {
-    u_char                          buf[NGX_INT64_LEN];
-    ngx_int_t                       rc;
-    ngx_str_t                       id, text;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_op_get_t     op;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    u_char               buf[NGX_INT64_LEN];
+    ngx_int_t            rc;
+    ngx_str_t            id, text;
+    ngx_mcp_out_t        out;
+    ngx_mcp_op_get_t     op;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-    ngx_http_mcp_tasks_unshare(latest->event);
+    ngx_mcp_unshare(latest->event);
     latest->event = NULL;
 
     /* made once: each event needs one, and only as long as it is made */
@@ -174,35 +170,34 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
         }
     }
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_get_t));
+    op.op.type = NGX_MCP_OP_GET;
     op.op.pool = latest->pool;
     op.id = w->id;
     op.owner = &w->ctx->owner;
     op.watch = 1;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_REST;
+    op.want = NGX_MCP_WANT_REST;
 
-    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
+    rc = ngx_mcp_now(w->zcf, &op.op);
 
-    if (rc == NGX_OK && op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
-        ngx_http_mcp_tasks_known(w->r, w->ctx, &op.view);
+    if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
+        ngx_mcp_known(w->r, w->ctx, &op.view);
 
-        ngx_http_mcp_tasks_out_init(&out, latest->pool, 512);
-        ngx_http_mcp_tasks_render_rest(&out, &op.view, 1);
+        ngx_mcp_out_init(&out, latest->pool, 512);
+        ngx_mcp_render_rest(&out, &op.view, 1);
 
         id.data = buf;
         id.len = ngx_sprintf(buf, "%uL", op.view.task.version) - buf;
 
-        if (ngx_http_mcp_tasks_out_end(&out, &text) == NGX_OK) {
-            latest->event = ngx_http_mcp_tasks_share(&id, &text,
-                                                     w->r->connection->log);
+        if (ngx_mcp_out_end(&out, &text) == NGX_OK) {
+            latest->event = ngx_mcp_share(&id, &text, w->r->connection->log);
         }
 
         latest->zcf = lcf->zone;
         latest->id = w->id;
         latest->version = op.view.task.version;
-        latest->terminal = ngx_http_mcp_tasks_terminal(op.view.task.state);
-        latest->wakeups = ngx_http_mcp_tasks_wakeups;
+        latest->terminal = ngx_mcp_terminal(op.view.task.state);
+        latest->wakeups = ngx_mcp_wakeups;
     }
 
     ngx_reset_pool(latest->pool);
@@ -211,25 +206,24 @@ ngx_http_mcp_tasks_events_read(ngx_http_mcp_tasks_wait_t *w,
         return NGX_DECLINED;
     }
 
-    if (rc != NGX_OK || op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
+    if (rc != NGX_OK || op.op.reason == NGX_MCP_OK) {
         return w->stream ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     /* the task is gone: so is its stream */
 
-    return w->stream ? ngx_http_mcp_tasks_wait_close(w)
-                     : ngx_http_mcp_tasks_rest_refused(w->r, op.op.reason);
+    return w->stream ? ngx_mcp_wait_close(w)
+                     : ngx_mcp_rest_refused(w->r, op.op.reason);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_owner_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_tasks_table_t         *t;
-    ngx_http_mcp_tasks_loc_conf_t      *lcf;
-    ngx_http_mcp_tasks_owner_events_t  *e;
-    static ngx_str_t                    nobody = ngx_string("owner_required");
+    ngx_mcp_table_t         *t;
+    ngx_mcp_loc_conf_t      *lcf;
+    ngx_mcp_owner_events_t  *e;
+    static ngx_str_t         nobody = ngx_string("owner_required");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     t = &lcf->zone->zone.table;
@@ -237,48 +231,46 @@ ngx_http_mcp_tasks_owner_events(ngx_http_request_t *r,
     /* without an owner the id is the only key to a task */
 
     if (ctx->owner.len == 0) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &nobody,
-                                          NULL);
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &nobody, NULL);
     }
 
-    e = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_owner_events_t));
+    e = ngx_pcalloc(r->pool, sizeof(ngx_mcp_owner_events_t));
     if (e == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    e->after = ngx_http_mcp_tasks_last_change(r, t);
+    e->after = ngx_mcp_last_change(r, t);
 
-    ngx_http_mcp_tasks_wait_init(&e->wait, r, ctx);
+    ngx_mcp_wait_init(&e->wait, r, ctx);
     e->wait.watches = &e->wait.watch;
     e->wait.nwatches = 1;
-    e->wait.watch.key = ngx_http_mcp_tasks_signal_name(
-                            ngx_http_mcp_tasks_name_hash(t,
-                                NGX_HTTP_MCP_TASKS_OWNER, &ctx->owner));
+    e->wait.watch.key = ngx_mcp_signal_name(
+                            ngx_mcp_name_hash(t, NGX_MCP_OWNER, &ctx->owner));
     e->wait.limited = 1;
     e->wait.streams = 1;
-    e->wait.look = ngx_http_mcp_tasks_owner_events_look;
-    e->wait.until = NGX_HTTP_MCP_TASKS_NEVER;
+    e->wait.look = ngx_mcp_owner_events_look;
+    e->wait.until = NGX_MCP_NEVER;
 
-    return ngx_http_mcp_tasks_wait(&e->wait);
+    return ngx_mcp_wait(&e->wait);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_owner_events_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
 {
-    ngx_int_t                           rc;
-    ngx_pool_t                         *pool;
-    ngx_http_mcp_tasks_op_news_t        op;
-    ngx_http_mcp_tasks_owner_events_t  *e;
+    ngx_int_t                rc;
+    ngx_pool_t              *pool;
+    ngx_mcp_op_news_t        op;
+    ngx_mcp_owner_events_t  *e;
 
-    e = (ngx_http_mcp_tasks_owner_events_t *) w;
+    e = (ngx_mcp_owner_events_t *) w;
 
-    if (!w->stream && ngx_http_mcp_tasks_wait_begin(w) == NGX_ERROR) {
+    if (!w->stream && ngx_mcp_wait_begin(w) == NGX_ERROR) {
         return NGX_ERROR;
     }
 
     if (ngx_exiting) {
-        return ngx_http_mcp_tasks_wait_close(w);
+        return ngx_mcp_wait_close(w);
     }
 
     pool = ngx_create_pool(4096, w->r->connection->log);
@@ -286,22 +278,22 @@ ngx_http_mcp_tasks_owner_events_look(ngx_http_mcp_tasks_wait_t *w)
         return NGX_ERROR;
     }
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_news_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_news_t));
+    op.op.type = NGX_MCP_OP_NEWS;
     op.op.pool = pool;
     op.owner = w->ctx->owner;
     op.after = e->after;
     op.hint = e->hint;
-    op.limit = NGX_HTTP_MCP_TASKS_EVENTS_BATCH;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_TOOL | NGX_HTTP_MCP_TASKS_WANT_TASK;
+    op.limit = NGX_MCP_EVENTS_BATCH;
+    op.want = NGX_MCP_WANT_TOOL | NGX_MCP_WANT_TASK;
     op.watch = 1;
 
-    rc = ngx_http_mcp_tasks_now(w->zcf, &op.op);
+    rc = ngx_mcp_now(w->zcf, &op.op);
 
     if (rc == NGX_OK) {
         e->after = op.after;
         e->hint = op.hint;
-        rc = ngx_http_mcp_tasks_owner_events_tell(e, &op);
+        rc = ngx_mcp_owner_events_tell(e, &op);
     }
 
     ngx_destroy_pool(pool);
@@ -319,28 +311,27 @@ ngx_http_mcp_tasks_owner_events_look(ngx_http_mcp_tasks_wait_t *w)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_owner_events_tell(ngx_http_mcp_tasks_owner_events_t *e,
-    ngx_http_mcp_tasks_op_news_t *op)
+ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e, ngx_mcp_op_news_t *op)
 {
-    u_char                          buf[NGX_HTTP_MCP_TASKS_CHANGE_LEN];
-    ngx_str_t                       id, text;
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    u_char               buf[NGX_MCP_CHANGE_LEN];
+    ngx_str_t            id, text;
+    ngx_uint_t           i;
+    ngx_mcp_out_t        out;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(e->wait.r, ngx_http_mcp_tasks_module);
     id.data = buf;
 
     for (i = 0; i < op->n; i++) {
-        ngx_http_mcp_tasks_out_init(&out, op->op.pool, 512);
-        ngx_http_mcp_tasks_render_rest(&out, &op->views[i], 0);
+        ngx_mcp_out_init(&out, op->op.pool, 512);
+        ngx_mcp_render_rest(&out, &op->views[i], 0);
 
-        id.len = ngx_http_mcp_tasks_change_id(buf, &lcf->zone->zone.table,
-                                              op->views[i].changed)
+        id.len = ngx_mcp_change_id(buf, &lcf->zone->zone.table,
+                                   op->views[i].changed)
                  - buf;
 
-        if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
-            || ngx_http_mcp_tasks_wait_message(&e->wait, &id, &text)
+        if (ngx_mcp_out_end(&out, &text) != NGX_OK
+            || ngx_mcp_wait_message(&e->wait, &id, &text)
                == NGX_ERROR)
         {
             return NGX_ERROR;
@@ -354,24 +345,22 @@ ngx_http_mcp_tasks_owner_events_tell(ngx_http_mcp_tasks_owner_events_t *e,
 /* which life of the zone, and which change in it */
 
 u_char *
-ngx_http_mcp_tasks_change_id(u_char *p, ngx_http_mcp_tasks_table_t *t,
-    uint64_t changed)
+ngx_mcp_change_id(u_char *p, ngx_mcp_table_t *t, uint64_t changed)
 {
-    return ngx_sprintf(p, "%08xD-%uL", ngx_http_mcp_tasks_life(t), changed);
+    return ngx_sprintf(p, "%08xD-%uL", ngx_mcp_life(t), changed);
 }
 
 
 /* the change that the client saw last; 0: none, or in another life */
 
 uint64_t
-ngx_http_mcp_tasks_last_change(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_table_t *t)
 {
     ngx_str_t  id;
 
-    if (!ngx_http_mcp_tasks_last_event(r, &id)
+    if (!ngx_mcp_last_event(r, &id)
         || id.len <= 9 || id.data[8] != '-'
-        || ngx_hextoi(id.data, 8) != (ngx_int_t) ngx_http_mcp_tasks_life(t))
+        || ngx_hextoi(id.data, 8) != (ngx_int_t) ngx_mcp_life(t))
     {
         return 0;
     }
@@ -379,42 +368,41 @@ ngx_http_mcp_tasks_last_change(ngx_http_request_t *r,
     id.data += 9;
     id.len -= 9;
 
-    return ngx_http_mcp_tasks_last_number(&id);
+    return ngx_mcp_last_number(&id);
 }
 
 
 /* whether the client says that it was here before, truly or not */
 
 ngx_uint_t
-ngx_http_mcp_tasks_is_resumed(ngx_http_request_t *r)
+ngx_mcp_is_resumed(ngx_http_request_t *r)
 {
     ngx_str_t  id;
 
-    return ngx_http_mcp_tasks_last_event(r, &id);
+    return ngx_mcp_last_event(r, &id);
 }
 
 
 static uint32_t
-ngx_http_mcp_tasks_life(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_life(ngx_mcp_table_t *t)
 {
-    return (uint32_t) ngx_http_mcp_tasks_siphash(t->sh->secret,
-                                                 (u_char *) "life", 4);
+    return (uint32_t) ngx_mcp_siphash(t->sh->secret, (u_char *) "life", 4);
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_last_event(ngx_http_request_t *r, ngx_str_t *id)
+ngx_mcp_last_event(ngx_http_request_t *r, ngx_str_t *id)
 {
     static ngx_str_t  name = ngx_string("last-event-id");
 
-    return ngx_http_mcp_tasks_header(r, &name, id) == 1;
+    return ngx_mcp_header(r, &name, id) == 1;
 }
 
 
 /* what is no number was not sent by us: from the beginning */
 
 static uint64_t
-ngx_http_mcp_tasks_last_number(ngx_str_t *text)
+ngx_mcp_last_number(ngx_str_t *text)
 {
     ngx_int_t  n;
 

@@ -9,124 +9,121 @@
 
 
 /* room for the text of a problem */
-#define NGX_HTTP_MCP_TASKS_PROBLEM    256
+#define NGX_MCP_PROBLEM    256
 
-#define NGX_HTTP_MCP_TASKS_REST_PAGE  50
-
-
-static ngx_http_mcp_tasks_resource_t *ngx_http_mcp_tasks_rest_find(
-    ngx_http_mcp_tasks_resource_t *list, ngx_str_t *name);
-static void ngx_http_mcp_tasks_rest_body(ngx_http_request_t *r);
-static const char *ngx_http_mcp_tasks_rest_title(ngx_uint_t status);
+#define NGX_MCP_REST_PAGE  50
 
 
-static ngx_http_mcp_tasks_resource_t  ngx_http_mcp_tasks_rest_all[] = {
-    { ngx_string("tasks"), NGX_HTTP_MCP_TASKS_READS|NGX_HTTP_POST,
+static ngx_mcp_resource_t *ngx_mcp_rest_find(ngx_mcp_resource_t *list,
+    ngx_str_t *name);
+static void ngx_mcp_rest_body(ngx_http_request_t *r);
+static const char *ngx_mcp_rest_title(ngx_uint_t status);
+
+
+static ngx_mcp_resource_t  ngx_mcp_rest_all[] = {
+    { ngx_string("tasks"), NGX_MCP_READS|NGX_HTTP_POST,
       "GET, HEAD, POST, OPTIONS",
-      ngx_http_mcp_tasks_rest_list, ngx_http_mcp_tasks_rest_create },
+      ngx_mcp_rest_list, ngx_mcp_rest_create },
     { ngx_string("tasks/events"), NGX_HTTP_GET, "GET, OPTIONS",
-      ngx_http_mcp_tasks_owner_events, NULL },
+      ngx_mcp_owner_events, NULL },
     { ngx_null_string, 0, NULL, NULL, NULL }
 };
 
 
 /* below tasks/ID */
 
-static ngx_http_mcp_tasks_resource_t  ngx_http_mcp_tasks_rest_one[] = {
-    { ngx_string(""), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD, OPTIONS",
-      ngx_http_mcp_tasks_rest_read, NULL },
-    { ngx_string("/result"), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD, OPTIONS",
-      ngx_http_mcp_tasks_rest_result, NULL },
-    { ngx_string("/poll"), NGX_HTTP_MCP_TASKS_READS, "GET, HEAD, OPTIONS",
-      ngx_http_mcp_tasks_poll, NULL },
+static ngx_mcp_resource_t  ngx_mcp_rest_one[] = {
+    { ngx_string(""), NGX_MCP_READS, "GET, HEAD, OPTIONS",
+      ngx_mcp_rest_read, NULL },
+    { ngx_string("/result"), NGX_MCP_READS, "GET, HEAD, OPTIONS",
+      ngx_mcp_rest_result, NULL },
+    { ngx_string("/poll"), NGX_MCP_READS, "GET, HEAD, OPTIONS",
+      ngx_mcp_poll, NULL },
     { ngx_string("/events"), NGX_HTTP_GET, "GET, OPTIONS",
-      ngx_http_mcp_tasks_events, NULL },
+      ngx_mcp_events, NULL },
     { ngx_string("/cancel"), NGX_HTTP_POST, "POST, OPTIONS",
-      NULL, ngx_http_mcp_tasks_rest_cancel },
+      NULL, ngx_mcp_rest_cancel },
     { ngx_string("/input"), NGX_HTTP_POST, "POST, OPTIONS",
-      NULL, ngx_http_mcp_tasks_rest_input },
+      NULL, ngx_mcp_rest_input },
     { ngx_null_string, 0, NULL, NULL, NULL }
 };
 
 
-static ngx_http_mcp_tasks_resources_t  ngx_http_mcp_tasks_rest_resources = {
-    ngx_http_mcp_tasks_rest_all,
+static ngx_mcp_resources_t  ngx_mcp_rest_resources = {
+    ngx_mcp_rest_all,
     ngx_string("tasks/"),
-    ngx_http_mcp_tasks_rest_one
+    ngx_mcp_rest_one
 };
 
 
 /* path is what follows the location, without a leading slash */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest(ngx_http_request_t *r, ngx_str_t *path)
+ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
 {
-    ngx_http_mcp_tasks_ctx_t       *ctx;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_resource_t  *resource;
-    static ngx_str_t                nothing = ngx_string("not_found");
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_loc_conf_t  *lcf;
+    ngx_mcp_resource_t  *resource;
+    static ngx_str_t     nothing = ngx_string("not_found");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_ctx_t));
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     if (ctx == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ctx->rest = 1;
-    ctx->era = NGX_HTTP_MCP_TASKS_MODERN;
+    ctx->era = NGX_MCP_MODERN;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_owner(r, &ctx->owner) != NGX_OK) {
+    if (ngx_mcp_owner(r, &ctx->owner) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    resource = ngx_http_mcp_tasks_rest_route(ctx,
-                                   &ngx_http_mcp_tasks_rest_resources, path);
+    resource = ngx_mcp_rest_route(ctx, &ngx_mcp_rest_resources, path);
 
     if (resource == NULL) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_FOUND, &nothing,
-                                          NULL);
+        return ngx_mcp_problem(r, NGX_HTTP_NOT_FOUND, &nothing, NULL);
     }
 
     if (r->method == NGX_HTTP_OPTIONS) {
-        return ngx_http_mcp_tasks_options(r, resource->allow);
+        return ngx_mcp_options(r, resource->allow);
     }
 
     if (!(resource->methods & r->method)) {
-        return ngx_http_mcp_tasks_rest_allow(r, resource->allow);
+        return ngx_mcp_rest_allow(r, resource->allow);
     }
 
     /* nothing at all is nothing of any type */
 
     if (r->method == NGX_HTTP_POST
         && (r->headers_in.content_length_n > 0 || r->headers_in.chunked)
-        && !ngx_http_mcp_tasks_is_json(r))
+        && !ngx_mcp_is_json(r))
     {
-        return ngx_http_mcp_tasks_rest_type(r);
+        return ngx_mcp_rest_type(r);
     }
 
-    if (!ngx_http_mcp_tasks_stored_ready(lcf->zone)) {
-        return ngx_http_mcp_tasks_rest_refused(r,
-                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+    if (!ngx_mcp_stored_ready(lcf->zone)) {
+        return ngx_mcp_rest_refused(r, NGX_MCP_STORE_UNAVAILABLE);
     }
 
-    return ngx_http_mcp_tasks_rest_serve(r, ctx, resource);
+    return ngx_mcp_rest_serve(r, ctx, resource);
 }
 
 
 /* what it is, and of which task, if of one */
 
-ngx_http_mcp_tasks_resource_t *
-ngx_http_mcp_tasks_rest_route(ngx_http_mcp_tasks_ctx_t *ctx,
-    ngx_http_mcp_tasks_resources_t *resources, ngx_str_t *path)
+ngx_mcp_resource_t *
+ngx_mcp_rest_route(ngx_mcp_ctx_t *ctx, ngx_mcp_resources_t *resources,
+    ngx_str_t *path)
 {
-    u_char                         *p, *end;
-    size_t                          len;
-    ngx_str_t                       rest;
-    ngx_http_mcp_tasks_resource_t  *resource;
+    u_char              *p, *end;
+    size_t               len;
+    ngx_str_t            rest;
+    ngx_mcp_resource_t  *resource;
 
-    resource = ngx_http_mcp_tasks_rest_find(resources->all, path);
+    resource = ngx_mcp_rest_find(resources->all, path);
 
     if (resource) {
         return resource;
@@ -153,7 +150,7 @@ ngx_http_mcp_tasks_rest_route(ngx_http_mcp_tasks_ctx_t *ctx,
     rest.data = p;
     rest.len = end - p;
 
-    resource = ngx_http_mcp_tasks_rest_find(resources->one, &rest);
+    resource = ngx_mcp_rest_find(resources->one, &rest);
 
     if (resource == NULL) {
         ngx_str_null(&ctx->task_id);
@@ -166,25 +163,23 @@ ngx_http_mcp_tasks_rest_route(ngx_http_mcp_tasks_ctx_t *ctx,
 /* the method is one of those that may be */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_serve(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_resource_t *resource)
+ngx_mcp_rest_serve(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_resource_t *resource)
 {
     ngx_int_t  rc;
 
     /* what was never an id is answered like one that is unknown */
 
     if (ctx->task_id.data
-        && ngx_http_mcp_tasks_id_parse(&ctx->id, &ctx->task_id) != NGX_OK)
+        && ngx_mcp_id_parse(&ctx->id, &ctx->task_id) != NGX_OK)
     {
         ngx_str_null(&ctx->task_id);
-        return ngx_http_mcp_tasks_rest_refused(r,
-                                               NGX_HTTP_MCP_TASKS_NOT_FOUND);
+        return ngx_mcp_rest_refused(r, NGX_MCP_NOT_FOUND);
     }
 
     if (r->method == NGX_HTTP_POST) {
         ctx->then = resource->post;
-        rc = ngx_http_read_client_request_body(r,
-                                               ngx_http_mcp_tasks_rest_body);
+        rc = ngx_http_read_client_request_body(r, ngx_mcp_rest_body);
 
         return (rc >= NGX_HTTP_SPECIAL_RESPONSE) ? rc : NGX_DONE;
     }
@@ -196,7 +191,7 @@ ngx_http_mcp_tasks_rest_serve(ngx_http_request_t *r,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_allow(ngx_http_request_t *r, const char *allow)
+ngx_mcp_rest_allow(ngx_http_request_t *r, const char *allow)
 {
     ngx_str_t         value;
     static ngx_str_t  reason = ngx_string("method_not_allowed");
@@ -204,28 +199,27 @@ ngx_http_mcp_tasks_rest_allow(ngx_http_request_t *r, const char *allow)
     value.data = (u_char *) allow;
     value.len = ngx_strlen(allow);
 
-    if (ngx_http_mcp_tasks_add_header(r, "Allow", &value) != NGX_OK) {
+    if (ngx_mcp_add_header(r, "Allow", &value) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_NOT_ALLOWED, &reason, NULL);
+    return ngx_mcp_problem(r, NGX_HTTP_NOT_ALLOWED, &reason, NULL);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_type(ngx_http_request_t *r)
+ngx_mcp_rest_type(ngx_http_request_t *r)
 {
     static ngx_str_t  reason = ngx_string("unsupported_media_type");
 
-    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                                      &reason,
-                                      "Content-Type must be application/json");
+    return ngx_mcp_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                           &reason,
+                           "Content-Type must be application/json");
 }
 
 
-static ngx_http_mcp_tasks_resource_t *
-ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_resource_t *list,
-    ngx_str_t *name)
+static ngx_mcp_resource_t *
+ngx_mcp_rest_find(ngx_mcp_resource_t *list, ngx_str_t *name)
 {
     /* a name of no length may be nowhere */
 
@@ -243,18 +237,18 @@ ngx_http_mcp_tasks_rest_find(ngx_http_mcp_tasks_resource_t *list,
 
 
 static void
-ngx_http_mcp_tasks_rest_body(ngx_http_request_t *r)
+ngx_mcp_rest_body(ngx_http_request_t *r)
 {
-    ngx_int_t                  rc;
-    ngx_str_t                  text;
-    const char                *err;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
-    static ngx_str_t           json = ngx_string("invalid_json");
+    ngx_int_t         rc;
+    ngx_str_t         text;
+    const char       *err;
+    ngx_mcp_ctx_t    *ctx;
+    static ngx_str_t  json = ngx_string("invalid_json");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     r->lingering_close = 0;
 
-    if (ngx_http_mcp_tasks_body(r, &text) != NGX_OK) {
+    if (ngx_mcp_body(r, &text) != NGX_OK) {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
@@ -263,11 +257,11 @@ ngx_http_mcp_tasks_rest_body(ngx_http_request_t *r)
         ngx_str_set(&text, "{}");
     }
 
-    if (ngx_http_mcp_tasks_json_parse(&text, &ctx->body, &err) != NGX_OK) {
-        rc = ngx_http_mcp_tasks_problem(r, NGX_HTTP_BAD_REQUEST, &json, err);
+    if (ngx_mcp_json_parse(&text, &ctx->body, &err) != NGX_OK) {
+        rc = ngx_mcp_problem(r, NGX_HTTP_BAD_REQUEST, &json, err);
 
-    } else if (ctx->body.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        rc = ngx_http_mcp_tasks_rest_invalid(r, "the body is not an object");
+    } else if (ctx->body.type != NGX_MCP_JSON_OBJECT) {
+        rc = ngx_mcp_rest_invalid(r, "the body is not an object");
 
     } else {
         rc = ctx->then(r, ctx);
@@ -280,8 +274,7 @@ ngx_http_mcp_tasks_rest_body(ngx_http_request_t *r)
 /* a number of the query; the value stays as it is, if there is none */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_arg(ngx_http_request_t *r, const char *name,
-    ngx_int_t *value)
+ngx_mcp_rest_arg(ngx_http_request_t *r, const char *name, ngx_int_t *value)
 {
     ngx_str_t  arg;
 
@@ -298,14 +291,14 @@ ngx_http_mcp_tasks_rest_arg(ngx_http_request_t *r, const char *name,
 /* how many tasks a page has */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_limit(ngx_http_request_t *r, ngx_uint_t *limit)
+ngx_mcp_rest_limit(ngx_http_request_t *r, ngx_uint_t *limit)
 {
     ngx_int_t  n;
 
-    n = NGX_HTTP_MCP_TASKS_REST_PAGE;
+    n = NGX_MCP_REST_PAGE;
 
-    if (ngx_http_mcp_tasks_rest_arg(r, "limit", &n) != NGX_OK
-        || n < 1 || n > NGX_HTTP_MCP_TASKS_LIST_MAX)
+    if (ngx_mcp_rest_arg(r, "limit", &n) != NGX_OK
+        || n < 1 || n > NGX_MCP_LIST_MAX)
     {
         return NGX_ERROR;
     }
@@ -319,43 +312,43 @@ ngx_http_mcp_tasks_rest_limit(ngx_http_request_t *r, ngx_uint_t *limit)
 /* an operation was refused, or there is no room to wait */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
+ngx_mcp_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
 {
     ngx_uint_t  status;
 
     switch (reason) {
 
-    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
-    case NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND:
-    case NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND:
+    case NGX_MCP_NOT_FOUND:
+    case NGX_MCP_TOOL_NOT_FOUND:
+    case NGX_MCP_WORKER_NOT_FOUND:
         status = NGX_HTTP_NOT_FOUND;
         break;
 
-    case NGX_HTTP_MCP_TASKS_TERMINAL:
-    case NGX_HTTP_MCP_TASKS_STATE_INVALID:
-    case NGX_HTTP_MCP_TASKS_VERSION_CONFLICT:
+    case NGX_MCP_TERMINAL:
+    case NGX_MCP_STATE_INVALID:
+    case NGX_MCP_VERSION_CONFLICT:
         status = NGX_HTTP_CONFLICT;
         break;
 
-    case NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE:
+    case NGX_MCP_PAYLOAD_TOO_LARGE:
         status = NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
         break;
 
-    case NGX_HTTP_MCP_TASKS_INVALID_NAME:
-    case NGX_HTTP_MCP_TASKS_INVALID_CURSOR:
+    case NGX_MCP_INVALID_NAME:
+    case NGX_MCP_INVALID_CURSOR:
         status = NGX_HTTP_BAD_REQUEST;
         break;
 
-    case NGX_HTTP_MCP_TASKS_LIMIT_WAITERS:
-    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS:
-    case NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES:
+    case NGX_MCP_LIMIT_WAITERS:
+    case NGX_MCP_LIMIT_OWNER_TASKS:
+    case NGX_MCP_LIMIT_OWNER_BYTES:
         status = NGX_HTTP_TOO_MANY_REQUESTS;
         break;
 
-    case NGX_HTTP_MCP_TASKS_LIMIT_TASKS:
-    case NGX_HTTP_MCP_TASKS_ZONE_FULL:
-    case NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE:
-    case NGX_HTTP_MCP_TASKS_STORE_FAILED:
+    case NGX_MCP_LIMIT_TASKS:
+    case NGX_MCP_ZONE_FULL:
+    case NGX_MCP_STORE_UNAVAILABLE:
+    case NGX_MCP_STORE_FAILED:
         status = NGX_HTTP_SERVICE_UNAVAILABLE;
         break;
 
@@ -363,27 +356,24 @@ ngx_http_mcp_tasks_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
         status = NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_problem(r, status,
-                                      ngx_http_mcp_tasks_reason_name(reason),
-                                      NULL);
+    return ngx_mcp_problem(r, status, ngx_mcp_reason_name(reason), NULL);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_invalid(ngx_http_request_t *r, const char *detail)
+ngx_mcp_rest_invalid(ngx_http_request_t *r, const char *detail)
 {
     static ngx_str_t  reason = ngx_string("invalid_argument");
 
-    return ngx_http_mcp_tasks_problem(r, NGX_HTTP_BAD_REQUEST, &reason,
-                                      detail);
+    return ngx_mcp_problem(r, NGX_HTTP_BAD_REQUEST, &reason, detail);
 }
 
 
 /* reasons and details are words of ours and need no escaping */
 
 ngx_int_t
-ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_str_t *reason, const char *detail)
+ngx_mcp_problem(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *reason,
+    const char *detail)
 {
     u_char     *p, *end;
     ngx_int_t   rc;
@@ -397,7 +387,7 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
         }
     }
 
-    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+    if (ngx_mcp_no_store(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -406,22 +396,22 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
     {
         ngx_str_set(&retry, "1");
 
-        if (ngx_http_mcp_tasks_add_header(r, "Retry-After", &retry) != NGX_OK)
+        if (ngx_mcp_add_header(r, "Retry-After", &retry) != NGX_OK)
         {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }
 
-    text.data = ngx_pnalloc(r->pool, NGX_HTTP_MCP_TASKS_PROBLEM);
+    text.data = ngx_pnalloc(r->pool, NGX_MCP_PROBLEM);
     if (text.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    end = text.data + NGX_HTTP_MCP_TASKS_PROBLEM;
+    end = text.data + NGX_MCP_PROBLEM;
 
     p = ngx_slprintf(text.data, end,
                      "{\"title\":\"%s\",\"status\":%ui,\"reason\":\"%V\"",
-                     ngx_http_mcp_tasks_rest_title(status), status, reason);
+                     ngx_mcp_rest_title(status), status, reason);
 
     if (detail) {
         p = ngx_slprintf(p, end - 1, ",\"detail\":\"%s\"", detail);
@@ -432,12 +422,12 @@ ngx_http_mcp_tasks_problem(ngx_http_request_t *r, ngx_uint_t status,
 
     ngx_str_set(&r->headers_out.content_type, "application/problem+json");
 
-    return ngx_http_mcp_tasks_send(r, status, &text, 1);
+    return ngx_mcp_send(r, status, &text, 1);
 }
 
 
 static const char *
-ngx_http_mcp_tasks_rest_title(ngx_uint_t status)
+ngx_mcp_rest_title(ngx_uint_t status)
 {
     switch (status) {
     case NGX_HTTP_BAD_REQUEST:
@@ -450,7 +440,7 @@ ngx_http_mcp_tasks_rest_title(ngx_uint_t status)
         return "Method Not Allowed";
     case NGX_HTTP_CONFLICT:
         return "Conflict";
-    case NGX_HTTP_MCP_TASKS_GONE:
+    case NGX_MCP_GONE:
         return "Gone";
     case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
         return "Content Too Large";
@@ -469,9 +459,9 @@ ngx_http_mcp_tasks_rest_title(ngx_uint_t status)
 /* nothing new, nothing more to come, or nothing left */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r)
+ngx_mcp_rest_none(ngx_http_request_t *r)
 {
-    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+    if (ngx_mcp_no_store(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -485,7 +475,7 @@ ngx_http_mcp_tasks_rest_none(ngx_http_request_t *r)
 /* the client has it already */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_unmodified(ngx_http_request_t *r)
+ngx_mcp_rest_unmodified(ngx_http_request_t *r)
 {
     r->headers_out.status = NGX_HTTP_NOT_MODIFIED;
     r->header_only = 1;

@@ -6,98 +6,86 @@
 #include "ngx_mcp_input.h"
 
 
-#define ngx_http_mcp_tasks_rest_want(ctx)                                     \
-    ((ctx)->console ? NGX_HTTP_MCP_TASKS_WANT_CONSOLE                         \
-                    : NGX_HTTP_MCP_TASKS_WANT_REST)
+#define ngx_mcp_rest_want(ctx)                                                \
+    ((ctx)->console ? NGX_MCP_WANT_CONSOLE                                    \
+                    : NGX_MCP_WANT_REST)
 
 
-static const char *ngx_http_mcp_tasks_rest_filters(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_list_t *op);
-static ngx_int_t ngx_http_mcp_tasks_rest_listed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_rest_params(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *arguments);
-static ngx_int_t ngx_http_mcp_tasks_rest_created(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_rest_location(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_rest_got(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_rest_ended(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_rest_failed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_view_t *v);
-static ngx_int_t ngx_http_mcp_tasks_rest_changed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_rest_answered(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
+static const char *ngx_mcp_rest_filters(ngx_http_request_t *r,
+    ngx_mcp_op_list_t *op);
+static ngx_int_t ngx_mcp_rest_listed(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_rest_params(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *arguments);
+static ngx_int_t ngx_mcp_rest_created(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_rest_location(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_rest_got(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_rest_ended(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_rest_failed(ngx_http_request_t *r, ngx_mcp_view_t *v);
+static ngx_int_t ngx_mcp_rest_changed(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_rest_answered(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
 /* GET tasks: the caller's, newest first */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_list(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_rest_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    const char                    *err;
-    ngx_http_mcp_tasks_op_list_t  *op;
-    static ngx_str_t               nobody = ngx_string("owner_required");
+    const char         *err;
+    ngx_mcp_op_list_t  *op;
+    static ngx_str_t    nobody = ngx_string("owner_required");
 
     if (ctx->owner.len == 0) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_FORBIDDEN, &nobody,
-                                          NULL);
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &nobody, NULL);
     }
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_LIST,
-                               sizeof(ngx_http_mcp_tasks_op_list_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_LIST, sizeof(ngx_mcp_op_list_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     op->owner = ctx->owner;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_TASK | NGX_HTTP_MCP_TASKS_WANT_TOOL;
+    op->want = NGX_MCP_WANT_TASK | NGX_MCP_WANT_TOOL;
 
-    err = ngx_http_mcp_tasks_rest_filters(r, op);
+    err = ngx_mcp_rest_filters(r, op);
 
     if (err) {
-        return ngx_http_mcp_tasks_rest_invalid(r, err);
+        return ngx_mcp_rest_invalid(r, err);
     }
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_rest_listed);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_rest_listed);
 }
 
 
 static const char *
-ngx_http_mcp_tasks_rest_filters(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_list_t *op)
+ngx_mcp_rest_filters(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
 {
-    ngx_str_t                       cursor, status;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t            cursor, status;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_rest_limit(r, &op->limit) != NGX_OK) {
+    if (ngx_mcp_rest_limit(r, &op->limit) != NGX_OK) {
         return "limit must be from 1 to 100";
     }
 
-    if (ngx_http_mcp_tasks_rest_text(r, "tool", &op->tool) != NGX_OK
-        || ngx_http_mcp_tasks_rest_text(r, "status", &status) != NGX_OK
-        || ngx_http_mcp_tasks_rest_text(r, "cursor", &cursor) != NGX_OK)
+    if (ngx_mcp_rest_text(r, "tool", &op->tool) != NGX_OK
+        || ngx_mcp_rest_text(r, "status", &status) != NGX_OK
+        || ngx_mcp_rest_text(r, "cursor", &cursor) != NGX_OK)
     {
         return "the query cannot be read";
     }
 
     if (status.len) {
-        op->states = ngx_http_mcp_tasks_states_of(NGX_HTTP_MCP_TASKS_MODERN,
-                                                  &status);
+        op->states = ngx_mcp_states_of(NGX_MCP_MODERN, &status);
         if (op->states == 0) {
             return "unknown status";
         }
     }
 
     if (cursor.len
-        && ngx_http_mcp_tasks_cursor_parse(&lcf->zone->zone, &cursor,
-                                           &op->owner, &op->after)
+        && ngx_mcp_cursor_parse(&lcf->zone->zone, &cursor,
+                                &op->owner, &op->after)
            != NGX_OK)
     {
         return "invalid cursor";
@@ -110,8 +98,7 @@ ngx_http_mcp_tasks_rest_filters(ngx_http_request_t *r,
 /* a text of the query, without escapes; empty if there is none */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_text(ngx_http_request_t *r, const char *name,
-    ngx_str_t *value)
+ngx_mcp_rest_text(ngx_http_request_t *r, const char *name, ngx_str_t *value)
 {
     u_char     *p, *dst, *src;
     size_t      i;
@@ -155,58 +142,55 @@ ngx_http_mcp_tasks_rest_text(ngx_http_request_t *r, const char *name,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_listed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_rest_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_str_t                       text;
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_op_list_t   *op;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t            text;
+    ngx_uint_t           i;
+    ngx_mcp_out_t        out;
+    ngx_mcp_op_list_t   *op;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_list_t *) o;
+    op = (ngx_mcp_op_list_t *) o;
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128 + op->n * 320);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"tasks\":[");
+    ngx_mcp_out_init(&out, r->pool, 128 + op->n * 320);
+    ngx_mcp_out_lit(&out, "{\"tasks\":[");
 
     for (i = 0; i < op->n; i++) {
 
         if (i) {
-            ngx_http_mcp_tasks_out_lit(&out, ",");
+            ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_http_mcp_tasks_render_rest(&out, &op->views[i], 0);
+        ngx_mcp_render_rest(&out, &op->views[i], 0);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "]");
+    ngx_mcp_out_lit(&out, "]");
 
-    ngx_http_mcp_tasks_render_cursor(&out, &lcf->zone->zone, &op->owner,
-                                     &op->next);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_render_cursor(&out, &lcf->zone->zone, &op->owner, &op->next);
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK
-        || ngx_http_mcp_tasks_no_store(r) != NGX_OK)
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK
+        || ngx_mcp_no_store(r) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &text, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, &text, 1);
 }
 
 
 /* POST tasks: tool, arguments, ttlMs, metadata */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_create(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    const char                      *err;
-    ngx_http_mcp_tasks_tool_t       *tool;
-    ngx_http_mcp_tasks_json_t        name, arguments, ttl, metadata;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_op_create_t  *op;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    const char           *err;
+    ngx_mcp_tool_t       *tool;
+    ngx_mcp_json_t        name, arguments, ttl, metadata;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_op_create_t  *op;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("tool"), &name },
         { ngx_string("arguments"), &arguments },
         { ngx_string("ttlMs"), &ttl },
@@ -215,130 +199,123 @@ ngx_http_mcp_tasks_rest_create(ngx_http_request_t *r,
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->body, members, 4) != NGX_OK) {
-        return ngx_http_mcp_tasks_rest_invalid(r, "a member stands twice");
+    if (ngx_mcp_json_members(&ctx->body, members, 4) != NGX_OK) {
+        return ngx_mcp_rest_invalid(r, "a member stands twice");
     }
 
-    if (name.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || ngx_http_mcp_tasks_json_string(r->pool, &name, &ctx->tool)
+    if (name.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &name, &ctx->tool)
            != NGX_OK)
     {
-        return ngx_http_mcp_tasks_rest_invalid(r, "tool is not a string");
+        return ngx_mcp_rest_invalid(r, "tool is not a string");
     }
 
-    if (arguments.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && arguments.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    if (arguments.type != NGX_MCP_JSON_NONE
+        && arguments.type != NGX_MCP_JSON_OBJECT)
     {
-        return ngx_http_mcp_tasks_rest_invalid(r,
-                                               "arguments is not an object");
+        return ngx_mcp_rest_invalid(r, "arguments is not an object");
     }
 
-    err = ngx_http_mcp_tasks_input_metadata(&metadata);
+    err = ngx_mcp_input_metadata(&metadata);
 
     if (err) {
-        return ngx_http_mcp_tasks_rest_invalid(r, err);
+        return ngx_mcp_rest_invalid(r, err);
     }
 
-    tool = lcf->tools ? ngx_http_mcp_tasks_tool_find(lcf->tools, &ctx->tool)
+    tool = lcf->tools ? ngx_mcp_tool_find(lcf->tools, &ctx->tool)
                       : NULL;
 
     if (tool == NULL && lcf->pass.len) {
         /* a gateway's own tools are called as MCP has it */
-        return ngx_http_mcp_tasks_rest_invalid(r, "unknown tool");
+        return ngx_mcp_rest_invalid(r, "unknown tool");
     }
 
-    if (tool && tool->support == NGX_HTTP_MCP_TASKS_FORBIDDEN) {
-        return ngx_http_mcp_tasks_rest_invalid(r,
-                                       "the tool cannot be called as a task");
+    if (tool && tool->support == NGX_MCP_FORBIDDEN) {
+        return ngx_mcp_rest_invalid(r, "the tool cannot be called as a task");
     }
 
-    if (ngx_http_mcp_tasks_rest_params(r, ctx, &arguments) != NGX_OK) {
+    if (ngx_mcp_rest_params(r, ctx, &arguments) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    op = ngx_http_mcp_tasks_call_new(r, ctx, &ctx->tool, tool);
+    op = ngx_mcp_call_new(r, ctx, &ctx->tool, tool);
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     op->task.metadata = metadata.text;
 
-    err = ngx_http_mcp_tasks_call_ttl(lcf, &ttl, &op->task.ttl);
+    err = ngx_mcp_call_ttl(lcf, &ttl, &op->task.ttl);
 
     if (err) {
-        return ngx_http_mcp_tasks_rest_invalid(r,
-                                           "ttlMs is not a positive integer");
+        return ngx_mcp_rest_invalid(r, "ttlMs is not a positive integer");
     }
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_rest_created);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_rest_created);
 }
 
 
 /* as if it were a call: workers see no difference */
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_params(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_json_t *arguments)
+ngx_mcp_rest_params(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *arguments)
 {
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_mcp_out_t  out;
 
     ngx_str_set(&ctx->rpc.method, "tools/call");
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, ctx->tool.len
-                                               + arguments->text.len + 64);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"name\":");
-    ngx_http_mcp_tasks_out_string(&out, &ctx->tool);
+    ngx_mcp_out_init(&out, r->pool, ctx->tool.len + arguments->text.len + 64);
+    ngx_mcp_out_lit(&out, "{\"name\":");
+    ngx_mcp_out_string(&out, &ctx->tool);
 
-    if (arguments->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"arguments\":");
-        ngx_http_mcp_tasks_out_str(&out, &arguments->text);
+    if (arguments->type == NGX_MCP_JSON_OBJECT) {
+        ngx_mcp_out_lit(&out, ",\"arguments\":");
+        ngx_mcp_out_str(&out, &arguments->text);
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    ctx->rpc.params.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    ctx->rpc.params.type = NGX_MCP_JSON_OBJECT;
 
-    return ngx_http_mcp_tasks_out_end(&out, &ctx->rpc.params.text);
+    return ngx_mcp_out_end(&out, &ctx->rpc.params.text);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_created(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_rest_created(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_op_create_t  *op;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_op_create_t  *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_create_t *) o;
+    op = (ngx_mcp_op_create_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_rest_refused(r, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_rest_refused(r, o->reason);
     }
 
     op->view.tool = ctx->tool;
-    ngx_http_mcp_tasks_known(r, ctx, &op->view);
+    ngx_mcp_known(r, ctx, &op->view);
 
-    if (ngx_http_mcp_tasks_rest_location(r, ctx) != NGX_OK) {
+    if (ngx_mcp_rest_location(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_rest_send(r, ctx, &op->view, NGX_HTTP_CREATED);
+    return ngx_mcp_rest_send(r, ctx, &op->view, NGX_HTTP_CREATED);
 }
 
 
 /* where it is from now on: below what was asked */
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_location(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_rest_location(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    u_char      *p;
-    size_t       escape;
-    ngx_str_t    value;
+    u_char     *p;
+    size_t      escape;
+    ngx_str_t   value;
 
-    escape = 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len,
-                                NGX_ESCAPE_URI);
+    escape = 2 * ngx_escape_uri(NULL, r->uri.data, r->uri.len, NGX_ESCAPE_URI);
 
     p = ngx_pnalloc(r->pool, r->uri.len + escape + 1 + ctx->task_id.len);
     if (p == NULL) {
@@ -351,243 +328,227 @@ ngx_http_mcp_tasks_rest_location(ngx_http_request_t *r,
     p = ngx_cpymem(p, ctx->task_id.data, ctx->task_id.len);
     value.len = p - value.data;
 
-    return ngx_http_mcp_tasks_add_header(r, "Location", &value);
+    return ngx_mcp_add_header(r, "Location", &value);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_read(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_rest_read(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_http_mcp_tasks_rest_get(r, ctx, ngx_http_mcp_tasks_rest_got);
+    return ngx_mcp_rest_get(r, ctx, ngx_mcp_rest_got);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_result(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_rest_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_http_mcp_tasks_rest_get(r, ctx, ngx_http_mcp_tasks_rest_ended);
+    return ngx_mcp_rest_get(r, ctx, ngx_mcp_rest_ended);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_get(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_done_pt done)
+ngx_mcp_rest_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_done_pt done)
 {
-    ngx_http_mcp_tasks_op_get_t  *op;
+    ngx_mcp_op_get_t  *op;
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_GET,
-                               sizeof(ngx_http_mcp_tasks_op_get_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_GET, sizeof(ngx_mcp_op_get_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     op->id = ctx->id;
-    op->owner = ngx_http_mcp_tasks_whose(ctx);
-    op->want = ngx_http_mcp_tasks_rest_want(ctx);
+    op->owner = ngx_mcp_whose(ctx);
+    op->want = ngx_mcp_rest_want(ctx);
 
-    return ngx_http_mcp_tasks_run(r, &op->op, done);
+    return ngx_mcp_run(r, &op->op, done);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_got(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_rest_got(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t     *ctx;
-    ngx_http_mcp_tasks_op_get_t  *op;
+    ngx_mcp_ctx_t     *ctx;
+    ngx_mcp_op_get_t  *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_get_t *) o;
+    op = (ngx_mcp_op_get_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_rest_refused(r, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_rest_refused(r, o->reason);
     }
 
-    return ngx_http_mcp_tasks_rest_send(r, ctx, &op->view, NGX_HTTP_OK);
+    return ngx_mcp_rest_send(r, ctx, &op->view, NGX_HTTP_OK);
 }
 
 
 /* the result alone, as the tool gave it */
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_ended(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_rest_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t     *ctx;
-    ngx_http_mcp_tasks_view_t    *v;
-    ngx_http_mcp_tasks_op_get_t  *op;
-    static ngx_str_t              not_ready = ngx_string("result_not_ready");
+    ngx_mcp_ctx_t     *ctx;
+    ngx_mcp_view_t    *v;
+    ngx_mcp_op_get_t  *op;
+    static ngx_str_t   not_ready = ngx_string("result_not_ready");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_get_t *) o;
+    op = (ngx_mcp_op_get_t *) o;
     v = &op->view;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_rest_refused(r, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_rest_refused(r, o->reason);
     }
 
-    ngx_http_mcp_tasks_known(r, ctx, v);
+    ngx_mcp_known(r, ctx, v);
 
-    if (!ngx_http_mcp_tasks_terminal(v->task.state)) {
-        return ngx_http_mcp_tasks_problem(r, NGX_HTTP_CONFLICT, &not_ready,
-                                          NULL);
+    if (!ngx_mcp_terminal(v->task.state)) {
+        return ngx_mcp_problem(r, NGX_HTTP_CONFLICT, &not_ready, NULL);
     }
 
-    if (ngx_http_mcp_tasks_no_store(r) != NGX_OK) {
+    if (ngx_mcp_no_store(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (v->task.state == NGX_HTTP_MCP_TASKS_COMPLETED) {
-        return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK,
-                                    &v->payload[NGX_HTTP_MCP_TASKS_RESULT], 1);
+    if (v->task.state == NGX_MCP_COMPLETED) {
+        return ngx_mcp_send(r, NGX_HTTP_OK, &v->payload[NGX_MCP_RESULT], 1);
     }
 
-    return ngx_http_mcp_tasks_rest_failed(r, v);
+    return ngx_mcp_rest_failed(r, v);
 }
 
 
 /* there will never be a result: the error, in a problem */
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_failed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_rest_failed(ngx_http_request_t *r, ngx_mcp_view_t *v)
 {
-    ngx_str_t                 text;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t      text;
+    ngx_mcp_out_t  out;
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 512);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"title\":\"Conflict\",\"status\":409,"
-                                     "\"reason\":\"task_");
-    ngx_http_mcp_tasks_out_str(&out,
-                               ngx_http_mcp_tasks_status_name(v->task.state));
-    ngx_http_mcp_tasks_out_lit(&out, "\",\"error\":");
-    ngx_http_mcp_tasks_render_error(&out, v);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_init(&out, r->pool, 512);
+    ngx_mcp_out_lit(&out, "{\"title\":\"Conflict\",\"status\":409,"
+                    "\"reason\":\"task_");
+    ngx_mcp_out_str(&out, ngx_mcp_status_name(v->task.state));
+    ngx_mcp_out_lit(&out, "\",\"error\":");
+    ngx_mcp_render_error(&out, v);
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ngx_str_set(&r->headers_out.content_type, "application/problem+json");
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_CONFLICT, &text, 1);
+    return ngx_mcp_send(r, NGX_HTTP_CONFLICT, &text, 1);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_cancel(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_tasks_json_t        reason;
-    ngx_http_mcp_tasks_op_update_t  *op;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    ngx_mcp_json_t        reason;
+    ngx_mcp_op_update_t  *op;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("reason"), &reason }
     };
 
-    op = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
-                               sizeof(ngx_http_mcp_tasks_op_update_t));
+    op = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_op_update_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_http_mcp_tasks_rest_invalid(r, "a member stands twice");
+    if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
+        return ngx_mcp_rest_invalid(r, "a member stands twice");
     }
 
-    if (reason.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (reason.type != NGX_MCP_JSON_NONE) {
 
-        if (reason.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-            || reason.text.len > NGX_HTTP_MCP_TASKS_MAX_MESSAGE)
+        if (reason.type != NGX_MCP_JSON_STRING
+            || reason.text.len > NGX_MCP_MAX_MESSAGE)
         {
-            return ngx_http_mcp_tasks_rest_invalid(r,
+            return ngx_mcp_rest_invalid(r,
                              "reason is not a string of at most 1024 bytes");
         }
 
-        op->change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = reason.text;
+        op->change.payload[NGX_MCP_MESSAGE] = reason.text;
     }
 
     op->id = ctx->id;
-    op->owner = ngx_http_mcp_tasks_whose(ctx);
-    op->event.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
-    op->want = ngx_http_mcp_tasks_rest_want(ctx);
+    op->owner = ngx_mcp_whose(ctx);
+    op->event.type = NGX_MCP_EV_CANCEL;
+    op->want = ngx_mcp_rest_want(ctx);
 
-    return ngx_http_mcp_tasks_run(r, &op->op, ngx_http_mcp_tasks_rest_changed);
+    return ngx_mcp_run(r, &op->op, ngx_mcp_rest_changed);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_changed(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_rest_changed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_op_update_t  *op;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_op_update_t  *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_update_t *) o;
+    op = (ngx_mcp_op_update_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_rest_refused(r, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_rest_refused(r, o->reason);
     }
 
-    return ngx_http_mcp_tasks_rest_send(r, ctx, &op->view, NGX_HTTP_OK);
+    return ngx_mcp_rest_send(r, ctx, &op->view, NGX_HTTP_OK);
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_input(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_rest_input(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_http_mcp_tasks_json_t    responses;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_mcp_json_t    responses;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("inputResponses"), &responses }
     };
 
-    if (ngx_http_mcp_tasks_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_http_mcp_tasks_rest_invalid(r, "a member stands twice");
+    if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
+        return ngx_mcp_rest_invalid(r, "a member stands twice");
     }
 
-    if (responses.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        return ngx_http_mcp_tasks_rest_invalid(r,
-                                          "inputResponses is not an object");
+    if (responses.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_rest_invalid(r, "inputResponses is not an object");
     }
 
-    return ngx_http_mcp_tasks_answer(r, &ctx->id, 0, &responses,
-                                     ngx_http_mcp_tasks_rest_answered);
+    return ngx_mcp_answer(r, &ctx->id, 0, &responses, ngx_mcp_rest_answered);
 }
 
 
 /* what became of it: other answers may be missing */
 
 static ngx_int_t
-ngx_http_mcp_tasks_rest_answered(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_rest_answered(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_rest_refused(r, o->reason);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_rest_refused(r, o->reason);
     }
 
-    return ngx_http_mcp_tasks_rest_get(r, ctx, ngx_http_mcp_tasks_rest_got);
+    return ngx_mcp_rest_get(r, ctx, ngx_mcp_rest_got);
 }
 
 
 /* a task, or that it is still the one that the client has */
 
 ngx_int_t
-ngx_http_mcp_tasks_rest_send(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_http_mcp_tasks_view_t *v,
+ngx_mcp_rest_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v,
     ngx_uint_t status)
 {
-    ngx_str_t                       text, etag;
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t            text, etag;
+    ngx_mcp_out_t        out;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    ngx_http_mcp_tasks_known(r, ctx, v);
+    ngx_mcp_known(r, ctx, v);
 
     etag.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 2);
     if (etag.data == NULL) {
@@ -596,46 +557,45 @@ ngx_http_mcp_tasks_rest_send(ngx_http_request_t *r,
 
     etag.len = ngx_sprintf(etag.data, "\"%uL\"", v->task.version) - etag.data;
 
-    if (ngx_http_mcp_tasks_add_header(r, "ETag", &etag) != NGX_OK
-        || ngx_http_mcp_tasks_no_store(r) != NGX_OK)
+    if (ngx_mcp_add_header(r, "ETag", &etag) != NGX_OK
+        || ngx_mcp_no_store(r) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)
-        && ngx_http_mcp_tasks_rest_known(r, &etag))
+        && ngx_mcp_rest_known(r, &etag))
     {
-        return ngx_http_mcp_tasks_rest_unmodified(r);
+        return ngx_mcp_rest_unmodified(r);
     }
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool,
-                            512 + v->payload[NGX_HTTP_MCP_TASKS_RESULT].len);
+    ngx_mcp_out_init(&out, r->pool, 512 + v->payload[NGX_MCP_RESULT].len);
 
     if (ctx->console) {
-        ngx_http_mcp_tasks_render_console(&out, v, lcf->zone);
+        ngx_mcp_render_console(&out, v, lcf->zone);
 
     } else {
-        ngx_http_mcp_tasks_render_rest(&out, v, 1);
+        ngx_mcp_render_rest(&out, v, 1);
     }
 
-    if (ngx_http_mcp_tasks_out_end(&out, &text) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_send(r, status, &text, 1);
+    return ngx_mcp_send(r, status, &text, 1);
 }
 
 
 /* If-None-Match: any of a list, weak or not; or "*", which any task is */
 
 ngx_uint_t
-ngx_http_mcp_tasks_rest_known(ngx_http_request_t *r, ngx_str_t *etag)
+ngx_mcp_rest_known(ngx_http_request_t *r, ngx_str_t *etag)
 {
     u_char            *p, *end;
     ngx_str_t          list;
     static ngx_str_t   header = ngx_string("if-none-match");
 
-    if (ngx_http_mcp_tasks_header(r, &header, &list) != 1) {
+    if (ngx_mcp_header(r, &header, &list) != 1) {
         return 0;
     }
 

@@ -3,15 +3,14 @@
 #include "ngx_mcp_hash.h"
 
 
-static uint64_t ngx_http_mcp_tasks_cursor_tag(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_str_t *owner, uint64_t a, uint64_t b);
+static uint64_t ngx_mcp_cursor_tag(ngx_mcp_zone_t *zone, ngx_str_t *owner,
+    uint64_t a, uint64_t b);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
-    op->reason = NGX_HTTP_MCP_TASKS_OK;
+    op->reason = NGX_MCP_OK;
 
     return zone->store[op->type](zone, op);
 }
@@ -20,13 +19,12 @@ ngx_http_mcp_tasks_submit(ngx_http_mcp_tasks_zone_t *zone,
 /* to give back what was claimed, as if it had not been */
 
 void
-ngx_http_mcp_tasks_release(ngx_http_mcp_tasks_op_update_t *op,
-    ngx_http_mcp_tasks_view_t *claimed)
+ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed)
 {
-    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_update_t));
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    ngx_memzero(op, sizeof(ngx_mcp_op_update_t));
+    op->op.type = NGX_MCP_OP_UPDATE;
     op->id = claimed->id;
-    op->event.type = NGX_HTTP_MCP_TASKS_EV_RELEASE;
+    op->event.type = NGX_MCP_EV_RELEASE;
     op->event.lease = claimed->task.lease;
 }
 
@@ -39,43 +37,42 @@ ngx_http_mcp_tasks_release(ngx_http_mcp_tasks_op_update_t *op,
  */
 
 u_char *
-ngx_http_mcp_tasks_cursor_text(ngx_http_mcp_tasks_zone_t *zone, u_char *p,
-    ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor)
+ngx_mcp_cursor_text(ngx_mcp_zone_t *zone, u_char *p, ngx_str_t *owner,
+    ngx_mcp_cursor_t *cursor)
 {
     uint64_t  word[3];
 
-    word[0] = ngx_http_mcp_tasks_cursor_tag(zone, owner, cursor->seq,
-                                            cursor->hint);
+    word[0] = ngx_mcp_cursor_tag(zone, owner, cursor->seq, cursor->hint);
     word[1] = cursor->seq
-              ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 1);
+              ^ ngx_mcp_cursor_tag(zone, owner, word[0], 1);
     word[2] = cursor->hint
-              ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 2);
+              ^ ngx_mcp_cursor_tag(zone, owner, word[0], 2);
 
     return ngx_hex_dump(p, (u_char *) word, sizeof(word));
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_cursor_parse(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_str_t *text, ngx_str_t *owner, ngx_http_mcp_tasks_cursor_t *cursor)
+ngx_mcp_cursor_parse(ngx_mcp_zone_t *zone, ngx_str_t *text, ngx_str_t *owner,
+    ngx_mcp_cursor_t *cursor)
 {
     uint64_t  word[3];
 
-    if (text->len != NGX_HTTP_MCP_TASKS_CURSOR_LEN
-        || ngx_http_mcp_tasks_unhex((u_char *) word, text->data, sizeof(word))
+    if (text->len != NGX_MCP_CURSOR_LEN
+        || ngx_mcp_unhex((u_char *) word, text->data, sizeof(word))
            != NGX_OK)
     {
         return NGX_DECLINED;
     }
 
     cursor->seq = word[1]
-                  ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 1);
+                  ^ ngx_mcp_cursor_tag(zone, owner, word[0], 1);
     cursor->hint = word[2]
-                   ^ ngx_http_mcp_tasks_cursor_tag(zone, owner, word[0], 2);
+                   ^ ngx_mcp_cursor_tag(zone, owner, word[0], 2);
 
     if (cursor->seq == 0
-        || word[0] != ngx_http_mcp_tasks_cursor_tag(zone, owner, cursor->seq,
-                                                    cursor->hint))
+        || word[0] != ngx_mcp_cursor_tag(zone, owner, cursor->seq,
+                                         cursor->hint))
     {
         return NGX_DECLINED;
     }
@@ -85,20 +82,20 @@ ngx_http_mcp_tasks_cursor_parse(ngx_http_mcp_tasks_zone_t *zone,
 
 
 static uint64_t
-ngx_http_mcp_tasks_cursor_tag(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_str_t *owner, uint64_t a, uint64_t b)
+ngx_mcp_cursor_tag(ngx_mcp_zone_t *zone, ngx_str_t *owner, uint64_t a,
+    uint64_t b)
 {
-    uint64_t                      key[2], data[2];
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint64_t           key[2], data[2];
+    ngx_mcp_header_t  *sh;
 
     sh = zone->table.sh;
 
     /* a key of the owner's own, and with that the numbers */
 
-    key[0] = ngx_http_mcp_tasks_siphash(sh->secret, owner->data, owner->len);
+    key[0] = ngx_mcp_siphash(sh->secret, owner->data, owner->len);
     key[1] = ~sh->secret[1];
     data[0] = a;
     data[1] = b;
 
-    return ngx_http_mcp_tasks_siphash(key, (u_char *) data, sizeof(data));
+    return ngx_mcp_siphash(key, (u_char *) data, sizeof(data));
 }

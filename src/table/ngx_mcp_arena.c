@@ -8,16 +8,16 @@
  */
 
 uint32_t
-ngx_http_mcp_tasks_block_alloc_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_block_alloc_locked(ngx_mcp_table_t *t)
 {
-    uint32_t                     n;
-    ngx_http_mcp_tasks_store_t  *store;
+    uint32_t          n;
+    ngx_mcp_store_t  *store;
 
     store = &t->sh->block;
     n = store->free;
 
     if (n) {
-        store->free = ngx_http_mcp_tasks_block(t, n)->next;
+        store->free = ngx_mcp_block(t, n)->next;
 
     } else {
         n = store->fresh++;
@@ -30,23 +30,23 @@ ngx_http_mcp_tasks_block_alloc_locked(ngx_http_mcp_tasks_table_t *t)
 
 
 void
-ngx_http_mcp_tasks_block_free_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+ngx_mcp_block_free_locked(ngx_mcp_table_t *t, uint32_t n)
 {
-    ngx_http_mcp_tasks_block(t, n)->next = t->sh->block.free;
+    ngx_mcp_block(t, n)->next = t->sh->block.free;
     t->sh->block.free = n;
     t->sh->block.used--;
 }
 
 
 void
-ngx_http_mcp_tasks_chain_write_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_chain_t *chain, ngx_str_t *parts, ngx_uint_t n)
+ngx_mcp_chain_write_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
+    ngx_str_t *parts, ngx_uint_t n)
 {
-    u_char                      *src, *dst;
-    size_t                       len, room, size, total;
-    uint32_t                     first, *link;
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_block_t  *block;
+    u_char           *src, *dst;
+    size_t            len, room, size, total;
+    uint32_t          first, *link;
+    ngx_uint_t        i;
+    ngx_mcp_block_t  *block;
 
     for (total = 0, i = 0; i < n; i++) {
         total += parts[i].len;
@@ -71,15 +71,15 @@ ngx_http_mcp_tasks_chain_write_locked(ngx_http_mcp_tasks_table_t *t,
         while (len) {
 
             if (room == 0) {
-                chain->last = ngx_http_mcp_tasks_block_alloc_locked(t);
+                chain->last = ngx_mcp_block_alloc_locked(t);
                 *link = chain->last;
 
-                block = ngx_http_mcp_tasks_block(t, chain->last);
+                block = ngx_mcp_block(t, chain->last);
                 link = &block->next;
                 dst = block->data;
-                room = NGX_HTTP_MCP_TASKS_BLOCK_DATA;
+                room = NGX_MCP_BLOCK_DATA;
 
-                ngx_http_mcp_tasks_failpoint("chain_write");
+                ngx_mcp_failpoint("chain_write");
             }
 
             size = ngx_min(len, room);
@@ -95,20 +95,20 @@ ngx_http_mcp_tasks_chain_write_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 u_char *
-ngx_http_mcp_tasks_chain_read_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_chain_t *chain, u_char *p)
+ngx_mcp_chain_read_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
+    u_char *p)
 {
-    size_t                       len, size;
-    uint32_t                     n;
-    ngx_http_mcp_tasks_block_t  *block;
+    size_t            len, size;
+    uint32_t          n;
+    ngx_mcp_block_t  *block;
 
     n = chain->last;
 
     for (len = chain->len; len; len -= size) {
-        n = ngx_http_mcp_tasks_block(t, n)->next;
-        block = ngx_http_mcp_tasks_block(t, n);
+        n = ngx_mcp_block(t, n)->next;
+        block = ngx_mcp_block(t, n);
 
-        size = ngx_min(len, NGX_HTTP_MCP_TASKS_BLOCK_DATA);
+        size = ngx_min(len, NGX_MCP_BLOCK_DATA);
         p = ngx_cpymem(p, block->data, size);
     }
 
@@ -117,23 +117,22 @@ ngx_http_mcp_tasks_chain_read_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 void
-ngx_http_mcp_tasks_chain_free_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_chain_t *chain)
+ngx_mcp_chain_free_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain)
 {
-    uint32_t                     first;
-    ngx_http_mcp_tasks_block_t  *last;
+    uint32_t          first;
+    ngx_mcp_block_t  *last;
 
     if (chain->len == 0) {
         return;
     }
 
-    last = ngx_http_mcp_tasks_block(t, chain->last);
+    last = ngx_mcp_block(t, chain->last);
     first = last->next;
 
     last->next = t->sh->block.free;
-    ngx_http_mcp_tasks_failpoint("chain_free");
+    ngx_mcp_failpoint("chain_free");
     t->sh->block.free = first;
-    t->sh->block.used -= (uint32_t) ngx_http_mcp_tasks_blocks_for(chain->len);
+    t->sh->block.used -= (uint32_t) ngx_mcp_blocks_for(chain->len);
 
     chain->last = 0;
     chain->len = 0;

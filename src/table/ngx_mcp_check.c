@@ -17,78 +17,72 @@
  */
 
 typedef struct {
-    uint32_t    tasks;
-    uint32_t    states[NGX_HTTP_MCP_TASKS_STATES];
-    uint32_t    queued;
-    uint32_t    running;
-    uint32_t    holding;
-    uint32_t    timed;
-    uint32_t    unsaved;
-    uint32_t    blocks;
-    uint32_t    tokens;
-    uint32_t    sessions;
-    uint32_t    known;          /* to the client of their session */
-    uint32_t    names[NGX_HTTP_MCP_TASKS_NAMES];
-    uint64_t    bytes;
+    uint32_t  tasks;
+    uint32_t  states[NGX_MCP_STATES];
+    uint32_t  queued;
+    uint32_t  running;
+    uint32_t  holding;
+    uint32_t  timed;
+    uint32_t  unsaved;
+    uint32_t  blocks;
+    uint32_t  tokens;
+    uint32_t  sessions;
+    uint32_t  known;          /* to the client of their session */
+    uint32_t  names[NGX_MCP_NAMES];
+    uint64_t  bytes;
 
     struct {
-        uint32_t    states[NGX_HTTP_MCP_TASKS_STATES];
-        uint32_t    running;
-        uint32_t    tool;
-    } tools[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
-} ngx_http_mcp_tasks_tally_t;
+        uint32_t  states[NGX_MCP_STATES];
+        uint32_t  running;
+        uint32_t  tool;
+    } tools[NGX_MCP_STAT_TOOLS];
+} ngx_mcp_tally_t;
 
 
-static const char *ngx_http_mcp_tasks_check_slot_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_chain_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_chain_t *chain,
-    ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_saved_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_names_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_owner_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t n);
-static const char *ngx_http_mcp_tasks_check_session_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t n,
-    ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_order_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_order_t *order,
-    uint32_t n, uint32_t expected);
-static const char *ngx_http_mcp_tasks_check_queue_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_queue_t *q,
-    uint32_t tool, ngx_uint_t priority, ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_tool_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t n,
-    ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_wheel_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_stats_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
-static const char *ngx_http_mcp_tasks_check_free_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_tally_t *tally);
+static const char *ngx_mcp_check_slot_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_chain_locked(ngx_mcp_table_t *t,
+    ngx_mcp_chain_t *chain, ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_saved_locked(ngx_mcp_table_t *t,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_names_locked(ngx_mcp_table_t *t,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_owner_locked(ngx_mcp_table_t *t, uint32_t n);
+static const char *ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_order_locked(ngx_mcp_table_t *t,
+    ngx_mcp_order_t *order, uint32_t n, uint32_t expected);
+static const char *ngx_mcp_check_queue_locked(ngx_mcp_table_t *t,
+    ngx_mcp_queue_t *q, uint32_t tool, ngx_uint_t priority,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_tool_locked(ngx_mcp_table_t *t, uint32_t n,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_wheel_locked(ngx_mcp_table_t *t,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_stats_locked(ngx_mcp_table_t *t,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_free_locked(ngx_mcp_table_t *t,
+    ngx_mcp_tally_t *tally);
 
 
 /* NULL, or what is wrong */
 
 const char *
-ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_check_locked(ngx_mcp_table_t *t)
 {
-    uint32_t                      n;
-    ngx_uint_t                    i;
-    const char                   *err;
-    ngx_http_mcp_tasks_slot_t    *s;
-    ngx_http_mcp_tasks_tally_t    tally;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint32_t           n;
+    ngx_uint_t         i;
+    const char        *err;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_tally_t    tally;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
 
-    ngx_memzero(&tally, sizeof(ngx_http_mcp_tasks_tally_t));
-    ngx_memzero(t->map, ngx_http_mcp_tasks_map_size((size_t) sh->block.end));
+    ngx_memzero(&tally, sizeof(ngx_mcp_tally_t));
+    ngx_memzero(t->map, ngx_mcp_map_size((size_t) sh->block.end));
 
-    if (sh->magic != NGX_HTTP_MCP_TASKS_MAGIC) {
+    if (sh->magic != NGX_MCP_MAGIC) {
         return "wrong magic";
     }
 
@@ -103,50 +97,49 @@ ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
     }
 
     for (n = 1; n < sh->slot.fresh; n++) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE) {
+        if (s->body.task.state == NGX_MCP_FREE) {
             continue;
         }
 
-        err = ngx_http_mcp_tasks_check_slot_locked(t, s, &tally);
+        err = ngx_mcp_check_slot_locked(t, s, &tally);
         if (err) {
             return err;
         }
     }
 
-    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_recent,
-                                                0, tally.tasks);
+    err = ngx_mcp_check_order_locked(t, &ngx_mcp_recent, 0, tally.tasks);
     if (err) {
         return err;
     }
 
-    err = ngx_http_mcp_tasks_check_saved_locked(t, &tally);
+    err = ngx_mcp_check_saved_locked(t, &tally);
     if (err) {
         return err;
     }
 
-    err = ngx_http_mcp_tasks_check_names_locked(t, &tally);
+    err = ngx_mcp_check_names_locked(t, &tally);
     if (err) {
         return err;
     }
 
-    err = ngx_http_mcp_tasks_check_wheel_locked(t, &tally);
+    err = ngx_mcp_check_wheel_locked(t, &tally);
     if (err) {
         return err;
     }
 
-    err = ngx_http_mcp_tasks_check_free_locked(t, &tally);
+    err = ngx_mcp_check_free_locked(t, &tally);
     if (err) {
         return err;
     }
 
-    err = ngx_http_mcp_tasks_check_stats_locked(t, &tally);
+    err = ngx_mcp_check_stats_locked(t, &tally);
     if (err) {
         return err;
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+    for (i = 0; i < NGX_MCP_STATES; i++) {
         if (tally.states[i] != sh->states[i]) {
             return "tasks by state are miscounted";
         }
@@ -161,22 +154,22 @@ ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t)
 
 
 static const char *
-ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_tally_t *tally)
 {
-    ngx_uint_t                  i, stat;
-    const char                 *err;
-    ngx_http_mcp_tasks_task_t  *task;
+    ngx_uint_t       i, stat;
+    const char      *err;
+    ngx_mcp_task_t  *task;
 
     task = &s->body.task;
 
-    if (task->state >= NGX_HTTP_MCP_TASKS_STATES) {
+    if (task->state >= NGX_MCP_STATES) {
         return "a task has an unknown state";
     }
 
     /* asked as of the beginning of time, so that none has expired */
 
-    if (ngx_http_mcp_tasks_find_locked(t, &s->id, NULL, 0) != s) {
+    if (ngx_mcp_find_locked(t, &s->id, NULL, 0) != s) {
         return "a task is not found by its id";
     }
 
@@ -186,48 +179,45 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
         return "a task is from the future";
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        err = ngx_http_mcp_tasks_check_chain_locked(t, &s->body.payload[i],
-                                                    tally);
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
+        err = ngx_mcp_check_chain_locked(t, &s->body.payload[i], tally);
         if (err) {
             return err;
         }
     }
 
-    if (s->body.payload[NGX_HTTP_MCP_TASKS_PARAMS].len
-        < (uint32_t) s->method_len + NGX_HTTP_MCP_TASKS_HISTORY)
+    if (s->body.payload[NGX_MCP_PARAMS].len
+        < (uint32_t) s->method_len + NGX_MCP_HISTORY)
     {
         return "a task's method is longer than what holds it";
     }
 
-    tally->bytes += ngx_http_mcp_tasks_bytes(s);
+    tally->bytes += ngx_mcp_bytes(s);
 
-    if (ngx_http_mcp_tasks_task_listed(task) != s->queued) {
+    if (ngx_mcp_task_listed(task) != s->queued) {
         return "a task is in a queue and not claimable, or the reverse";
     }
 
-    if ((ngx_http_mcp_tasks_task_deadline(task) != NGX_HTTP_MCP_TASKS_NEVER)
-        != (s->bucket != 0))
-    {
+    if ((ngx_mcp_task_deadline(task) != NGX_MCP_NEVER) != (s->bucket != 0)) {
         return "a task with a deadline is not in the wheel, or the reverse";
     }
 
-    stat = ngx_http_mcp_tasks_name(t, s->tool)->stat;
+    stat = ngx_mcp_name(t, s->tool)->stat;
 
     if (stat >= t->sh->tool_stats) {
         return "a tool has an entry that there is not";
     }
 
     tally->tools[stat].states[task->state]++;
-    tally->tools[stat].running += ngx_http_mcp_tasks_task_runs(task);
+    tally->tools[stat].running += ngx_mcp_task_runs(task);
 
     tally->tasks++;
     tally->tokens += (s->token != 0);
     tally->sessions += (s->session != 0);
-    tally->known += ngx_http_mcp_tasks_news_has(s) ? 1 : 0;
+    tally->known += ngx_mcp_news_has(s) ? 1 : 0;
     tally->states[task->state]++;
     tally->queued += s->queued;
-    tally->running += ngx_http_mcp_tasks_task_runs(task);
+    tally->running += ngx_mcp_task_runs(task);
     tally->timed += (s->bucket != 0);
     tally->unsaved += (s->body.changed > t->sh->saved);
 
@@ -238,19 +228,18 @@ ngx_http_mcp_tasks_check_slot_locked(ngx_http_mcp_tasks_table_t *t,
 /* what a store on disk has to be told yet */
 
 static const char *
-ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_saved_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 {
-    uint32_t                      n, last, gone;
-    uint64_t                      decided;
-    ngx_http_mcp_tasks_slot_t    *s;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint32_t           n, last, gone;
+    uint64_t           decided;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
     last = 0;
 
     for (n = sh->recent; n; n = s->recent.next) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         if (s->body.changed <= sh->saved) {
             break;
@@ -267,7 +256,7 @@ ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
         return "more is safe than is saved";
     }
 
-    if (ngx_http_mcp_tasks_has_unsaved(t) && sh->since == 0) {
+    if (ngx_mcp_has_unsaved(t) && sh->since == 0) {
         return "what is not saved has no time";
     }
 
@@ -275,11 +264,11 @@ ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
     decided = 0;
 
     for (gone = 0, n = sh->gone.head; n; gone++) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         if (gone >= sh->slot.fresh
-            || s->body.task.state != NGX_HTTP_MCP_TASKS_FREE
-            || !(s->body.task.flags & NGX_HTTP_MCP_TASKS_REMOVED)
+            || s->body.task.state != NGX_MCP_FREE
+            || !(s->body.task.flags & NGX_MCP_REMOVED)
             || s->body.changed < decided)
         {
             return "a task is among those whose rows have to go";
@@ -299,25 +288,25 @@ ngx_http_mcp_tasks_check_saved_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static const char *
-ngx_http_mcp_tasks_check_chain_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_chain_t *chain, ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_chain_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
+    ngx_mcp_tally_t *tally)
 {
     uint32_t  n, left;
 
     n = chain->last;
 
-    for (left = ngx_http_mcp_tasks_blocks_for(chain->len); left; left--) {
+    for (left = ngx_mcp_blocks_for(chain->len); left; left--) {
 
         if (n == 0 || n >= t->sh->block.fresh) {
             return "a chain leads out of the blocks";
         }
 
-        if (ngx_http_mcp_tasks_map_mark(t, n)) {
+        if (ngx_mcp_map_mark(t, n)) {
             return "a block is used twice";
         }
 
         tally->blocks++;
-        n = ngx_http_mcp_tasks_block(t, n)->next;
+        n = ngx_mcp_block(t, n)->next;
     }
 
     if (n != chain->last) {
@@ -329,22 +318,21 @@ ngx_http_mcp_tasks_check_chain_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static const char *
-ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_names_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 {
-    uint32_t                     i, n;
-    uint64_t                     tasks[NGX_HTTP_MCP_TASKS_NAMES];
-    uint64_t                     bytes[NGX_HTTP_MCP_TASKS_NAMES];
-    const char                  *err;
-    ngx_http_mcp_tasks_name_t   *name;
-    ngx_http_mcp_tasks_chain_t   chain;
+    uint32_t          i, n;
+    uint64_t          tasks[NGX_MCP_NAMES];
+    uint64_t          bytes[NGX_MCP_NAMES];
+    const char       *err;
+    ngx_mcp_name_t   *name;
+    ngx_mcp_chain_t   chain;
 
     ngx_memzero(tasks, sizeof(tasks));
     ngx_memzero(bytes, sizeof(bytes));
 
     /* first, because tools count what is there */
 
-    err = ngx_http_mcp_tasks_check_queue_locked(t, &t->sh->held, 0, 0, tally);
+    err = ngx_mcp_check_queue_locked(t, &t->sh->held, 0, 0, tally);
     if (err) {
         return err;
     }
@@ -353,20 +341,20 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
 
         for (n = t->names[i]; n; n = name->next) {
 
-            if (n >= t->sh->block.fresh || ngx_http_mcp_tasks_map_mark(t, n)) {
+            if (n >= t->sh->block.fresh || ngx_mcp_map_mark(t, n)) {
                 return "a name's block is used twice";
             }
 
             tally->blocks++;
-            name = ngx_http_mcp_tasks_name(t, n);
+            name = ngx_mcp_name(t, n);
 
             if ((name->hash & t->sh->name_mask) != i || name->tasks == 0) {
                 return "a name is in the wrong bucket or has no task";
             }
 
-            ngx_http_mcp_tasks_name_rest(name, &chain);
+            ngx_mcp_name_rest(name, &chain);
 
-            err = ngx_http_mcp_tasks_check_chain_locked(t, &chain, tally);
+            err = ngx_mcp_check_chain_locked(t, &chain, tally);
             if (err) {
                 return err;
             }
@@ -376,17 +364,17 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
 
             tally->names[name->kind]++;
 
-            if (name->kind == NGX_HTTP_MCP_TASKS_OWNER) {
-                err = ngx_http_mcp_tasks_check_owner_locked(t, n);
+            if (name->kind == NGX_MCP_OWNER) {
+                err = ngx_mcp_check_owner_locked(t, n);
 
-            } else if (name->kind == NGX_HTTP_MCP_TASKS_TOOL) {
-                err = ngx_http_mcp_tasks_check_tool_locked(t, n, tally);
+            } else if (name->kind == NGX_MCP_TOOL) {
+                err = ngx_mcp_check_tool_locked(t, n, tally);
 
-            } else if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
-                err = ngx_http_mcp_tasks_check_session_locked(t, n, tally);
+            } else if (name->kind == NGX_MCP_SESSION) {
+                err = ngx_mcp_check_session_locked(t, n, tally);
 
             } else if (name->u.task
-                       && ngx_http_mcp_tasks_slot(t, name->u.task)->token != n)
+                       && ngx_mcp_slot(t, name->u.task)->token != n)
             {
                 return "a token leads to another task";
             }
@@ -424,22 +412,20 @@ ngx_http_mcp_tasks_check_names_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static const char *
-ngx_http_mcp_tasks_check_owner_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t n)
+ngx_mcp_check_owner_locked(ngx_mcp_table_t *t, uint32_t n)
 {
-    uint32_t                    i;
-    uint64_t                    bytes;
-    const char                 *err;
-    ngx_http_mcp_tasks_slot_t  *s;
-    ngx_http_mcp_tasks_name_t  *name;
+    uint32_t         i;
+    uint64_t         bytes;
+    const char      *err;
+    ngx_mcp_slot_t  *s;
+    ngx_mcp_name_t  *name;
 
-    name = ngx_http_mcp_tasks_name(t, n);
+    name = ngx_mcp_name(t, n);
 
-    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_by_seq,
-                                                n, name->tasks);
+    err = ngx_mcp_check_order_locked(t, &ngx_mcp_by_seq, n, name->tasks);
     if (err == NULL) {
-        err = ngx_http_mcp_tasks_check_order_locked(t,
-                              &ngx_http_mcp_tasks_by_change, n, name->tasks);
+        err = ngx_mcp_check_order_locked(t, &ngx_mcp_by_change, n,
+                                         name->tasks);
     }
 
     if (err) {
@@ -449,8 +435,8 @@ ngx_http_mcp_tasks_check_owner_locked(ngx_http_mcp_tasks_table_t *t,
     bytes = 0;
 
     for (i = name->u.owned.by_seq[0]; i; i = s->by_seq[0].next) {
-        s = ngx_http_mcp_tasks_slot(t, i);
-        bytes += ngx_http_mcp_tasks_bytes(s);
+        s = ngx_mcp_slot(t, i);
+        bytes += ngx_mcp_bytes(s);
     }
 
     return (bytes == name->bytes) ? NULL : "an owner's bytes are miscounted";
@@ -458,30 +444,29 @@ ngx_http_mcp_tasks_check_owner_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static const char *
-ngx_http_mcp_tasks_check_session_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t n, ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
+    ngx_mcp_tally_t *tally)
 {
-    uint32_t                    i, tasks, behind;
-    const char                 *err;
-    ngx_http_mcp_tasks_slot_t  *s;
-    ngx_http_mcp_tasks_told_t  *told;
+    uint32_t         i, tasks, behind;
+    const char      *err;
+    ngx_mcp_slot_t  *s;
+    ngx_mcp_told_t  *told;
 
-    told = &ngx_http_mcp_tasks_name(t, n)->u.told;
+    told = &ngx_mcp_name(t, n)->u.told;
     tasks = 0;
     behind = 0;
 
     for (i = told->news; i; i = s->news.next) {
-        s = ngx_http_mcp_tasks_slot(t, i);
+        s = ngx_mcp_slot(t, i);
 
-        if (!ngx_http_mcp_tasks_news_has(s) || tasks++ >= tally->tasks) {
+        if (!ngx_mcp_news_has(s) || tasks++ >= tally->tasks) {
             return "a session's list has a stranger or a loop";
         }
 
         behind += (s->body.changed > told->told);
     }
 
-    err = ngx_http_mcp_tasks_check_order_locked(t, &ngx_http_mcp_tasks_news, n,
-                                                tasks);
+    err = ngx_mcp_check_order_locked(t, &ngx_mcp_news, n, tasks);
     if (err) {
         return err;
     }
@@ -495,44 +480,44 @@ ngx_http_mcp_tasks_check_session_locked(ngx_http_mcp_tasks_table_t *t,
 /* each lane is the part of the list below that belongs on it */
 
 static const char *
-ngx_http_mcp_tasks_check_order_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, uint32_t n, uint32_t expected)
+ngx_mcp_check_order_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    uint32_t n, uint32_t expected)
 {
-    uint32_t                    i, prev, tasks, lane;
-    ngx_uint_t                  level;
-    ngx_http_mcp_tasks_slot_t  *s, *before;
-    ngx_http_mcp_tasks_link_t  *link;
+    uint32_t         i, prev, tasks, lane;
+    ngx_uint_t       level;
+    ngx_mcp_slot_t  *s, *before;
+    ngx_mcp_link_t  *link;
 
     for (level = 0; level < order->levels; level++) {
 
         prev = 0;
         tasks = 0;
-        lane = ngx_http_mcp_tasks_order_front(t, order, n)[level];
+        lane = ngx_mcp_order_front(t, order, n)[level];
 
-        for (i = ngx_http_mcp_tasks_order_front(t, order, n)[0];
+        for (i = ngx_mcp_order_front(t, order, n)[0];
              i;
              i = link[0].next)
         {
-            s = ngx_http_mcp_tasks_slot(t, i);
-            link = ngx_http_mcp_tasks_order_link(order, s);
+            s = ngx_mcp_slot(t, i);
+            link = ngx_mcp_order_link(order, s);
 
-            if (ngx_http_mcp_tasks_order_name(order, s) != n
-                || s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
+            if (ngx_mcp_order_name(order, s) != n
+                || s->body.task.state == NGX_MCP_FREE
                 || tasks++ >= expected)
             {
                 return "a list has a stranger or a loop";
             }
 
-            if (ngx_http_mcp_tasks_order_level(t, order, s) < level) {
+            if (ngx_mcp_order_level(t, order, s) < level) {
                 continue;
             }
 
-            before = ngx_http_mcp_tasks_slot(t, prev);
+            before = ngx_mcp_slot(t, prev);
 
             if (lane != i
                 || link[level].prev != prev
-                || (prev && ngx_http_mcp_tasks_order_key(order, before)
-                            <= ngx_http_mcp_tasks_order_key(order, s)))
+                || (prev && ngx_mcp_order_key(order, before)
+                            <= ngx_mcp_order_key(order, s)))
             {
                 return "a list is out of order";
             }
@@ -551,20 +536,19 @@ ngx_http_mcp_tasks_check_order_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static const char *
-ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t n, ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_tool_locked(ngx_mcp_table_t *t, uint32_t n,
+    ngx_mcp_tally_t *tally)
 {
-    uint32_t                    i, running;
-    ngx_uint_t                  p;
-    const char                 *err;
-    ngx_http_mcp_tasks_slot_t  *s;
-    ngx_http_mcp_tasks_name_t  *tool;
+    uint32_t         i, running;
+    ngx_uint_t       p;
+    const char      *err;
+    ngx_mcp_slot_t  *s;
+    ngx_mcp_name_t  *tool;
 
-    tool = ngx_http_mcp_tasks_name(t, n);
+    tool = ngx_mcp_name(t, n);
 
-    for (p = 0; p < NGX_HTTP_MCP_TASKS_PRIORITIES; p++) {
-        err = ngx_http_mcp_tasks_check_queue_locked(t, &tool->u.queue[p], n, p,
-                                                    tally);
+    for (p = 0; p < NGX_MCP_PRIORITIES; p++) {
+        err = ngx_mcp_check_queue_locked(t, &tool->u.queue[p], n, p, tally);
         if (err) {
             return err;
         }
@@ -577,9 +561,9 @@ ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     for (i = t->sh->held.head; i; i = s->queue_next) {
-        s = ngx_http_mcp_tasks_slot(t, i);
+        s = ngx_mcp_slot(t, i);
         running += (s->tool == n
-                    && ngx_http_mcp_tasks_task_runs(&s->body.task));
+                    && ngx_mcp_task_runs(&s->body.task));
     }
 
     return (running == tool->running)
@@ -590,12 +574,11 @@ ngx_http_mcp_tasks_check_tool_locked(ngx_http_mcp_tasks_table_t *t,
 /* the name, as long as there is one, and what tools have now */
 
 static const char *
-ngx_http_mcp_tasks_check_stats_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_stats_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 {
-    uint32_t                         i;
-    ngx_str_t                        name;
-    ngx_http_mcp_tasks_tool_stat_t  *stat;
+    uint32_t              i;
+    ngx_str_t             name;
+    ngx_mcp_tool_stat_t  *stat;
 
     for (i = 0; i < t->sh->tool_stats; i++) {
         stat = &t->tool_stats[i];
@@ -604,7 +587,7 @@ ngx_http_mcp_tasks_check_stats_locked(ngx_http_mcp_tasks_table_t *t,
 
         if (stat->tool != tally->tools[i].tool
             || (stat->tool
-                && !ngx_http_mcp_tasks_name_is_locked(t, stat->tool, &name)))
+                && !ngx_mcp_name_is_locked(t, stat->tool, &name)))
         {
             return "an entry belongs to another tool";
         }
@@ -624,18 +607,17 @@ ngx_http_mcp_tasks_check_stats_locked(ngx_http_mcp_tasks_table_t *t,
 /* of a tool and a priority, or, without a tool, of all that is held */
 
 static const char *
-ngx_http_mcp_tasks_check_queue_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_queue_t *q, uint32_t tool, ngx_uint_t priority,
-    ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_queue_locked(ngx_mcp_table_t *t, ngx_mcp_queue_t *q,
+    uint32_t tool, ngx_uint_t priority, ngx_mcp_tally_t *tally)
 {
-    uint32_t                     i, prev;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_task_t   *task;
+    uint32_t          i, prev;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_task_t   *task;
 
     prev = 0;
 
     for (i = q->head; i; i = s->queue_next) {
-        s = ngx_http_mcp_tasks_slot(t, i);
+        s = ngx_mcp_slot(t, i);
         task = &s->body.task;
 
         if (!s->queued
@@ -643,7 +625,7 @@ ngx_http_mcp_tasks_check_queue_locked(ngx_http_mcp_tasks_table_t *t,
             || (tool && (s->tool != tool || task->policy.priority != priority))
             || s->queue_prev != prev
             || tally->queued == 0
-            || (prev && ngx_http_mcp_tasks_slot(t, prev)->body.queue_seq
+            || (prev && ngx_mcp_slot(t, prev)->body.queue_seq
                         >= s->body.queue_seq))
         {
             return "a queue has a stranger or is out of order";
@@ -659,29 +641,28 @@ ngx_http_mcp_tasks_check_queue_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static const char *
-ngx_http_mcp_tasks_check_wheel_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_wheel_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 {
-    uint32_t                     i, prev;
-    uint64_t                     deadline, bit;
-    ngx_uint_t                   bucket, level;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_wheel_t  *wheel;
+    uint32_t          i, prev;
+    uint64_t          deadline, bit;
+    ngx_uint_t        bucket, level;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_wheel_t  *wheel;
 
     wheel = &t->sh->wheel;
 
     for (bucket = 0;
-         bucket < NGX_HTTP_MCP_TASKS_WHEEL_LEVELS
-                  * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS;
+         bucket < NGX_MCP_WHEEL_LEVELS
+                  * NGX_MCP_WHEEL_SLOTS;
          bucket++)
     {
         prev = 0;
 
         for (i = wheel->head[bucket]; i; i = s->wheel_next) {
-            s = ngx_http_mcp_tasks_slot(t, i);
+            s = ngx_mcp_slot(t, i);
 
             if (s->bucket != bucket + 1 || s->wheel_prev != prev
-                || s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
+                || s->body.task.state == NGX_MCP_FREE
                 || tally->timed-- == 0)
             {
                 return "the wheel has a stranger or a loop";
@@ -689,11 +670,11 @@ ngx_http_mcp_tasks_check_wheel_locked(ngx_http_mcp_tasks_table_t *t,
 
             /* a task may wait higher up than it must, never lower */
 
-            deadline = ngx_http_mcp_tasks_task_deadline(&s->body.task);
-            level = bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS;
+            deadline = ngx_mcp_task_deadline(&s->body.task);
+            level = bucket / NGX_MCP_WHEEL_SLOTS;
 
-            if (level < ngx_http_mcp_tasks_wheel_bucket(wheel->base, deadline)
-                        / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS)
+            if (level < ngx_mcp_wheel_bucket(wheel->base, deadline)
+                        / NGX_MCP_WHEEL_SLOTS)
             {
                 return "a task would be swept before its time";
             }
@@ -701,8 +682,8 @@ ngx_http_mcp_tasks_check_wheel_locked(ngx_http_mcp_tasks_table_t *t,
             prev = i;
         }
 
-        bit = wheel->map[bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS]
-              >> (bucket % NGX_HTTP_MCP_TASKS_WHEEL_SLOTS) & 1;
+        bit = wheel->map[bucket / NGX_MCP_WHEEL_SLOTS]
+              >> (bucket % NGX_MCP_WHEEL_SLOTS) & 1;
 
         if (bit != (wheel->head[bucket] != 0)) {
             return "the wheel's map does not fit its buckets";
@@ -718,23 +699,22 @@ ngx_http_mcp_tasks_check_wheel_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static const char *
-ngx_http_mcp_tasks_check_free_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tally_t *tally)
+ngx_mcp_check_free_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 {
-    uint32_t                      n, free;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint32_t           n, free;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
 
     for (free = 0, n = sh->slot.free; n; free++) {
         if (n >= sh->slot.fresh || free >= sh->slot.fresh
-            || ngx_http_mcp_tasks_slot(t, n)->body.task.state
-               != NGX_HTTP_MCP_TASKS_FREE)
+            || ngx_mcp_slot(t, n)->body.task.state
+               != NGX_MCP_FREE)
         {
             return "a task is on the free list";
         }
 
-        n = ngx_http_mcp_tasks_slot(t, n)->hash_next;
+        n = ngx_mcp_slot(t, n)->hash_next;
     }
 
     if (sh->slot.used != tally->tasks + sh->ngone
@@ -744,11 +724,11 @@ ngx_http_mcp_tasks_check_free_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     for (free = 0, n = sh->block.free; n; free++) {
-        if (n >= sh->block.fresh || ngx_http_mcp_tasks_map_mark(t, n)) {
+        if (n >= sh->block.fresh || ngx_mcp_map_mark(t, n)) {
             return "a block in use is on the free list";
         }
 
-        n = ngx_http_mcp_tasks_block(t, n)->next;
+        n = ngx_mcp_block(t, n)->next;
     }
 
     if (sh->block.used != tally->blocks

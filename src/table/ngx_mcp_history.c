@@ -10,113 +10,111 @@
  * first.
  */
 
-#define NGX_HTTP_MCP_TASKS_HISTORY_LEN      0
-#define NGX_HTTP_MCP_TASKS_HISTORY_GONE     1
-#define NGX_HTTP_MCP_TASKS_HISTORY_BASE     2
-#define NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES  7
+#define NGX_MCP_HISTORY_LEN      0
+#define NGX_MCP_HISTORY_GONE     1
+#define NGX_MCP_HISTORY_BASE     2
+#define NGX_MCP_HISTORY_ENTRIES  7
 
-#define NGX_HTTP_MCP_TASKS_HISTORY_NUMBER   10    /* bytes at most */
-#define NGX_HTTP_MCP_TASKS_HISTORY_ENTRY                                      \
-    (1 + 2 * NGX_HTTP_MCP_TASKS_HISTORY_NUMBER)
+#define NGX_MCP_HISTORY_NUMBER   10    /* bytes at most */
+#define NGX_MCP_HISTORY_ENTRY                                                 \
+    (1 + 2 * NGX_MCP_HISTORY_NUMBER)
 
-#define NGX_HTTP_MCP_TASKS_HISTORY_EVENT    0x1f
-#define NGX_HTTP_MCP_TASKS_HISTORY_STATE    5
+#define NGX_MCP_HISTORY_EVENT    0x1f
+#define NGX_MCP_HISTORY_STATE    5
 
 
-static u_char *ngx_http_mcp_tasks_history_put(u_char *p, uint64_t n);
-static u_char *ngx_http_mcp_tasks_history_number(u_char *p, u_char *end,
-    uint64_t *n);
-static u_char *ngx_http_mcp_tasks_history_entry(u_char *p, u_char *end,
-    ngx_http_mcp_tasks_past_t *past);
-static uint64_t ngx_http_mcp_tasks_history_base(u_char *p);
-static size_t ngx_http_mcp_tasks_history_drop(u_char *p, size_t len);
-static uint64_t ngx_http_mcp_tasks_history_last(u_char *p, size_t len);
+static u_char *ngx_mcp_history_put(u_char *p, uint64_t n);
+static u_char *ngx_mcp_history_number(u_char *p, u_char *end, uint64_t *n);
+static u_char *ngx_mcp_history_entry(u_char *p, u_char *end,
+    ngx_mcp_past_t *past);
+static uint64_t ngx_mcp_history_base(u_char *p);
+static size_t ngx_mcp_history_drop(u_char *p, size_t len);
+static uint64_t ngx_mcp_history_last(u_char *p, size_t len);
 
 
 /* what the last block of the params has behind them */
 
 size_t
-ngx_http_mcp_tasks_history_bytes_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, u_char **bytes)
+ngx_mcp_history_bytes_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    u_char **bytes)
 {
-    size_t                       last;
-    ngx_http_mcp_tasks_chain_t  *chain;
+    size_t            last;
+    ngx_mcp_chain_t  *chain;
 
-    chain = &s->body.payload[NGX_HTTP_MCP_TASKS_PARAMS];
+    chain = &s->body.payload[NGX_MCP_PARAMS];
 
-    last = (chain->len - 1) % NGX_HTTP_MCP_TASKS_BLOCK_DATA + 1;
-    last -= ngx_min(last, NGX_HTTP_MCP_TASKS_HISTORY);
+    last = (chain->len - 1) % NGX_MCP_BLOCK_DATA + 1;
+    last -= ngx_min(last, NGX_MCP_HISTORY);
 
-    *bytes = ngx_http_mcp_tasks_block(t, chain->last)->data + last;
+    *bytes = ngx_mcp_block(t, chain->last)->data + last;
 
-    return NGX_HTTP_MCP_TASKS_BLOCK_DATA - last;
+    return NGX_MCP_BLOCK_DATA - last;
 }
 
 
 void
-ngx_http_mcp_tasks_history_init_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_history_init_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     u_char  *p;
 
-    (void) ngx_http_mcp_tasks_history_bytes_locked(t, s, &p);
+    (void) ngx_mcp_history_bytes_locked(t, s, &p);
 
-    ngx_memzero(p, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES);
+    ngx_memzero(p, NGX_MCP_HISTORY_ENTRIES);
 }
 
 
 /* the event has brought the task to another state */
 
 void
-ngx_http_mcp_tasks_history_add_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_event_t *ev)
 {
-    u_char    *p, *e, all[NGX_HTTP_MCP_TASKS_BLOCK_DATA];
-    u_char     entry[NGX_HTTP_MCP_TASKS_HISTORY_ENTRY];
+    u_char    *p, *e, all[NGX_MCP_BLOCK_DATA];
+    u_char     entry[NGX_MCP_HISTORY_ENTRY];
     size_t     size, len, n;
     uint64_t   at, last;
 
-    size = ngx_http_mcp_tasks_history_bytes_locked(t, s, &p);
+    size = ngx_mcp_history_bytes_locked(t, s, &p);
     ngx_memcpy(all, p, size);
 
-    size -= NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
-    len = ngx_min(all[NGX_HTTP_MCP_TASKS_HISTORY_LEN], size);
+    size -= NGX_MCP_HISTORY_ENTRIES;
+    len = ngx_min(all[NGX_MCP_HISTORY_LEN], size);
 
     /* a clock that was set back shows no time at all */
 
     at = ev->wall - ngx_min(s->body.task.created, ev->wall);
-    last = ngx_http_mcp_tasks_history_last(all, len);
+    last = ngx_mcp_history_last(all, len);
 
     entry[0] = (u_char) (ev->type | s->body.task.state
-                                    << NGX_HTTP_MCP_TASKS_HISTORY_STATE);
+                                    << NGX_MCP_HISTORY_STATE);
     e = entry + 1;
 
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
-        e = ngx_http_mcp_tasks_history_put(e, ev->worker);
+    if (ev->type == NGX_MCP_EV_CLAIM) {
+        e = ngx_mcp_history_put(e, ev->worker);
     }
 
-    e = ngx_http_mcp_tasks_history_put(e, at - ngx_min(last, at));
+    e = ngx_mcp_history_put(e, at - ngx_min(last, at));
     n = e - entry;
 
     while (len + n > size && len) {
-        len = ngx_http_mcp_tasks_history_drop(all, len);
+        len = ngx_mcp_history_drop(all, len);
     }
 
     if (n <= size) {
-        ngx_memcpy(all + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES + len, entry, n);
+        ngx_memcpy(all + NGX_MCP_HISTORY_ENTRIES + len, entry, n);
         len += n;
     }
 
     /* at every instruction what is there is whole, or nothing is */
 
-    p[NGX_HTTP_MCP_TASKS_HISTORY_LEN] = 0;
-    ngx_http_mcp_tasks_barrier();
+    p[NGX_MCP_HISTORY_LEN] = 0;
+    ngx_mcp_barrier();
 
-    ngx_http_mcp_tasks_failpoint("history");
+    ngx_mcp_failpoint("history");
 
-    ngx_memcpy(p + 1, all + 1, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES - 1 + len);
-    ngx_http_mcp_tasks_barrier();
-    p[NGX_HTTP_MCP_TASKS_HISTORY_LEN] = (u_char) len;
+    ngx_memcpy(p + 1, all + 1, NGX_MCP_HISTORY_ENTRIES - 1 + len);
+    ngx_mcp_barrier();
+    p[NGX_MCP_HISTORY_LEN] = (u_char) len;
 }
 
 
@@ -126,75 +124,73 @@ ngx_http_mcp_tasks_history_add_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 void
-ngx_http_mcp_tasks_history_load_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, u_char *bytes, size_t len)
+ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    u_char *bytes, size_t len)
 {
-    u_char                     *p, *e, *q, *end;
-    u_char                      all[NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES + 255
-                                    + NGX_HTTP_MCP_TASKS_HISTORY_ENTRY];
-    size_t                      size, n;
-    ngx_http_mcp_tasks_past_t   past;
+    u_char          *p, *e, *q, *end;
+    u_char                      all[NGX_MCP_HISTORY_ENTRIES + 255
+                                    + NGX_MCP_HISTORY_ENTRY];
+    size_t           size, n;
+    ngx_mcp_past_t   past;
 
-    ngx_http_mcp_tasks_history_init_locked(t, s);
+    ngx_mcp_history_init_locked(t, s);
 
-    if (len < NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES) {
+    if (len < NGX_MCP_HISTORY_ENTRIES) {
         return;
     }
 
-    ngx_memcpy(all, bytes, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES);
+    ngx_memcpy(all, bytes, NGX_MCP_HISTORY_ENTRIES);
 
-    q = bytes + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
-    end = q + ngx_min(bytes[NGX_HTTP_MCP_TASKS_HISTORY_LEN],
-                      len - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES);
-    e = all + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+    q = bytes + NGX_MCP_HISTORY_ENTRIES;
+    end = q + ngx_min(bytes[NGX_MCP_HISTORY_LEN],
+                      len - NGX_MCP_HISTORY_ENTRIES);
+    e = all + NGX_MCP_HISTORY_ENTRIES;
 
     /* no entry gets longer, unless it is the last one and was cut off */
 
     while (q < end) {
-        q = ngx_http_mcp_tasks_history_entry(q, end, &past);
+        q = ngx_mcp_history_entry(q, end, &past);
 
-        *e++ = (u_char) (past.event
-                         | past.state << NGX_HTTP_MCP_TASKS_HISTORY_STATE);
+        *e++ = (u_char) (past.event | past.state << NGX_MCP_HISTORY_STATE);
 
-        if (past.event == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
-            e = ngx_http_mcp_tasks_history_put(e, 0);
+        if (past.event == NGX_MCP_EV_CLAIM) {
+            e = ngx_mcp_history_put(e, 0);
         }
 
-        e = ngx_http_mcp_tasks_history_put(e, past.at);
+        e = ngx_mcp_history_put(e, past.at);
     }
 
-    n = e - all - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
-    size = ngx_http_mcp_tasks_history_bytes_locked(t, s, &p)
-           - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+    n = e - all - NGX_MCP_HISTORY_ENTRIES;
+    size = ngx_mcp_history_bytes_locked(t, s, &p)
+           - NGX_MCP_HISTORY_ENTRIES;
 
     while (n > size) {
-        n = ngx_http_mcp_tasks_history_drop(all, n);
+        n = ngx_mcp_history_drop(all, n);
     }
 
-    all[NGX_HTTP_MCP_TASKS_HISTORY_LEN] = (u_char) n;
-    ngx_memcpy(p, all, NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES + n);
+    all[NGX_MCP_HISTORY_LEN] = (u_char) n;
+    ngx_memcpy(p, all, NGX_MCP_HISTORY_ENTRIES + n);
 }
 
 
 /* the entries, oldest first; those that went before were so many or more */
 
 ngx_uint_t
-ngx_http_mcp_tasks_history_read(u_char *p, size_t size, uint64_t created,
-    ngx_http_mcp_tasks_past_t *past, ngx_uint_t *dropped)
+ngx_mcp_history_read(u_char *p, size_t size, uint64_t created,
+    ngx_mcp_past_t *past, ngx_uint_t *dropped)
 {
     u_char      *q, *end;
     uint64_t     at;
     ngx_uint_t   n;
 
-    *dropped = p[NGX_HTTP_MCP_TASKS_HISTORY_GONE];
+    *dropped = p[NGX_MCP_HISTORY_GONE];
 
-    at = created + ngx_http_mcp_tasks_history_base(p);
-    q = p + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
-    end = q + ngx_min(p[NGX_HTTP_MCP_TASKS_HISTORY_LEN],
-                      size - NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES);
+    at = created + ngx_mcp_history_base(p);
+    q = p + NGX_MCP_HISTORY_ENTRIES;
+    end = q + ngx_min(p[NGX_MCP_HISTORY_LEN], size - NGX_MCP_HISTORY_ENTRIES);
 
-    for (n = 0; q < end && n < NGX_HTTP_MCP_TASKS_HISTORY_MAX; n++) {
-        q = ngx_http_mcp_tasks_history_entry(q, end, &past[n]);
+    for (n = 0; q < end && n < NGX_MCP_HISTORY_MAX; n++) {
+        q = ngx_mcp_history_entry(q, end, &past[n]);
         at += past[n].at;
         past[n].at = at;
     }
@@ -204,7 +200,7 @@ ngx_http_mcp_tasks_history_read(u_char *p, size_t size, uint64_t created,
 
 
 static u_char *
-ngx_http_mcp_tasks_history_put(u_char *p, uint64_t n)
+ngx_mcp_history_put(u_char *p, uint64_t n)
 {
     while (n > 0x7f) {
         *p++ = (u_char) (n | 0x80);
@@ -218,7 +214,7 @@ ngx_http_mcp_tasks_history_put(u_char *p, uint64_t n)
 
 
 static u_char *
-ngx_http_mcp_tasks_history_number(u_char *p, u_char *end, uint64_t *n)
+ngx_mcp_history_number(u_char *p, u_char *end, uint64_t *n)
 {
     ngx_uint_t  shift;
 
@@ -239,31 +235,30 @@ ngx_http_mcp_tasks_history_number(u_char *p, u_char *end, uint64_t *n)
 /* its time is the one since the entry before */
 
 static u_char *
-ngx_http_mcp_tasks_history_entry(u_char *p, u_char *end,
-    ngx_http_mcp_tasks_past_t *past)
+ngx_mcp_history_entry(u_char *p, u_char *end, ngx_mcp_past_t *past)
 {
     uint64_t  n;
 
-    past->event = *p & NGX_HTTP_MCP_TASKS_HISTORY_EVENT;
-    past->state = *p++ >> NGX_HTTP_MCP_TASKS_HISTORY_STATE;
+    past->event = *p & NGX_MCP_HISTORY_EVENT;
+    past->state = *p++ >> NGX_MCP_HISTORY_STATE;
     past->worker = 0;
 
-    if (past->event == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
-        p = ngx_http_mcp_tasks_history_number(p, end, &n);
+    if (past->event == NGX_MCP_EV_CLAIM) {
+        p = ngx_mcp_history_number(p, end, &n);
         past->worker = (uint32_t) n;
     }
 
-    return ngx_http_mcp_tasks_history_number(p, end, &past->at);
+    return ngx_mcp_history_number(p, end, &past->at);
 }
 
 
 static uint64_t
-ngx_http_mcp_tasks_history_base(u_char *p)
+ngx_mcp_history_base(u_char *p)
 {
     uint64_t    base;
     ngx_uint_t  i;
 
-    p += NGX_HTTP_MCP_TASKS_HISTORY_BASE;
+    p += NGX_MCP_HISTORY_BASE;
 
     for (base = 0, i = 5; i-- > 0; /* void */) {
         base = base << 8 | p[i];
@@ -276,24 +271,24 @@ ngx_http_mcp_tasks_history_base(u_char *p)
 /* without the oldest one, in what len bytes hold; the length that is left */
 
 static size_t
-ngx_http_mcp_tasks_history_drop(u_char *p, size_t len)
+ngx_mcp_history_drop(u_char *p, size_t len)
 {
-    u_char                     *first, *next;
-    uint64_t                    base;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_past_t   past;
+    u_char          *first, *next;
+    uint64_t         base;
+    ngx_uint_t       i;
+    ngx_mcp_past_t   past;
 
-    first = p + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
-    next = ngx_http_mcp_tasks_history_entry(first, first + len, &past);
+    first = p + NGX_MCP_HISTORY_ENTRIES;
+    next = ngx_mcp_history_entry(first, first + len, &past);
 
-    base = ngx_http_mcp_tasks_history_base(p) + past.at;
+    base = ngx_mcp_history_base(p) + past.at;
 
     for (i = 0; i < 5; i++) {
-        p[NGX_HTTP_MCP_TASKS_HISTORY_BASE + i] = (u_char) (base >> 8 * i);
+        p[NGX_MCP_HISTORY_BASE + i] = (u_char) (base >> 8 * i);
     }
 
-    if (p[NGX_HTTP_MCP_TASKS_HISTORY_GONE] < 0xff) {
-        p[NGX_HTTP_MCP_TASKS_HISTORY_GONE]++;
+    if (p[NGX_MCP_HISTORY_GONE] < 0xff) {
+        p[NGX_MCP_HISTORY_GONE]++;
     }
 
     len -= next - first;
@@ -306,17 +301,17 @@ ngx_http_mcp_tasks_history_drop(u_char *p, size_t len)
 /* when the last one was, in ms since the task was created */
 
 static uint64_t
-ngx_http_mcp_tasks_history_last(u_char *p, size_t len)
+ngx_mcp_history_last(u_char *p, size_t len)
 {
-    u_char                     *q, *end;
-    uint64_t                    last;
-    ngx_http_mcp_tasks_past_t   past;
+    u_char          *q, *end;
+    uint64_t         last;
+    ngx_mcp_past_t   past;
 
-    last = ngx_http_mcp_tasks_history_base(p);
-    q = p + NGX_HTTP_MCP_TASKS_HISTORY_ENTRIES;
+    last = ngx_mcp_history_base(p);
+    q = p + NGX_MCP_HISTORY_ENTRIES;
 
     for (end = q + len; q < end; /* void */) {
-        q = ngx_http_mcp_tasks_history_entry(q, end, &past);
+        q = ngx_mcp_history_entry(q, end, &past);
         last += past.at;
     }
 

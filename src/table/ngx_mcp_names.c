@@ -7,39 +7,38 @@
 
 /* a name has to fit into a block */
 
-typedef char  ngx_http_mcp_tasks_name_fits[
-    sizeof(ngx_http_mcp_tasks_name_t) <= NGX_HTTP_MCP_TASKS_BLOCK_SIZE ? 1 : -1
+typedef char  ngx_mcp_name_fits[
+    sizeof(ngx_mcp_name_t) <= NGX_MCP_BLOCK_SIZE ? 1 : -1
 ];
 
 
 /* the secret never changes: this needs no lock */
 
 uint32_t
-ngx_http_mcp_tasks_name_hash(ngx_http_mcp_tasks_table_t *t, ngx_uint_t kind,
-    ngx_str_t *text)
+ngx_mcp_name_hash(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text)
 {
     uint64_t  key[2];
 
     key[0] = t->sh->secret[0] ^ kind;
     key[1] = t->sh->secret[1];
 
-    return (uint32_t) ngx_http_mcp_tasks_siphash(key, text->data, text->len);
+    return (uint32_t) ngx_mcp_siphash(key, text->data, text->len);
 }
 
 
 uint32_t
-ngx_http_mcp_tasks_name_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t kind, ngx_str_t *text, uint32_t hash)
+ngx_mcp_name_find_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text,
+    uint32_t hash)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_name_t  *name;
+    uint32_t         n;
+    ngx_mcp_name_t  *name;
 
     for (n = t->names[hash & t->sh->name_mask]; n; n = name->next) {
-        name = ngx_http_mcp_tasks_name(t, n);
+        name = ngx_mcp_name(t, n);
 
         if (name->hash == hash
             && name->kind == kind
-            && ngx_http_mcp_tasks_name_is_locked(t, n, text))
+            && ngx_mcp_name_is_locked(t, n, text))
         {
             return n;
         }
@@ -50,35 +49,34 @@ ngx_http_mcp_tasks_name_find_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_name_blocks(ngx_str_t *text)
+ngx_mcp_name_blocks(ngx_str_t *text)
 {
-    if (text->len <= NGX_HTTP_MCP_TASKS_NAME_INLINE) {
+    if (text->len <= NGX_MCP_NAME_INLINE) {
         return 1;
     }
 
-    return 1 + ngx_http_mcp_tasks_blocks_for(text->len
-                                             - NGX_HTTP_MCP_TASKS_NAME_INLINE);
+    return 1 + ngx_mcp_blocks_for(text->len - NGX_MCP_NAME_INLINE);
 }
 
 
 /* the caller has made sure that there are blocks enough */
 
 uint32_t
-ngx_http_mcp_tasks_name_new_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t kind, ngx_str_t *text, uint32_t hash)
+ngx_mcp_name_new_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text,
+    uint32_t hash)
 {
-    size_t                       len;
-    uint32_t                     n;
-    ngx_str_t                    rest;
-    ngx_http_mcp_tasks_name_t   *name;
-    ngx_http_mcp_tasks_chain_t   chain;
+    size_t            len;
+    uint32_t          n;
+    ngx_str_t         rest;
+    ngx_mcp_name_t   *name;
+    ngx_mcp_chain_t   chain;
 
-    n = ngx_http_mcp_tasks_block_alloc_locked(t);
-    name = ngx_http_mcp_tasks_name(t, n);
+    n = ngx_mcp_block_alloc_locked(t);
+    name = ngx_mcp_name(t, n);
 
-    ngx_memzero(name, sizeof(ngx_http_mcp_tasks_name_t));
+    ngx_memzero(name, sizeof(ngx_mcp_name_t));
 
-    len = ngx_min(text->len, NGX_HTTP_MCP_TASKS_NAME_INLINE);
+    len = ngx_min(text->len, NGX_MCP_NAME_INLINE);
 
     name->hash = hash;
     name->kind = (uint8_t) kind;
@@ -95,29 +93,28 @@ ngx_http_mcp_tasks_name_new_locked(ngx_http_mcp_tasks_table_t *t,
         rest.data += len;
     }
 
-    ngx_http_mcp_tasks_chain_write_locked(t, &chain, &rest, 1);
+    ngx_mcp_chain_write_locked(t, &chain, &rest, 1);
     name->rest = chain.last;
 
-    if (kind == NGX_HTTP_MCP_TASKS_TOOL) {
-        name->stat = (uint8_t) ngx_http_mcp_tasks_stats_tool_locked(t, text,
-                                                                    hash);
+    if (kind == NGX_MCP_TOOL) {
+        name->stat = (uint8_t) ngx_mcp_stats_tool_locked(t, text, hash);
     }
 
-    ngx_http_mcp_tasks_failpoint("name_new");
+    ngx_mcp_failpoint("name_new");
 
-    ngx_http_mcp_tasks_name_link_locked(t, n);
+    ngx_mcp_name_link_locked(t, n);
 
     return n;
 }
 
 
 void
-ngx_http_mcp_tasks_name_link_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+ngx_mcp_name_link_locked(ngx_mcp_table_t *t, uint32_t n)
 {
-    uint32_t                   *bucket;
-    ngx_http_mcp_tasks_name_t  *name;
+    uint32_t        *bucket;
+    ngx_mcp_name_t  *name;
 
-    name = ngx_http_mcp_tasks_name(t, n);
+    name = ngx_mcp_name(t, n);
     bucket = &t->names[name->hash & t->sh->name_mask];
 
     name->next = *bucket;
@@ -132,13 +129,13 @@ ngx_http_mcp_tasks_name_link_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
 
 
 void
-ngx_http_mcp_tasks_name_unref_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+ngx_mcp_name_unref_locked(ngx_mcp_table_t *t, uint32_t n)
 {
-    uint32_t                    *p;
-    ngx_http_mcp_tasks_name_t   *name;
-    ngx_http_mcp_tasks_chain_t   chain;
+    uint32_t         *p;
+    ngx_mcp_name_t   *name;
+    ngx_mcp_chain_t   chain;
 
-    name = ngx_http_mcp_tasks_name(t, n);
+    name = ngx_mcp_name(t, n);
 
     if (--name->tasks) {
         return;
@@ -147,7 +144,7 @@ ngx_http_mcp_tasks_name_unref_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
     p = &t->names[name->hash & t->sh->name_mask];
 
     while (*p != n) {
-        p = &ngx_http_mcp_tasks_name(t, *p)->next;
+        p = &ngx_mcp_name(t, *p)->next;
     }
 
     *p = name->next;
@@ -158,22 +155,21 @@ ngx_http_mcp_tasks_name_unref_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
         t->tool_stats[name->stat].tool = 0;
     }
 
-    ngx_http_mcp_tasks_failpoint("name_gone");
+    ngx_mcp_failpoint("name_gone");
 
-    ngx_http_mcp_tasks_name_rest(name, &chain);
-    ngx_http_mcp_tasks_chain_free_locked(t, &chain);
-    ngx_http_mcp_tasks_block_free_locked(t, n);
+    ngx_mcp_name_rest(name, &chain);
+    ngx_mcp_chain_free_locked(t, &chain);
+    ngx_mcp_block_free_locked(t, n);
 }
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_name_is_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n,
-    ngx_str_t *text)
+ngx_mcp_name_is_locked(ngx_mcp_table_t *t, uint32_t n, ngx_str_t *text)
 {
-    u_char                       buf[NGX_HTTP_MCP_TASKS_MAX_NAME];
-    ngx_http_mcp_tasks_name_t   *name;
+    u_char            buf[NGX_MCP_MAX_NAME];
+    ngx_mcp_name_t   *name;
 
-    name = ngx_http_mcp_tasks_name(t, n);
+    name = ngx_mcp_name(t, n);
 
     if (name->len != text->len) {
         return 0;
@@ -183,39 +179,36 @@ ngx_http_mcp_tasks_name_is_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n,
         return 1;
     }
 
-    if (name->len <= NGX_HTTP_MCP_TASKS_NAME_INLINE) {
+    if (name->len <= NGX_MCP_NAME_INLINE) {
         return ngx_memcmp(name->data, text->data, name->len) == 0;
     }
 
-    (void) ngx_http_mcp_tasks_name_read_locked(t, n, buf);
+    (void) ngx_mcp_name_read_locked(t, n, buf);
 
     return ngx_memcmp(buf, text->data, name->len) == 0;
 }
 
 
 u_char *
-ngx_http_mcp_tasks_name_read_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n,
-    u_char *p)
+ngx_mcp_name_read_locked(ngx_mcp_table_t *t, uint32_t n, u_char *p)
 {
-    ngx_http_mcp_tasks_name_t   *name;
-    ngx_http_mcp_tasks_chain_t   chain;
+    ngx_mcp_name_t   *name;
+    ngx_mcp_chain_t   chain;
 
-    name = ngx_http_mcp_tasks_name(t, n);
+    name = ngx_mcp_name(t, n);
 
-    p = ngx_cpymem(p, name->data,
-                   ngx_min(name->len, NGX_HTTP_MCP_TASKS_NAME_INLINE));
+    p = ngx_cpymem(p, name->data, ngx_min(name->len, NGX_MCP_NAME_INLINE));
 
-    ngx_http_mcp_tasks_name_rest(name, &chain);
+    ngx_mcp_name_rest(name, &chain);
 
-    return ngx_http_mcp_tasks_chain_read_locked(t, &chain, p);
+    return ngx_mcp_chain_read_locked(t, &chain, p);
 }
 
 
 void
-ngx_http_mcp_tasks_name_rest(ngx_http_mcp_tasks_name_t *name,
-    ngx_http_mcp_tasks_chain_t *chain)
+ngx_mcp_name_rest(ngx_mcp_name_t *name, ngx_mcp_chain_t *chain)
 {
     chain->last = name->rest;
-    chain->len = (name->len > NGX_HTTP_MCP_TASKS_NAME_INLINE)
-                 ? name->len - NGX_HTTP_MCP_TASKS_NAME_INLINE : 0;
+    chain->len = (name->len > NGX_MCP_NAME_INLINE)
+                 ? name->len - NGX_MCP_NAME_INLINE : 0;
 }

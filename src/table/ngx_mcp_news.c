@@ -12,15 +12,14 @@
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_news_made_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_body_t *body)
+ngx_mcp_news_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_body_t *body)
 {
-    ngx_uint_t                  announced, moved, noted;
-    ngx_http_mcp_tasks_body_t  *old;
+    ngx_uint_t       announced, moved, noted;
+    ngx_mcp_body_t  *old;
 
     old = &s->body;
-    announced = ((body->task.flags ^ old->task.flags)
-                 & NGX_HTTP_MCP_TASKS_ANNOUNCED);
+    announced = ((body->task.flags ^ old->task.flags) & NGX_MCP_ANNOUNCED);
 
     if (body->task.version == old->task.version && !announced) {
         return 0;
@@ -29,8 +28,8 @@ ngx_http_mcp_tasks_news_made_locked(ngx_http_mcp_tasks_table_t *t,
     body->changed = ++t->sh->seq;
 
     moved = (body->task.progress > body->peak);
-    noted = (body->payload[NGX_HTTP_MCP_TASKS_MESSAGE].last
-             != old->payload[NGX_HTTP_MCP_TASKS_MESSAGE].last);
+    noted = (body->payload[NGX_MCP_MESSAGE].last
+             != old->payload[NGX_MCP_MESSAGE].last);
 
     /*
      * what happened before the client knew the task has been told to nobody;
@@ -38,8 +37,8 @@ ngx_http_mcp_tasks_news_made_locked(ngx_http_mcp_tasks_table_t *t,
      */
 
     if ((announced && body->turned)
-        || ngx_http_mcp_tasks_status_name(body->task.state)
-           != ngx_http_mcp_tasks_status_name(old->task.state)
+        || ngx_mcp_status_name(body->task.state)
+           != ngx_mcp_status_name(old->task.state)
         || (noted && !(moved && s->token)))
     {
         body->turned = body->changed;
@@ -58,23 +57,21 @@ ngx_http_mcp_tasks_news_made_locked(ngx_http_mcp_tasks_table_t *t,
 /* before a change, and at the end */
 
 void
-ngx_http_mcp_tasks_news_take_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_news_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_told_t  *told;
+    ngx_mcp_told_t  *told;
 
     if (s->body.changed > t->sh->saved) {
-        ngx_http_mcp_tasks_save_take_locked(t, s);
+        ngx_mcp_save_take_locked(t, s);
     }
 
-    ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_recent, s);
-    ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_by_change,
-                                           s);
+    ngx_mcp_order_remove_locked(t, &ngx_mcp_recent, s);
+    ngx_mcp_order_remove_locked(t, &ngx_mcp_by_change, s);
 
-    if (ngx_http_mcp_tasks_news_has(s)) {
-        ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_news, s);
+    if (ngx_mcp_news_has(s)) {
+        ngx_mcp_order_remove_locked(t, &ngx_mcp_news, s);
 
-        told = &ngx_http_mcp_tasks_name(t, s->session)->u.told;
+        told = &ngx_mcp_name(t, s->session)->u.told;
 
         if (s->body.changed > told->told) {
             told->behind--;
@@ -86,42 +83,37 @@ ngx_http_mcp_tasks_news_take_locked(ngx_http_mcp_tasks_table_t *t,
 /* after a change */
 
 void
-ngx_http_mcp_tasks_news_put_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_news_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_news_insert_locked(t, s);
+    ngx_mcp_news_insert_locked(t, s);
 
-    ngx_http_mcp_tasks_signal_task_locked(t, s);
-    ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ANY);
-    ngx_http_mcp_tasks_signal_name_locked(t,
-                              ngx_http_mcp_tasks_name(t, s->owner)->hash);
+    ngx_mcp_signal_task_locked(t, s);
+    ngx_mcp_signal_name_locked(t, NGX_MCP_ANY);
+    ngx_mcp_signal_name_locked(t, ngx_mcp_name(t, s->owner)->hash);
 
-    if (ngx_http_mcp_tasks_news_has(s)) {
-        ngx_http_mcp_tasks_signal_name_locked(t,
-                              ngx_http_mcp_tasks_name(t, s->session)->hash);
+    if (ngx_mcp_news_has(s)) {
+        ngx_mcp_signal_name_locked(t, ngx_mcp_name(t, s->session)->hash);
     }
 }
 
 
 void
-ngx_http_mcp_tasks_news_insert_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_news_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_told_t  *told;
+    ngx_mcp_told_t  *told;
 
-    ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_recent, s);
+    ngx_mcp_order_insert_locked(t, &ngx_mcp_recent, s);
 
     if (s->body.changed > t->sh->saved) {
-        ngx_http_mcp_tasks_save_put_locked(t, s);
+        ngx_mcp_save_put_locked(t, s);
     }
 
-    ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_change,
-                                           s);
+    ngx_mcp_order_insert_locked(t, &ngx_mcp_by_change, s);
 
-    if (ngx_http_mcp_tasks_news_has(s)) {
-        ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_news, s);
+    if (ngx_mcp_news_has(s)) {
+        ngx_mcp_order_insert_locked(t, &ngx_mcp_news, s);
 
-        told = &ngx_http_mcp_tasks_name(t, s->session)->u.told;
+        told = &ngx_mcp_name(t, s->session)->u.told;
 
         if (s->body.changed > told->told) {
             told->behind++;
@@ -136,32 +128,31 @@ ngx_http_mcp_tasks_news_insert_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 uint32_t
-ngx_http_mcp_tasks_news_first_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t session)
+ngx_mcp_news_first_locked(ngx_mcp_table_t *t, uint32_t session)
 {
-    uint32_t                    n, next, seen;
-    ngx_http_mcp_tasks_told_t  *told;
+    uint32_t         n, next, seen;
+    ngx_mcp_told_t  *told;
 
-    told = &ngx_http_mcp_tasks_name(t, session)->u.told;
+    told = &ngx_mcp_name(t, session)->u.told;
     n = 0;
     next = told->news;
 
-    for (seen = 0; seen < NGX_HTTP_MCP_TASKS_SESSION_NEWS; seen++) {
+    for (seen = 0; seen < NGX_MCP_SESSION_NEWS; seen++) {
 
         if (next == 0
-            || ngx_http_mcp_tasks_slot(t, next)->body.changed <= told->told)
+            || ngx_mcp_slot(t, next)->body.changed <= told->told)
         {
             return n;
         }
 
         n = next;
-        next = ngx_http_mcp_tasks_slot(t, n)->news.next;
+        next = ngx_mcp_slot(t, n)->news.next;
     }
 
     if (told->behind > seen) {
         t->sh->count.news_dropped += told->behind - seen;
         told->behind = seen;
-        told->told = ngx_http_mcp_tasks_slot(t, next)->body.changed;
+        told->told = ngx_mcp_slot(t, next)->body.changed;
     }
 
     return n;
@@ -171,12 +162,11 @@ ngx_http_mcp_tasks_news_first_locked(ngx_http_mcp_tasks_table_t *t,
 /* it is told now */
 
 void
-ngx_http_mcp_tasks_news_told_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_news_told_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_told_t  *told;
+    ngx_mcp_told_t  *told;
 
-    told = &ngx_http_mcp_tasks_name(t, s->session)->u.told;
+    told = &ngx_mcp_name(t, s->session)->u.told;
 
     told->behind--;
     told->told = s->body.changed;
@@ -186,28 +176,27 @@ ngx_http_mcp_tasks_news_told_locked(ngx_http_mcp_tasks_table_t *t,
 /* the client says that it knows less than it was told, or more */
 
 void
-ngx_http_mcp_tasks_news_rewind_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t session, uint64_t from)
+ngx_mcp_news_rewind_locked(ngx_mcp_table_t *t, uint32_t session, uint64_t from)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
-    ngx_http_mcp_tasks_told_t  *told;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
+    ngx_mcp_told_t  *told;
 
     /* a client may say anything, but nobody knows what is yet to come */
 
     from = ngx_min(from, t->sh->seq);
 
-    told = &ngx_http_mcp_tasks_name(t, session)->u.told;
+    told = &ngx_mcp_name(t, session)->u.told;
     told->behind = 0;
     told->told = from;
 
     /* what lies farther back would be dropped anyway */
 
     for (n = told->news;
-         n && told->behind < NGX_HTTP_MCP_TASKS_SESSION_NEWS;
+         n && told->behind < NGX_MCP_SESSION_NEWS;
          n = s->news.next)
     {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         if (s->body.changed <= from) {
             return;
@@ -217,7 +206,6 @@ ngx_http_mcp_tasks_news_rewind_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (n) {
-        told->told = ngx_max(from,
-                             ngx_http_mcp_tasks_slot(t, n)->body.changed);
+        told->told = ngx_max(from, ngx_mcp_slot(t, n)->body.changed);
     }
 }

@@ -3,47 +3,46 @@
 #include "ngx_mcp_hash.h"
 
 
-static uint32_t ngx_http_mcp_tasks_order_find_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_order_t *order,
-    uint32_t owner, uint64_t key);
+static uint32_t ngx_mcp_order_find_locked(ngx_mcp_table_t *t,
+    ngx_mcp_order_t *order, uint32_t owner, uint64_t key);
 
 
-ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_seq = {
-    offsetof(ngx_http_mcp_tasks_slot_t, by_seq),
-    offsetof(ngx_http_mcp_tasks_slot_t, seq),
-    offsetof(ngx_http_mcp_tasks_slot_t, owner),
-    offsetof(ngx_http_mcp_tasks_name_t, u.owned.by_seq),
-    NGX_HTTP_MCP_TASKS_ORDER_LEVELS, 0
+ngx_mcp_order_t  ngx_mcp_by_seq = {
+    offsetof(ngx_mcp_slot_t, by_seq),
+    offsetof(ngx_mcp_slot_t, seq),
+    offsetof(ngx_mcp_slot_t, owner),
+    offsetof(ngx_mcp_name_t, u.owned.by_seq),
+    NGX_MCP_ORDER_LEVELS, 0
 };
 
 
-ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_change = {
-    offsetof(ngx_http_mcp_tasks_slot_t, by_change),
-    offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
-    offsetof(ngx_http_mcp_tasks_slot_t, owner),
-    offsetof(ngx_http_mcp_tasks_name_t, u.owned.by_change),
-    NGX_HTTP_MCP_TASKS_ORDER_LEVELS, 0
+ngx_mcp_order_t  ngx_mcp_by_change = {
+    offsetof(ngx_mcp_slot_t, by_change),
+    offsetof(ngx_mcp_slot_t, body.changed),
+    offsetof(ngx_mcp_slot_t, owner),
+    offsetof(ngx_mcp_name_t, u.owned.by_change),
+    NGX_MCP_ORDER_LEVELS, 0
 };
 
 
 /* nobody is far behind in it: it needs no lanes */
 
-ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_news = {
-    offsetof(ngx_http_mcp_tasks_slot_t, news),
-    offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
-    offsetof(ngx_http_mcp_tasks_slot_t, session),
-    offsetof(ngx_http_mcp_tasks_name_t, u.told.news),
+ngx_mcp_order_t  ngx_mcp_news = {
+    offsetof(ngx_mcp_slot_t, news),
+    offsetof(ngx_mcp_slot_t, body.changed),
+    offsetof(ngx_mcp_slot_t, session),
+    offsetof(ngx_mcp_name_t, u.told.news),
     1, 0
 };
 
 
 /* who reads it begins at the front, or knows the task where it went on */
 
-ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_recent = {
-    offsetof(ngx_http_mcp_tasks_slot_t, recent),
-    offsetof(ngx_http_mcp_tasks_slot_t, body.changed),
+ngx_mcp_order_t  ngx_mcp_recent = {
+    offsetof(ngx_mcp_slot_t, recent),
+    offsetof(ngx_mcp_slot_t, body.changed),
     0,
-    offsetof(ngx_http_mcp_tasks_header_t, recent),
+    offsetof(ngx_mcp_header_t, recent),
     1, 1
 };
 
@@ -51,13 +50,13 @@ ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_recent = {
 /* the number of fast lanes that a task is on, for all of its life */
 
 ngx_uint_t
-ngx_http_mcp_tasks_order_level(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_order_level(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    ngx_mcp_slot_t *s)
 {
     uint64_t    h;
     ngx_uint_t  level;
 
-    h = ngx_http_mcp_tasks_mix(s->seq ^ t->sh->secret[0]);
+    h = ngx_mcp_mix(s->seq ^ t->sh->secret[0]);
 
     for (level = 0; level < order->levels - 1; level++) {
         if (h & 63) {
@@ -72,30 +71,29 @@ ngx_http_mcp_tasks_order_level(ngx_http_mcp_tasks_table_t *t,
 
 
 void
-ngx_http_mcp_tasks_order_insert_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_order_insert_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    ngx_mcp_slot_t *s)
 {
-    uint32_t                    n, *front;
-    ngx_uint_t                  i, level;
-    ngx_http_mcp_tasks_link_t  *link;
-    ngx_http_mcp_tasks_slot_t  *old;
+    uint32_t         n, *front;
+    ngx_uint_t       i, level;
+    ngx_mcp_link_t  *link;
+    ngx_mcp_slot_t  *old;
 
-    n = ngx_http_mcp_tasks_index(t, s);
-    front = ngx_http_mcp_tasks_order_front(t, order,
-                                     ngx_http_mcp_tasks_order_name(order, s));
-    link = ngx_http_mcp_tasks_order_link(order, s);
-    level = ngx_http_mcp_tasks_order_level(t, order, s);
+    n = ngx_mcp_index(t, s);
+    front = ngx_mcp_order_front(t, order, ngx_mcp_order_name(order, s));
+    link = ngx_mcp_order_link(order, s);
+    level = ngx_mcp_order_level(t, order, s);
 
     for (i = 0; i <= level; i++) {
         link[i].prev = 0;
         link[i].next = front[i];
 
         if (front[i]) {
-            old = ngx_http_mcp_tasks_slot(t, front[i]);
-            ngx_http_mcp_tasks_order_link(order, old)[i].prev = n;
+            old = ngx_mcp_slot(t, front[i]);
+            ngx_mcp_order_link(order, old)[i].prev = n;
         }
 
-        ngx_http_mcp_tasks_failpoint("order_insert");
+        ngx_mcp_failpoint("order_insert");
 
         front[i] = n;
     }
@@ -103,35 +101,35 @@ ngx_http_mcp_tasks_order_insert_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 void
-ngx_http_mcp_tasks_order_remove_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_order_remove_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    ngx_mcp_slot_t *s)
 {
-    uint32_t                    prev, next;
-    ngx_uint_t                  i, level;
-    ngx_http_mcp_tasks_link_t  *link;
-    ngx_http_mcp_tasks_slot_t  *other;
+    uint32_t         prev, next;
+    ngx_uint_t       i, level;
+    ngx_mcp_link_t  *link;
+    ngx_mcp_slot_t  *other;
 
-    link = ngx_http_mcp_tasks_order_link(order, s);
-    level = ngx_http_mcp_tasks_order_level(t, order, s);
+    link = ngx_mcp_order_link(order, s);
+    level = ngx_mcp_order_level(t, order, s);
 
     for (i = 0; i <= level; i++) {
         prev = link[i].prev;
         next = link[i].next;
 
         if (next) {
-            other = ngx_http_mcp_tasks_slot(t, next);
-            ngx_http_mcp_tasks_order_link(order, other)[i].prev = prev;
+            other = ngx_mcp_slot(t, next);
+            ngx_mcp_order_link(order, other)[i].prev = prev;
         }
 
-        ngx_http_mcp_tasks_failpoint("order_remove");
+        ngx_mcp_failpoint("order_remove");
 
         if (prev) {
-            other = ngx_http_mcp_tasks_slot(t, prev);
-            ngx_http_mcp_tasks_order_link(order, other)[i].next = next;
+            other = ngx_mcp_slot(t, prev);
+            ngx_mcp_order_link(order, other)[i].next = next;
 
         } else {
-            ngx_http_mcp_tasks_order_front(t, order,
-                           ngx_http_mcp_tasks_order_name(order, s))[i] = next;
+            ngx_mcp_order_front(t, order,
+                                ngx_mcp_order_name(order, s))[i] = next;
         }
     }
 }
@@ -143,33 +141,32 @@ ngx_http_mcp_tasks_order_remove_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 uint32_t
-ngx_http_mcp_tasks_order_after_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t owner, uint64_t seq, uint64_t hint)
+ngx_mcp_order_after_locked(ngx_mcp_table_t *t, uint32_t owner, uint64_t seq,
+    uint64_t hint)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_name_t  *name;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    ngx_mcp_name_t  *name;
+    ngx_mcp_slot_t  *s;
 
-    name = ngx_http_mcp_tasks_name(t, owner);
+    name = ngx_mcp_name(t, owner);
 
     if (seq == 0) {
         return name->u.owned.by_seq[0];
     }
 
     if (hint && hint < t->sh->slot.fresh) {
-        s = ngx_http_mcp_tasks_slot(t, hint);
+        s = ngx_mcp_slot(t, hint);
 
         if (s->seq == seq && s->owner == owner
-            && s->body.task.state != NGX_HTTP_MCP_TASKS_FREE)
+            && s->body.task.state != NGX_MCP_FREE)
         {
             return s->by_seq[0].next;
         }
     }
 
-    n = ngx_http_mcp_tasks_order_find_locked(t, &ngx_http_mcp_tasks_by_seq,
-                                             owner, seq);
+    n = ngx_mcp_order_find_locked(t, &ngx_mcp_by_seq, owner, seq);
 
-    return n ? ngx_http_mcp_tasks_slot(t, n)->by_seq[0].next
+    return n ? ngx_mcp_slot(t, n)->by_seq[0].next
              : name->u.owned.by_seq[0];
 }
 
@@ -180,53 +177,53 @@ ngx_http_mcp_tasks_order_after_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 uint32_t
-ngx_http_mcp_tasks_order_since_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t owner, uint64_t changed, uint64_t hint)
+ngx_mcp_order_since_locked(ngx_mcp_table_t *t, uint32_t owner,
+    uint64_t changed, uint64_t hint)
 {
-    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_mcp_slot_t  *s;
 
     if (hint && hint < t->sh->slot.fresh) {
-        s = ngx_http_mcp_tasks_slot(t, hint);
+        s = ngx_mcp_slot(t, hint);
 
         if (s->body.changed == changed && s->owner == owner
-            && s->body.task.state != NGX_HTTP_MCP_TASKS_FREE)
+            && s->body.task.state != NGX_MCP_FREE)
         {
             return s->by_change[0].prev;
         }
     }
 
-    return ngx_http_mcp_tasks_order_find_locked(t,
-                            &ngx_http_mcp_tasks_by_change, owner, changed + 1);
+    return ngx_mcp_order_find_locked(t, &ngx_mcp_by_change, owner,
+                                     changed + 1);
 }
 
 
 /* the last task, from the front, whose key is not less; 0: none */
 
 static uint32_t
-ngx_http_mcp_tasks_order_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, uint32_t owner, uint64_t key)
+ngx_mcp_order_find_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    uint32_t owner, uint64_t key)
 {
-    uint32_t                    n, next;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n, next;
+    ngx_uint_t       i;
+    ngx_mcp_slot_t  *s;
 
     n = 0;
 
     for (i = order->levels; i-- > 0; /* void */) {
 
-        next = n ? ngx_http_mcp_tasks_order_link(order,
-                                     ngx_http_mcp_tasks_slot(t, n))[i].next
-                 : ngx_http_mcp_tasks_order_front(t, order, owner)[i];
+        next = n ? ngx_mcp_order_link(order,
+                                      ngx_mcp_slot(t, n))[i].next
+                 : ngx_mcp_order_front(t, order, owner)[i];
 
         while (next) {
-            s = ngx_http_mcp_tasks_slot(t, next);
+            s = ngx_mcp_slot(t, next);
 
-            if (ngx_http_mcp_tasks_order_key(order, s) < key) {
+            if (ngx_mcp_order_key(order, s) < key) {
                 break;
             }
 
             n = next;
-            next = ngx_http_mcp_tasks_order_link(order, s)[i].next;
+            next = ngx_mcp_order_link(order, s)[i].next;
         }
     }
 

@@ -12,8 +12,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_ORDER_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_ORDER_H_INCLUDED_
+#ifndef _NGX_MCP_ORDER_H_INCLUDED_
+#define _NGX_MCP_ORDER_H_INCLUDED_
 
 
 #include "ngx_mcp_table.h"
@@ -28,38 +28,38 @@ typedef struct {
     size_t      front;      /* of a name: uint32_t, one for each level */
     ngx_uint_t  levels;
     ngx_uint_t  zone;       /* not of a name, but of all: in the header */
-} ngx_http_mcp_tasks_order_t;
+} ngx_mcp_order_t;
 
 
-#define ngx_http_mcp_tasks_order_link(order, s)                               \
-    ((ngx_http_mcp_tasks_link_t *) ((u_char *) (s) + (order)->links))
-#define ngx_http_mcp_tasks_order_key(order, s)                                \
+#define ngx_mcp_order_link(order, s)                                          \
+    ((ngx_mcp_link_t *) ((u_char *) (s) + (order)->links))
+#define ngx_mcp_order_key(order, s)                                           \
     (*(uint64_t *) ((u_char *) (s) + (order)->key))
-#define ngx_http_mcp_tasks_order_name(order, s)                               \
+#define ngx_mcp_order_name(order, s)                                          \
     ((order)->zone ? 0 : *(uint32_t *) ((u_char *) (s) + (order)->name))
-#define ngx_http_mcp_tasks_order_front(t, order, n)                           \
+#define ngx_mcp_order_front(t, order, n)                                      \
     ((uint32_t *) (((order)->zone                                             \
                     ? (u_char *) (t)->sh                                      \
-                    : (u_char *) ngx_http_mcp_tasks_name(t, n))               \
+                    : (u_char *) ngx_mcp_name(t, n))                          \
                    + (order)->front))
 
 
-ngx_uint_t ngx_http_mcp_tasks_order_level(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s);
-void ngx_http_mcp_tasks_order_insert_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s);
-void ngx_http_mcp_tasks_order_remove_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_order_t *order, ngx_http_mcp_tasks_slot_t *s);
-uint32_t ngx_http_mcp_tasks_order_after_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t owner, uint64_t seq, uint64_t hint);
-uint32_t ngx_http_mcp_tasks_order_since_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t owner, uint64_t changed, uint64_t hint);
+ngx_uint_t ngx_mcp_order_level(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    ngx_mcp_slot_t *s);
+void ngx_mcp_order_insert_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    ngx_mcp_slot_t *s);
+void ngx_mcp_order_remove_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
+    ngx_mcp_slot_t *s);
+uint32_t ngx_mcp_order_after_locked(ngx_mcp_table_t *t, uint32_t owner,
+    uint64_t seq, uint64_t hint);
+uint32_t ngx_mcp_order_since_locked(ngx_mcp_table_t *t, uint32_t owner,
+    uint64_t changed, uint64_t hint);
 
 
-extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_seq;
-extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_by_change;
-extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_news;
-extern ngx_http_mcp_tasks_order_t  ngx_http_mcp_tasks_recent;
+extern ngx_mcp_order_t  ngx_mcp_by_seq;
+extern ngx_mcp_order_t  ngx_mcp_by_change;
+extern ngx_mcp_order_t  ngx_mcp_news;
+extern ngx_mcp_order_t  ngx_mcp_recent;
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_ORDER_H_INCLUDED_ */
+#endif /* _NGX_MCP_ORDER_H_INCLUDED_ */

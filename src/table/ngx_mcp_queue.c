@@ -6,44 +6,42 @@
 
 /* of those to be claimed, or of those that a process of ours has already */
 
-static ngx_http_mcp_tasks_queue_t *
-ngx_http_mcp_tasks_queue_of(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+static ngx_mcp_queue_t *
+ngx_mcp_queue_of(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_name_t  *tool;
+    ngx_mcp_name_t  *tool;
 
     if (s->body.task.policy.route) {
         return &t->sh->held;
     }
 
-    tool = ngx_http_mcp_tasks_name(t, s->tool);
+    tool = ngx_mcp_name(t, s->tool);
 
     return &tool->u.queue[s->body.task.policy.priority];
 }
 
 
 void
-ngx_http_mcp_tasks_queue_insert_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_queue_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    uint32_t                     n;
-    ngx_http_mcp_tasks_queue_t  *q;
+    uint32_t          n;
+    ngx_mcp_queue_t  *q;
 
-    n = ngx_http_mcp_tasks_index(t, s);
-    q = ngx_http_mcp_tasks_queue_of(t, s);
+    n = ngx_mcp_index(t, s);
+    q = ngx_mcp_queue_of(t, s);
 
     s->queued = 1;
     s->queue_next = 0;
     s->queue_prev = q->tail;
 
     if (q->tail) {
-        ngx_http_mcp_tasks_slot(t, q->tail)->queue_next = n;
+        ngx_mcp_slot(t, q->tail)->queue_next = n;
 
     } else {
         q->head = n;
     }
 
-    ngx_http_mcp_tasks_failpoint("queue_insert");
+    ngx_mcp_failpoint("queue_insert");
 
     q->tail = n;
 
@@ -52,30 +50,28 @@ ngx_http_mcp_tasks_queue_insert_locked(ngx_http_mcp_tasks_table_t *t,
         return;
     }
 
-    ngx_http_mcp_tasks_signal_name_locked(t,
-                                ngx_http_mcp_tasks_name(t, s->tool)->hash);
+    ngx_mcp_signal_name_locked(t, ngx_mcp_name(t, s->tool)->hash);
 }
 
 
 void
-ngx_http_mcp_tasks_queue_remove_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_queue_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_queue_t  *q;
+    ngx_mcp_queue_t  *q;
 
-    q = ngx_http_mcp_tasks_queue_of(t, s);
+    q = ngx_mcp_queue_of(t, s);
 
     if (s->queue_prev) {
-        ngx_http_mcp_tasks_slot(t, s->queue_prev)->queue_next = s->queue_next;
+        ngx_mcp_slot(t, s->queue_prev)->queue_next = s->queue_next;
 
     } else {
         q->head = s->queue_next;
     }
 
-    ngx_http_mcp_tasks_failpoint("queue_remove");
+    ngx_mcp_failpoint("queue_remove");
 
     if (s->queue_next) {
-        ngx_http_mcp_tasks_slot(t, s->queue_next)->queue_prev = s->queue_prev;
+        ngx_mcp_slot(t, s->queue_next)->queue_prev = s->queue_prev;
 
     } else {
         q->tail = s->queue_prev;
@@ -87,7 +83,7 @@ ngx_http_mcp_tasks_queue_remove_locked(ngx_http_mcp_tasks_table_t *t,
         t->sh->holding--;
 
         /* it may have been the one that all the others waited for */
-        ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+        ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
     }
 }
 
@@ -97,35 +93,34 @@ ngx_http_mcp_tasks_queue_remove_locked(ngx_http_mcp_tasks_table_t *t,
  * not paused.
  */
 
-ngx_http_mcp_tasks_slot_t *
-ngx_http_mcp_tasks_queue_first_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_str_t *tools, uint32_t *hashes, ngx_uint_t n)
+ngx_mcp_slot_t *
+ngx_mcp_queue_first_locked(ngx_mcp_table_t *t, ngx_str_t *tools,
+    uint32_t *hashes, ngx_uint_t n)
 {
-    uint32_t                    head, name;
-    ngx_int_t                   p;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_slot_t  *s, *first;
+    uint32_t         head, name;
+    ngx_int_t        p;
+    ngx_uint_t       i;
+    ngx_mcp_slot_t  *s, *first;
 
     first = NULL;
 
     for (i = 0; i < n; i++) {
 
-        name = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                                   &tools[i], hashes[i]);
+        name = ngx_mcp_name_find_locked(t, NGX_MCP_TOOL, &tools[i], hashes[i]);
         if (name == 0
-            || t->tool_stats[ngx_http_mcp_tasks_name(t, name)->stat].paused)
+            || t->tool_stats[ngx_mcp_name(t, name)->stat].paused)
         {
             continue;
         }
 
-        for (p = NGX_HTTP_MCP_TASKS_PRIORITIES - 1; p >= 0; p--) {
-            head = ngx_http_mcp_tasks_name(t, name)->u.queue[p].head;
+        for (p = NGX_MCP_PRIORITIES - 1; p >= 0; p--) {
+            head = ngx_mcp_name(t, name)->u.queue[p].head;
 
             if (head == 0) {
                 continue;
             }
 
-            s = ngx_http_mcp_tasks_slot(t, head);
+            s = ngx_mcp_slot(t, head);
 
             if (first == NULL
                 || s->body.task.policy.priority

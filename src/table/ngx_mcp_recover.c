@@ -16,58 +16,52 @@
  */
 
 typedef struct {
-    size_t    link;      /* uint32_t */
-    size_t    key;       /* uint64_t */
-} ngx_http_mcp_tasks_sort_t;
+    size_t  link;      /* uint32_t */
+    size_t  key;       /* uint64_t */
+} ngx_mcp_sort_t;
 
 
-#define ngx_http_mcp_tasks_sort_link(t, sort, n)                              \
-    (*(uint32_t *) ((u_char *) ngx_http_mcp_tasks_slot(t, n) + (sort)->link))
-#define ngx_http_mcp_tasks_sort_key(t, sort, n)                               \
-    (*(uint64_t *) ((u_char *) ngx_http_mcp_tasks_slot(t, n) + (sort)->key))
+#define ngx_mcp_sort_link(t, sort, n)                                         \
+    (*(uint32_t *) ((u_char *) ngx_mcp_slot(t, n) + (sort)->link))
+#define ngx_mcp_sort_key(t, sort, n)                                          \
+    (*(uint64_t *) ((u_char *) ngx_mcp_slot(t, n) + (sort)->key))
 
 
-static void ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t);
-static ngx_int_t ngx_http_mcp_tasks_mark_slot_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s);
-static void ngx_http_mcp_tasks_mark_name_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t n);
-static void ngx_http_mcp_tasks_mark_chain_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_chain_t *chain);
-static void ngx_http_mcp_tasks_restore_order_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t list);
-static void ngx_http_mcp_tasks_restore_news_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t list);
-static void ngx_http_mcp_tasks_restore_queues_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t list);
-static void ngx_http_mcp_tasks_restore_blocks_locked(
-    ngx_http_mcp_tasks_table_t *t);
-static void ngx_http_mcp_tasks_restore_gone_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t list);
-static uint32_t ngx_http_mcp_tasks_sort_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_sort_t *sort, uint32_t list);
-static uint32_t ngx_http_mcp_tasks_merge_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_sort_t *sort, uint32_t a, uint32_t b);
+static void ngx_mcp_reset_locked(ngx_mcp_table_t *t);
+static ngx_int_t ngx_mcp_mark_slot_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s);
+static void ngx_mcp_mark_name_locked(ngx_mcp_table_t *t, uint32_t n);
+static void ngx_mcp_mark_chain_locked(ngx_mcp_table_t *t,
+    ngx_mcp_chain_t *chain);
+static void ngx_mcp_restore_order_locked(ngx_mcp_table_t *t, uint32_t list);
+static void ngx_mcp_restore_news_locked(ngx_mcp_table_t *t, uint32_t list);
+static void ngx_mcp_restore_queues_locked(ngx_mcp_table_t *t, uint32_t list);
+static void ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t);
+static void ngx_mcp_restore_gone_locked(ngx_mcp_table_t *t, uint32_t list);
+static uint32_t ngx_mcp_sort_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort,
+    uint32_t list);
+static uint32_t ngx_mcp_merge_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort,
+    uint32_t a, uint32_t b);
 
 
-static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_created = {
-    offsetof(ngx_http_mcp_tasks_slot_t, by_seq[0].next),
-    offsetof(ngx_http_mcp_tasks_slot_t, seq)
+static ngx_mcp_sort_t  ngx_mcp_sort_created = {
+    offsetof(ngx_mcp_slot_t, by_seq[0].next),
+    offsetof(ngx_mcp_slot_t, seq)
 };
 
-static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_changed = {
-    offsetof(ngx_http_mcp_tasks_slot_t, by_change[0].next),
-    offsetof(ngx_http_mcp_tasks_slot_t, body.changed)
+static ngx_mcp_sort_t  ngx_mcp_sort_changed = {
+    offsetof(ngx_mcp_slot_t, by_change[0].next),
+    offsetof(ngx_mcp_slot_t, body.changed)
 };
 
-static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_gone = {
-    offsetof(ngx_http_mcp_tasks_slot_t, hash_next),
-    offsetof(ngx_http_mcp_tasks_slot_t, body.changed)
+static ngx_mcp_sort_t  ngx_mcp_sort_gone = {
+    offsetof(ngx_mcp_slot_t, hash_next),
+    offsetof(ngx_mcp_slot_t, body.changed)
 };
 
-static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_queued = {
-    offsetof(ngx_http_mcp_tasks_slot_t, queue_next),
-    offsetof(ngx_http_mcp_tasks_slot_t, body.queue_seq)
+static ngx_mcp_sort_t  ngx_mcp_sort_queued = {
+    offsetof(ngx_mcp_slot_t, queue_next),
+    offsetof(ngx_mcp_slot_t, body.queue_seq)
 };
 
 
@@ -77,41 +71,41 @@ static ngx_http_mcp_tasks_sort_t  ngx_http_mcp_tasks_sort_queued = {
  */
 
 void
-ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_recover_locked(ngx_mcp_table_t *t)
 {
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
 
     if (sh->journal) {
-        ngx_http_mcp_tasks_slot(t, sh->journal)->body = sh->change;
-        ngx_http_mcp_tasks_failpoint("recover_journal");
-        ngx_http_mcp_tasks_barrier();
+        ngx_mcp_slot(t, sh->journal)->body = sh->change;
+        ngx_mcp_failpoint("recover_journal");
+        ngx_mcp_barrier();
         sh->journal = 0;
-        ngx_http_mcp_tasks_barrier();
+        ngx_mcp_barrier();
     }
 
-    ngx_http_mcp_tasks_rebuild_locked(t);
+    ngx_mcp_rebuild_locked(t);
 
     sh->count.recoveries++;
     t->recovered++;
 
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
     sh->dirty = 0;
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
 }
 
 
 void
-ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
 {
-    uint32_t                      n, created, changed, queued, gone;
-    ngx_http_mcp_tasks_slot_t    *s;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint32_t           n, created, changed, queued, gone;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
 
-    ngx_http_mcp_tasks_reset_locked(t);
+    ngx_mcp_reset_locked(t);
 
     created = 0;
     changed = 0;
@@ -121,10 +115,10 @@ ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
     /* from the last to the first: the lists come out nearly in order */
 
     for (n = sh->slot.fresh - 1; n; n--) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
-            && s->body.task.flags & NGX_HTTP_MCP_TASKS_REMOVED)
+        if (s->body.task.state == NGX_MCP_FREE
+            && s->body.task.flags & NGX_MCP_REMOVED)
         {
             /* its row is still to be removed */
 
@@ -135,19 +129,19 @@ ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
             continue;
         }
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE
-            || ngx_http_mcp_tasks_mark_slot_locked(t, s) != NGX_OK)
+        if (s->body.task.state == NGX_MCP_FREE
+            || ngx_mcp_mark_slot_locked(t, s) != NGX_OK)
         {
-            s->body.task.state = NGX_HTTP_MCP_TASKS_FREE;
+            s->body.task.state = NGX_MCP_FREE;
             s->hash_next = sh->slot.free;
             sh->slot.free = n;
             continue;
         }
 
         /* somebody meant to remove it */
-        s->body.task.flags &= ~NGX_HTTP_MCP_TASKS_REMOVED;
+        s->body.task.flags &= ~NGX_MCP_REMOVED;
 
-        ngx_http_mcp_tasks_link_locked(t, s);
+        ngx_mcp_link_locked(t, s);
 
         sh->slot.used++;
         sh->seq = ngx_max(sh->seq, s->seq);
@@ -159,19 +153,19 @@ ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
         s->by_change[0].next = changed;
         changed = n;
 
-        if (ngx_http_mcp_tasks_task_listed(&s->body.task)) {
+        if (ngx_mcp_task_listed(&s->body.task)) {
             s->queue_next = queued;
             queued = n;
         }
     }
 
-    ngx_http_mcp_tasks_failpoint("recover_slots");
+    ngx_mcp_failpoint("recover_slots");
 
-    ngx_http_mcp_tasks_restore_order_locked(t, created);
-    ngx_http_mcp_tasks_restore_news_locked(t, changed);
-    ngx_http_mcp_tasks_restore_queues_locked(t, queued);
-    ngx_http_mcp_tasks_restore_blocks_locked(t);
-    ngx_http_mcp_tasks_restore_gone_locked(t, gone);
+    ngx_mcp_restore_order_locked(t, created);
+    ngx_mcp_restore_news_locked(t, changed);
+    ngx_mcp_restore_queues_locked(t, queued);
+    ngx_mcp_restore_blocks_locked(t);
+    ngx_mcp_restore_gone_locked(t, gone);
 
     /* the sweeper may be the one that died */
 
@@ -180,20 +174,20 @@ ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t)
 
     /* who died may have changed something, and told nobody */
 
-    ngx_http_mcp_tasks_signal_all_locked(t);
+    ngx_mcp_signal_all_locked(t);
 }
 
 
 static void
-ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_reset_locked(ngx_mcp_table_t *t)
 {
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
 
     ngx_memzero(t->hash, ((size_t) sh->hash_mask + 1) * sizeof(uint32_t));
     ngx_memzero(t->names, ((size_t) sh->name_mask + 1) * sizeof(uint32_t));
-    ngx_memzero(t->map, ngx_http_mcp_tasks_map_size((size_t) sh->block.end));
+    ngx_memzero(t->map, ngx_mcp_map_size((size_t) sh->block.end));
     ngx_memzero(sh->wheel.map, sizeof(sh->wheel.map));
     ngx_memzero(sh->wheel.head, sizeof(sh->wheel.head));
     ngx_memzero(sh->names, sizeof(sh->names));
@@ -213,22 +207,21 @@ ngx_http_mcp_tasks_reset_locked(ngx_http_mcp_tasks_table_t *t)
     sh->gone.tail = 0;
     sh->ngone = 0;
 
-    ngx_http_mcp_tasks_stats_reset_locked(t);
+    ngx_mcp_stats_reset_locked(t);
 }
 
 
 /* a task that refers to what cannot be is not whole: it never happens */
 
 static ngx_int_t
-ngx_http_mcp_tasks_mark_slot_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_mark_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     uint32_t    end;
     ngx_uint_t  i;
 
     end = t->sh->block.fresh;
 
-    if (s->body.task.state >= NGX_HTTP_MCP_TASKS_STATES
+    if (s->body.task.state >= NGX_MCP_STATES
         || s->owner == 0 || s->owner >= end
         || s->tool == 0 || s->tool >= end
         || s->token >= end
@@ -237,25 +230,25 @@ ngx_http_mcp_tasks_mark_slot_locked(ngx_http_mcp_tasks_table_t *t,
         return NGX_DECLINED;
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
         if (s->body.payload[i].last >= end) {
             return NGX_DECLINED;
         }
     }
 
-    ngx_http_mcp_tasks_mark_name_locked(t, s->owner);
-    ngx_http_mcp_tasks_mark_name_locked(t, s->tool);
+    ngx_mcp_mark_name_locked(t, s->owner);
+    ngx_mcp_mark_name_locked(t, s->tool);
 
     if (s->token) {
-        ngx_http_mcp_tasks_mark_name_locked(t, s->token);
+        ngx_mcp_mark_name_locked(t, s->token);
     }
 
     if (s->session) {
-        ngx_http_mcp_tasks_mark_name_locked(t, s->session);
+        ngx_mcp_mark_name_locked(t, s->session);
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        ngx_http_mcp_tasks_mark_chain_locked(t, &s->body.payload[i]);
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
+        ngx_mcp_mark_chain_locked(t, &s->body.payload[i]);
     }
 
     return NGX_OK;
@@ -263,25 +256,25 @@ ngx_http_mcp_tasks_mark_slot_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static void
-ngx_http_mcp_tasks_mark_name_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+ngx_mcp_mark_name_locked(ngx_mcp_table_t *t, uint32_t n)
 {
-    ngx_http_mcp_tasks_name_t   *name;
-    ngx_http_mcp_tasks_chain_t   chain;
+    ngx_mcp_name_t   *name;
+    ngx_mcp_chain_t   chain;
 
-    if (ngx_http_mcp_tasks_map_mark(t, n)) {
+    if (ngx_mcp_map_mark(t, n)) {
         return;
     }
 
     t->sh->block.used++;
 
-    name = ngx_http_mcp_tasks_name(t, n);
+    name = ngx_mcp_name(t, n);
     name->tasks = 0;
     name->bytes = 0;
     name->running = 0;
     name->stat = (name->stat < t->sh->tool_stats) ? name->stat
-                                                  : NGX_HTTP_MCP_TASKS_OTHER;
+                                                  : NGX_MCP_OTHER;
 
-    if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
+    if (name->kind == NGX_MCP_SESSION) {
         /* what was told is known nowhere else */
         name->u.told.news = 0;
         name->u.told.behind = 0;
@@ -290,121 +283,110 @@ ngx_http_mcp_tasks_mark_name_locked(ngx_http_mcp_tasks_table_t *t, uint32_t n)
         ngx_memzero(&name->u, sizeof(name->u));
     }
 
-    ngx_http_mcp_tasks_name_rest(name, &chain);
-    ngx_http_mcp_tasks_mark_chain_locked(t, &chain);
+    ngx_mcp_name_rest(name, &chain);
+    ngx_mcp_mark_chain_locked(t, &chain);
 
-    ngx_http_mcp_tasks_name_link_locked(t, n);
+    ngx_mcp_name_link_locked(t, n);
 }
 
 
 static void
-ngx_http_mcp_tasks_mark_chain_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_chain_t *chain)
+ngx_mcp_mark_chain_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain)
 {
     uint32_t  n, left;
 
     n = chain->last;
 
-    for (left = ngx_http_mcp_tasks_blocks_for(chain->len); left; left--) {
+    for (left = ngx_mcp_blocks_for(chain->len); left; left--) {
 
         if (n == 0 || n >= t->sh->block.fresh) {
             return;
         }
 
-        (void) ngx_http_mcp_tasks_map_mark(t, n);
+        (void) ngx_mcp_map_mark(t, n);
         t->sh->block.used++;
-        n = ngx_http_mcp_tasks_block(t, n)->next;
+        n = ngx_mcp_block(t, n)->next;
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_restore_order_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t list)
+ngx_mcp_restore_order_locked(ngx_mcp_table_t *t, uint32_t list)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
 
-    n = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_created,
-                                       list);
+    n = ngx_mcp_sort_locked(t, &ngx_mcp_sort_created, list);
     while (n) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
         n = s->by_seq[0].next;
-        ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_seq,
-                                               s);
+        ngx_mcp_order_insert_locked(t, &ngx_mcp_by_seq, s);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_restore_news_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t list)
+ngx_mcp_restore_news_locked(ngx_mcp_table_t *t, uint32_t list)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
 
-    n = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_changed,
-                                       list);
+    n = ngx_mcp_sort_locked(t, &ngx_mcp_sort_changed, list);
     while (n) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
         n = s->by_change[0].next;
-        ngx_http_mcp_tasks_news_insert_locked(t, s);
+        ngx_mcp_news_insert_locked(t, s);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_restore_queues_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t list)
+ngx_mcp_restore_queues_locked(ngx_mcp_table_t *t, uint32_t list)
 {
     uint32_t  n, next;
 
-    list = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_queued,
-                                          list);
+    list = ngx_mcp_sort_locked(t, &ngx_mcp_sort_queued, list);
 
     for (n = list; n; n = next) {
-        next = ngx_http_mcp_tasks_slot(t, n)->queue_next;
-        ngx_http_mcp_tasks_queue_insert_locked(t,
-                                               ngx_http_mcp_tasks_slot(t, n));
+        next = ngx_mcp_slot(t, n)->queue_next;
+        ngx_mcp_queue_insert_locked(t, ngx_mcp_slot(t, n));
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_restore_blocks_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t)
 {
-    uint32_t                     n;
-    ngx_http_mcp_tasks_store_t  *store;
+    uint32_t          n;
+    ngx_mcp_store_t  *store;
 
     store = &t->sh->block;
 
     for (n = store->fresh - 1; n; n--) {
 
-        if (ngx_http_mcp_tasks_map_mark(t, n)) {
+        if (ngx_mcp_map_mark(t, n)) {
             continue;
         }
 
-        ngx_http_mcp_tasks_block(t, n)->next = store->free;
+        ngx_mcp_block(t, n)->next = store->free;
         store->free = n;
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_restore_gone_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t list)
+ngx_mcp_restore_gone_locked(ngx_mcp_table_t *t, uint32_t list)
 {
     uint32_t  n;
 
-    list = ngx_http_mcp_tasks_sort_locked(t, &ngx_http_mcp_tasks_sort_gone,
-                                          list);
+    list = ngx_mcp_sort_locked(t, &ngx_mcp_sort_gone, list);
     t->sh->gone.head = list;
 
     if (list) {
-        ngx_http_mcp_tasks_save_since_locked(t);
+        ngx_mcp_save_since_locked(t);
     }
 
-    for (n = list; n; n = ngx_http_mcp_tasks_slot(t, n)->hash_next) {
+    for (n = list; n; n = ngx_mcp_slot(t, n)->hash_next) {
         t->sh->gone.tail = n;
         t->sh->ngone++;
     }
@@ -417,8 +399,7 @@ ngx_http_mcp_tasks_restore_gone_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 static uint32_t
-ngx_http_mcp_tasks_sort_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_sort_t *sort, uint32_t list)
+ngx_mcp_sort_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort, uint32_t list)
 {
     uint32_t    n, next, run, bin[32];
     ngx_uint_t  i;
@@ -428,29 +409,29 @@ ngx_http_mcp_tasks_sort_locked(ngx_http_mcp_tasks_table_t *t,
     while (list) {
 
         for (run = n = list; /* void */ ; n = next) {
-            next = ngx_http_mcp_tasks_sort_link(t, sort, n);
+            next = ngx_mcp_sort_link(t, sort, n);
 
             if (next == 0
-                || ngx_http_mcp_tasks_sort_key(t, sort, next)
-                   < ngx_http_mcp_tasks_sort_key(t, sort, n))
+                || ngx_mcp_sort_key(t, sort, next)
+                   < ngx_mcp_sort_key(t, sort, n))
             {
                 break;
             }
         }
 
-        ngx_http_mcp_tasks_sort_link(t, sort, n) = 0;
+        ngx_mcp_sort_link(t, sort, n) = 0;
         list = next;
 
         for (i = 0; i < 31 && bin[i]; i++) {
-            run = ngx_http_mcp_tasks_merge_locked(t, sort, bin[i], run);
+            run = ngx_mcp_merge_locked(t, sort, bin[i], run);
             bin[i] = 0;
         }
 
-        bin[i] = ngx_http_mcp_tasks_merge_locked(t, sort, bin[i], run);
+        bin[i] = ngx_mcp_merge_locked(t, sort, bin[i], run);
     }
 
     for (run = 0, i = 0; i < 32; i++) {
-        run = ngx_http_mcp_tasks_merge_locked(t, sort, bin[i], run);
+        run = ngx_mcp_merge_locked(t, sort, bin[i], run);
     }
 
     return run;
@@ -458,8 +439,8 @@ ngx_http_mcp_tasks_sort_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static uint32_t
-ngx_http_mcp_tasks_merge_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_sort_t *sort, uint32_t a, uint32_t b)
+ngx_mcp_merge_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort, uint32_t a,
+    uint32_t b)
 {
     uint32_t  head, *tail;
 
@@ -467,16 +448,14 @@ ngx_http_mcp_tasks_merge_locked(ngx_http_mcp_tasks_table_t *t,
 
     while (a && b) {
 
-        if (ngx_http_mcp_tasks_sort_key(t, sort, a)
-            <= ngx_http_mcp_tasks_sort_key(t, sort, b))
-        {
+        if (ngx_mcp_sort_key(t, sort, a) <= ngx_mcp_sort_key(t, sort, b)) {
             *tail = a;
-            tail = &ngx_http_mcp_tasks_sort_link(t, sort, a);
+            tail = &ngx_mcp_sort_link(t, sort, a);
             a = *tail;
 
         } else {
             *tail = b;
-            tail = &ngx_http_mcp_tasks_sort_link(t, sort, b);
+            tail = &ngx_mcp_sort_link(t, sort, b);
             b = *tail;
         }
     }

@@ -5,22 +5,22 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_RECOVER_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_RECOVER_H_INCLUDED_
+#ifndef _NGX_MCP_RECOVER_H_INCLUDED_
+#define _NGX_MCP_RECOVER_H_INCLUDED_
 
 
 #include "ngx_mcp_table.h"
 
 
-void ngx_http_mcp_tasks_recover_locked(ngx_http_mcp_tasks_table_t *t);
-void ngx_http_mcp_tasks_rebuild_locked(ngx_http_mcp_tasks_table_t *t);
-const char *ngx_http_mcp_tasks_check_locked(ngx_http_mcp_tasks_table_t *t);
+void ngx_mcp_recover_locked(ngx_mcp_table_t *t);
+void ngx_mcp_rebuild_locked(ngx_mcp_table_t *t);
+const char *ngx_mcp_check_locked(ngx_mcp_table_t *t);
 
 
 /* the scratch map, a bit for each block; returns what the bit was */
 
 static ngx_inline ngx_uint_t
-ngx_http_mcp_tasks_map_mark(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+ngx_mcp_map_mark(ngx_mcp_table_t *t, uint32_t n)
 {
     uint64_t  bit, *word;
 
@@ -37,7 +37,7 @@ ngx_http_mcp_tasks_map_mark(ngx_http_mcp_tasks_table_t *t, uint32_t n)
 }
 
 
-#define ngx_http_mcp_tasks_map_size(nblocks)  (((nblocks) + 63) / 64 * 8)
+#define ngx_mcp_map_size(nblocks)  (((nblocks) + 63) / 64 * 8)
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_RECOVER_H_INCLUDED_ */
+#endif /* _NGX_MCP_RECOVER_H_INCLUDED_ */

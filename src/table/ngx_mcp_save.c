@@ -8,32 +8,30 @@
 
 /* each payload has a bit in the slot */
 
-typedef char  ngx_http_mcp_tasks_unsaved_fits[
-    NGX_HTTP_MCP_TASKS_PAYLOADS <= 7 ? 1 : -1
+typedef char  ngx_mcp_unsaved_fits[
+    NGX_MCP_PAYLOADS <= 7 ? 1 : -1
 ];
 
 
-static ngx_uint_t ngx_http_mcp_tasks_save_tombs_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_batch_t *batch,
-    uint64_t *left);
-static size_t ngx_http_mcp_tasks_record_size_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s);
-static u_char *ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_record_t *rec, u_char *p);
-static u_char *ngx_http_mcp_tasks_record_name_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t name, ngx_str_t *text, u_char *p);
+static ngx_uint_t ngx_mcp_save_tombs_locked(ngx_mcp_table_t *t,
+    ngx_mcp_batch_t *batch, uint64_t *left);
+static size_t ngx_mcp_record_size_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s);
+static u_char *ngx_mcp_record_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_record_t *rec, u_char *p);
+static u_char *ngx_mcp_record_name_locked(ngx_mcp_table_t *t, uint32_t name,
+    ngx_str_t *text, u_char *p);
 
 
 /* a task has changed and is at the front */
 
 void
-ngx_http_mcp_tasks_save_put_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_save_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_save_since_locked(t);
+    ngx_mcp_save_since_locked(t);
 
     if (t->sh->oldest == 0) {
-        t->sh->oldest = ngx_http_mcp_tasks_index(t, s);
+        t->sh->oldest = ngx_mcp_index(t, s);
     }
 
     t->sh->unsaved++;
@@ -43,12 +41,11 @@ ngx_http_mcp_tasks_save_put_locked(ngx_http_mcp_tasks_table_t *t,
 /* one that was not saved leaves its place in the list */
 
 void
-ngx_http_mcp_tasks_save_take_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_save_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     t->sh->mixed++;
 
-    if (t->sh->oldest == ngx_http_mcp_tasks_index(t, s)) {
+    if (t->sh->oldest == ngx_mcp_index(t, s)) {
         t->sh->oldest = s->recent.prev;
     }
 
@@ -59,24 +56,23 @@ ngx_http_mcp_tasks_save_take_locked(ngx_http_mcp_tasks_table_t *t,
 /* a removed task: its slot waits until its row has been removed, too */
 
 void
-ngx_http_mcp_tasks_save_gone_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_save_gone_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    uint32_t                     n;
-    ngx_http_mcp_tasks_queue_t  *gone;
+    uint32_t          n;
+    ngx_mcp_queue_t  *gone;
 
-    n = ngx_http_mcp_tasks_index(t, s);
+    n = ngx_mcp_index(t, s);
     gone = &t->sh->gone;
 
-    ngx_http_mcp_tasks_save_since_locked(t);
+    ngx_mcp_save_since_locked(t);
 
     s->body.changed = ++t->sh->seq;
     s->hash_next = 0;
 
-    ngx_http_mcp_tasks_failpoint("save_gone");
+    ngx_mcp_failpoint("save_gone");
 
     if (gone->tail) {
-        ngx_http_mcp_tasks_slot(t, gone->tail)->hash_next = n;
+        ngx_mcp_slot(t, gone->tail)->hash_next = n;
 
     } else {
         gone->head = n;
@@ -90,7 +86,7 @@ ngx_http_mcp_tasks_save_gone_locked(ngx_http_mcp_tasks_table_t *t,
 /* something is not saved; zero is no time */
 
 void
-ngx_http_mcp_tasks_save_since_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_save_since_locked(ngx_mcp_table_t *t)
 {
     if (t->sh->since == 0) {
         t->sh->since = ngx_current_msec | 1;
@@ -105,43 +101,40 @@ ngx_http_mcp_tasks_save_since_locked(ngx_http_mcp_tasks_table_t *t)
 /* after changes: the writer is told, and tells us when it has done it */
 
 void
-ngx_http_mcp_tasks_unsaved_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_unsaved_locked(ngx_mcp_table_t *t)
 {
-    if (t->sh->durable && ngx_http_mcp_tasks_has_unsaved(t)) {
-        ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
-        ngx_http_mcp_tasks_signal_key_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
+    if (t->sh->durable && ngx_mcp_has_unsaved(t)) {
+        ngx_mcp_await_key_locked(t, NGX_MCP_SAVED);
+        ngx_mcp_signal_key_locked(t, NGX_MCP_UNSAVED);
     }
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_batch_init(ngx_http_mcp_tasks_batch_t *batch,
-    ngx_log_t *log)
+ngx_mcp_batch_init(ngx_mcp_batch_t *batch, ngx_log_t *log)
 {
     if (batch->records) {
         return NGX_OK;
     }
 
-    batch->records = ngx_alloc(NGX_HTTP_MCP_TASKS_SAVE_TASKS
-                               * sizeof(ngx_http_mcp_tasks_record_t), log);
-    batch->gone = ngx_alloc(NGX_HTTP_MCP_TASKS_SAVE_GONE * sizeof(uint64_t),
-                            log);
+    batch->records = ngx_alloc(NGX_MCP_SAVE_TASKS
+                               * sizeof(ngx_mcp_record_t), log);
+    batch->gone = ngx_alloc(NGX_MCP_SAVE_GONE * sizeof(uint64_t), log);
     batch->need = 65536;
 
     if (batch->records == NULL || batch->gone == NULL) {
-        ngx_http_mcp_tasks_batch_free(batch);
+        ngx_mcp_batch_free(batch);
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_batch_grow(batch, log);
+    return ngx_mcp_batch_grow(batch, log);
 }
 
 
 /* outside of the lock */
 
 ngx_int_t
-ngx_http_mcp_tasks_batch_grow(ngx_http_mcp_tasks_batch_t *batch,
-    ngx_log_t *log)
+ngx_mcp_batch_grow(ngx_mcp_batch_t *batch, ngx_log_t *log)
 {
     u_char  *data;
 
@@ -162,7 +155,7 @@ ngx_http_mcp_tasks_batch_grow(ngx_http_mcp_tasks_batch_t *batch,
 
 
 void
-ngx_http_mcp_tasks_batch_free(ngx_http_mcp_tasks_batch_t *batch)
+ngx_mcp_batch_free(ngx_mcp_batch_t *batch)
 {
     if (batch->records) {
         ngx_free(batch->records);
@@ -176,7 +169,7 @@ ngx_http_mcp_tasks_batch_free(ngx_http_mcp_tasks_batch_t *batch)
         ngx_free(batch->data);
     }
 
-    ngx_memzero(batch, sizeof(ngx_http_mcp_tasks_batch_t));
+    ngx_memzero(batch, sizeof(ngx_mcp_batch_t));
 }
 
 
@@ -186,50 +179,48 @@ ngx_http_mcp_tasks_batch_free(ngx_http_mcp_tasks_batch_t *batch)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_save_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_batch_t *batch)
+ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
 {
-    u_char                     *p;
-    size_t                      size;
-    uint32_t                    n;
-    uint64_t                    left;
-    ngx_http_mcp_tasks_slot_t  *s;
+    u_char          *p;
+    size_t           size;
+    uint32_t         n;
+    uint64_t         left;
+    ngx_mcp_slot_t  *s;
 
     batch->n = 0;
     batch->need = 0;
     batch->instance = t->sh->instance;
     batch->upto = t->sh->seq;
-    batch->more = ngx_http_mcp_tasks_save_tombs_locked(t, batch, &left);
+    batch->more = ngx_mcp_save_tombs_locked(t, batch, &left);
     p = batch->data;
 
     for (n = t->sh->oldest; n; n = s->recent.prev) {
-        s = ngx_http_mcp_tasks_slot(t, n);
-        ngx_http_mcp_tasks_prefetch(t, s->recent.prev);
+        s = ngx_mcp_slot(t, n);
+        ngx_mcp_prefetch(t, s->recent.prev);
 
-        size = ngx_http_mcp_tasks_record_size_locked(t, s);
+        size = ngx_mcp_record_size_locked(t, s);
 
         if (size > (size_t) (batch->data + batch->size - p)) {
 
             batch->need = (p - batch->data) + size;
 
             if (batch->n == 0
-                || batch->need <= NGX_HTTP_MCP_TASKS_SAVE_BYTES)
+                || batch->need <= NGX_MCP_SAVE_BYTES)
             {
                 batch->need = ngx_max(batch->need,
                                       ngx_min(batch->size * 2,
-                                              NGX_HTTP_MCP_TASKS_SAVE_BYTES));
+                                              NGX_MCP_SAVE_BYTES));
                 return NGX_AGAIN;
             }
 
             break;
         }
 
-        if (batch->n == NGX_HTTP_MCP_TASKS_SAVE_TASKS) {
+        if (batch->n == NGX_MCP_SAVE_TASKS) {
             break;
         }
 
-        p = ngx_http_mcp_tasks_record_locked(t, s, &batch->records[batch->n],
-                                             p);
+        p = ngx_mcp_record_locked(t, s, &batch->records[batch->n], p);
         batch->n++;
     }
 
@@ -249,19 +240,19 @@ ngx_http_mcp_tasks_save_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_save_tombs_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_batch_t *batch, uint64_t *left)
+ngx_mcp_save_tombs_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch,
+    uint64_t *left)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
 
     batch->ngone = 0;
-    *left = NGX_HTTP_MCP_TASKS_NEVER;
+    *left = NGX_MCP_NEVER;
 
     for (n = t->sh->gone.head; n; n = s->hash_next) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (batch->ngone == NGX_HTTP_MCP_TASKS_SAVE_GONE) {
+        if (batch->ngone == NGX_MCP_SAVE_GONE) {
             *left = s->body.changed - 1;
             return 1;
         }
@@ -274,19 +265,18 @@ ngx_http_mcp_tasks_save_tombs_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static size_t
-ngx_http_mcp_tasks_record_size_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_record_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     size_t      size;
     ngx_uint_t  i;
 
-    size = ngx_http_mcp_tasks_name(t, s->owner)->len
-           + ngx_http_mcp_tasks_name(t, s->tool)->len
-           + (s->token ? ngx_http_mcp_tasks_name(t, s->token)->len : 0)
-           + (s->session ? ngx_http_mcp_tasks_name(t, s->session)->len : 0)
-           + NGX_HTTP_MCP_TASKS_BLOCK_DATA;
+    size = ngx_mcp_name(t, s->owner)->len
+           + ngx_mcp_name(t, s->tool)->len
+           + (s->token ? ngx_mcp_name(t, s->token)->len : 0)
+           + (s->session ? ngx_mcp_name(t, s->session)->len : 0)
+           + NGX_MCP_BLOCK_DATA;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
         if (s->unsaved & (1u << i)) {
             size += s->body.payload[i].len;
         }
@@ -297,8 +287,8 @@ ngx_http_mcp_tasks_record_size_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static u_char *
-ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_record_t *rec, u_char *p)
+ngx_mcp_record_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_record_t *rec, u_char *p)
 {
     u_char      *bytes;
     ngx_str_t   *str;
@@ -307,13 +297,13 @@ ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
     rec->id = s->id;
     rec->seq = s->seq;
     rec->body = s->body;
-    rec->slot = ngx_http_mcp_tasks_index(t, s);
+    rec->slot = ngx_mcp_index(t, s);
     rec->mask = s->unsaved;
 
-    p = ngx_http_mcp_tasks_record_name_locked(t, s->owner, &rec->owner, p);
-    p = ngx_http_mcp_tasks_record_name_locked(t, s->tool, &rec->tool, p);
-    p = ngx_http_mcp_tasks_record_name_locked(t, s->token, &rec->token, p);
-    p = ngx_http_mcp_tasks_record_name_locked(t, s->session, &rec->session, p);
+    p = ngx_mcp_record_name_locked(t, s->owner, &rec->owner, p);
+    p = ngx_mcp_record_name_locked(t, s->tool, &rec->tool, p);
+    p = ngx_mcp_record_name_locked(t, s->token, &rec->token, p);
+    p = ngx_mcp_record_name_locked(t, s->session, &rec->session, p);
 
     if (rec->token.len) {
         /* it comes after the number of its owner */
@@ -321,14 +311,13 @@ ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
         rec->token.len -= sizeof(uint32_t);
     }
 
-    rec->history.len = ngx_http_mcp_tasks_history_bytes_locked(t, s,
-                                                               &bytes);
+    rec->history.len = ngx_mcp_history_bytes_locked(t, s, &bytes);
     rec->history.data = p;
     p = ngx_cpymem(p, bytes, rec->history.len);
 
     ngx_str_null(&rec->method);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
         str = &rec->payload[i];
         ngx_str_null(str);
 
@@ -337,14 +326,14 @@ ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
         }
 
         str->data = p;
-        p = ngx_http_mcp_tasks_chain_read_locked(t, &s->body.payload[i], p);
+        p = ngx_mcp_chain_read_locked(t, &s->body.payload[i], p);
         str->len = p - str->data;
 
-        if (i == NGX_HTTP_MCP_TASKS_PARAMS) {
+        if (i == NGX_MCP_PARAMS) {
             rec->method.data = str->data;
             rec->method.len = s->method_len;
             str->data += s->method_len;
-            str->len -= s->method_len + NGX_HTTP_MCP_TASKS_HISTORY;
+            str->len -= s->method_len + NGX_MCP_HISTORY;
         }
     }
 
@@ -353,8 +342,8 @@ ngx_http_mcp_tasks_record_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static u_char *
-ngx_http_mcp_tasks_record_name_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t name, ngx_str_t *text, u_char *p)
+ngx_mcp_record_name_locked(ngx_mcp_table_t *t, uint32_t name, ngx_str_t *text,
+    u_char *p)
 {
     ngx_str_null(text);
 
@@ -363,7 +352,7 @@ ngx_http_mcp_tasks_record_name_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     text->data = p;
-    p = ngx_http_mcp_tasks_name_read_locked(t, name, p);
+    p = ngx_mcp_name_read_locked(t, name, p);
     text->len = p - text->data;
 
     return p;
@@ -373,30 +362,29 @@ ngx_http_mcp_tasks_record_name_locked(ngx_http_mcp_tasks_table_t *t,
 /* a batch is on disk */
 
 void
-ngx_http_mcp_tasks_saved_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_batch_t *batch)
+ngx_mcp_saved_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
 {
-    uint32_t                      n;
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_slot_t    *s;
-    ngx_http_mcp_tasks_record_t  *rec;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint32_t           n;
+    ngx_uint_t         i;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_record_t  *rec;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
 
     for (i = 0; i < batch->n; i++) {
         rec = &batch->records[i];
-        s = ngx_http_mcp_tasks_slot(t, rec->slot);
+        s = ngx_mcp_slot(t, rec->slot);
 
         if (s->seq == rec->seq && s->body.changed == rec->body.changed) {
             s->unsaved = 0;
         }
     }
 
-    ngx_http_mcp_tasks_failpoint("saved_tasks");
+    ngx_mcp_failpoint("saved_tasks");
 
     while (sh->oldest) {
-        s = ngx_http_mcp_tasks_slot(t, sh->oldest);
+        s = ngx_mcp_slot(t, sh->oldest);
 
         if (s->body.changed > batch->upto) {
             break;
@@ -408,7 +396,7 @@ ngx_http_mcp_tasks_saved_locked(ngx_http_mcp_tasks_table_t *t,
 
     for (i = 0; i < batch->ngone && sh->gone.head; i++) {
         n = sh->gone.head;
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         if (s->seq != batch->gone[i]) {
             break;
@@ -422,7 +410,7 @@ ngx_http_mcp_tasks_saved_locked(ngx_http_mcp_tasks_table_t *t,
 
         sh->ngone--;
 
-        ngx_http_mcp_tasks_failpoint("saved_gone");
+        ngx_mcp_failpoint("saved_gone");
 
         s->body.task.flags = 0;
         s->hash_next = sh->slot.free;
@@ -430,7 +418,7 @@ ngx_http_mcp_tasks_saved_locked(ngx_http_mcp_tasks_table_t *t,
         sh->slot.used--;
     }
 
-    ngx_http_mcp_tasks_failpoint("saved_upto");
+    ngx_mcp_failpoint("saved_upto");
 
     sh->saved = ngx_max(sh->saved, batch->upto);
 
@@ -448,12 +436,12 @@ ngx_http_mcp_tasks_saved_locked(ngx_http_mcp_tasks_table_t *t,
 /* as if nothing had ever been saved */
 
 void
-ngx_http_mcp_tasks_save_all_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_save_all_locked(ngx_mcp_table_t *t)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
 
-    ngx_http_mcp_tasks_save_since_locked(t);
+    ngx_mcp_save_since_locked(t);
 
     t->sh->safe = 0;
     t->sh->saved = 0;
@@ -461,8 +449,8 @@ ngx_http_mcp_tasks_save_all_locked(ngx_http_mcp_tasks_table_t *t)
     t->sh->oldest = 0;
 
     for (n = t->sh->recent; n; n = s->recent.next) {
-        s = ngx_http_mcp_tasks_slot(t, n);
-        s->unsaved = NGX_HTTP_MCP_TASKS_UNSAVED_ALL;
+        s = ngx_mcp_slot(t, n);
+        s->unsaved = NGX_MCP_UNSAVED_ALL;
         t->sh->oldest = n;
         t->sh->unsaved++;
     }
@@ -472,16 +460,16 @@ ngx_http_mcp_tasks_save_all_locked(ngx_http_mcp_tasks_table_t *t)
 /* times of the monotonic clock, which ends with the machine's life */
 
 uint64_t
-ngx_http_mcp_tasks_to_wall(uint64_t time, uint64_t now, uint64_t wall)
+ngx_mcp_to_wall(uint64_t time, uint64_t now, uint64_t wall)
 {
-    return (time == NGX_HTTP_MCP_TASKS_NEVER) ? time : time - now + wall;
+    return (time == NGX_MCP_NEVER) ? time : time - now + wall;
 }
 
 
 uint64_t
-ngx_http_mcp_tasks_from_wall(uint64_t time, uint64_t now, uint64_t wall)
+ngx_mcp_from_wall(uint64_t time, uint64_t now, uint64_t wall)
 {
-    if (time == NGX_HTTP_MCP_TASKS_NEVER) {
+    if (time == NGX_MCP_NEVER) {
         return time;
     }
 

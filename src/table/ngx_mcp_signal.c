@@ -2,71 +2,61 @@
 #include "ngx_mcp_signal.h"
 
 
-static void ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t *processes, uint64_t key);
+static void ngx_mcp_signal_locked(ngx_mcp_table_t *t, uint64_t *processes,
+    uint64_t key);
 
 
 void
-ngx_http_mcp_tasks_await_task_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_await_task_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     s->waiters |= t->self;
 }
 
 
 void
-ngx_http_mcp_tasks_await_name_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t hash)
+ngx_mcp_await_name_locked(ngx_mcp_table_t *t, uint32_t hash)
 {
-    ngx_http_mcp_tasks_await_key_locked(t,
-                                        ngx_http_mcp_tasks_signal_name(hash));
+    ngx_mcp_await_key_locked(t, ngx_mcp_signal_name(hash));
 }
 
 
 void
-ngx_http_mcp_tasks_await_key_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t key)
+ngx_mcp_await_key_locked(ngx_mcp_table_t *t, uint64_t key)
 {
     t->sh->awaited[key] |= t->self;
 }
 
 
 void
-ngx_http_mcp_tasks_signal_task_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_signal_task_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     if (s->waiters) {
-        ngx_http_mcp_tasks_signal_locked(t, &s->waiters,
-                                         ngx_http_mcp_tasks_signal_id(&s->id));
+        ngx_mcp_signal_locked(t, &s->waiters, ngx_mcp_signal_id(&s->id));
     }
 }
 
 
 void
-ngx_http_mcp_tasks_signal_name_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t hash)
+ngx_mcp_signal_name_locked(ngx_mcp_table_t *t, uint32_t hash)
 {
-    ngx_http_mcp_tasks_signal_key_locked(t,
-                                        ngx_http_mcp_tasks_signal_name(hash));
+    ngx_mcp_signal_key_locked(t, ngx_mcp_signal_name(hash));
 }
 
 
 void
-ngx_http_mcp_tasks_signal_key_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t key)
+ngx_mcp_signal_key_locked(ngx_mcp_table_t *t, uint64_t key)
 {
     if (t->sh->awaited[key]) {
-        ngx_http_mcp_tasks_signal_locked(t, &t->sh->awaited[key], key);
+        ngx_mcp_signal_locked(t, &t->sh->awaited[key], key);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t *processes, uint64_t key)
+ngx_mcp_signal_locked(ngx_mcp_table_t *t, uint64_t *processes, uint64_t key)
 {
-    ngx_http_mcp_tasks_signal_t  *sig;
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_signal_t  *sig;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
     sig = &t->log[sh->logged & sh->log_mask];
@@ -85,14 +75,14 @@ ngx_http_mcp_tasks_signal_locked(ngx_http_mcp_tasks_table_t *t,
     t->wake |= *processes;
     *processes = 0;
 
-    sh->count.signals += ngx_http_mcp_tasks_signal_is_news(key);
+    sh->count.signals += ngx_mcp_signal_is_news(key);
 }
 
 
 /* everybody has to look at everything */
 
 void
-ngx_http_mcp_tasks_signal_all_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_signal_all_locked(ngx_mcp_table_t *t)
 {
     t->sh->logged += t->sh->log_mask + 1;
     t->wake = (uint64_t) -1;
@@ -106,12 +96,12 @@ ngx_http_mcp_tasks_signal_all_locked(ngx_http_mcp_tasks_table_t *t)
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
-    uint64_t *cursor, ngx_http_mcp_tasks_signal_t *signals, ngx_uint_t n)
+ngx_mcp_signal_read(ngx_mcp_table_t *t, uint64_t *cursor,
+    ngx_mcp_signal_t *signals, ngx_uint_t n)
 {
-    uint64_t                      end;
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint64_t           end;
+    ngx_uint_t         i;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
     end = __atomic_load_n(&sh->logged, __ATOMIC_ACQUIRE);

@@ -17,8 +17,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_SIGNAL_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_SIGNAL_H_INCLUDED_
+#ifndef _NGX_MCP_SIGNAL_H_INCLUDED_
+#define _NGX_MCP_SIGNAL_H_INCLUDED_
 
 
 #include "ngx_mcp_table.h"
@@ -27,7 +27,7 @@
 /* of a task: ids are random */
 
 static ngx_inline uint64_t
-ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_signal_id(const ngx_mcp_id_t *id)
 {
     uint64_t  key;
 
@@ -39,23 +39,23 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
 
 /* of a name: all with the same hash, whatever their kind */
 
-#define ngx_http_mcp_tasks_signal_name(hash)                                  \
-    ((uint64_t) ((hash) % NGX_HTTP_MCP_TASKS_AWAITED))
+#define ngx_mcp_signal_name(hash)                                             \
+    ((uint64_t) ((hash) % NGX_MCP_AWAITED))
 
 /* in place of a hash: one call less is running, or waits to */
-#define NGX_HTTP_MCP_TASKS_ROOM  0
+#define NGX_MCP_ROOM  0
 /* some task, whosever it is, has changed */
-#define NGX_HTTP_MCP_TASKS_ANY   1
+#define NGX_MCP_ANY   1
 
 /* no names: there is something to save, for the one who does; it is saved */
-#define NGX_HTTP_MCP_TASKS_UNSAVED  NGX_HTTP_MCP_TASKS_AWAITED
-#define NGX_HTTP_MCP_TASKS_SAVED    (NGX_HTTP_MCP_TASKS_AWAITED + 1)
+#define NGX_MCP_UNSAVED  NGX_MCP_AWAITED
+#define NGX_MCP_SAVED    (NGX_MCP_AWAITED + 1)
 
-#define ngx_http_mcp_tasks_signal_is_name(key)  (((key) >> 63) == 0)
+#define ngx_mcp_signal_is_name(key)  (((key) >> 63) == 0)
 
 /* somebody waits for a change, and not for its being saved */
-#define ngx_http_mcp_tasks_signal_is_news(key)                                \
-    ((key) != NGX_HTTP_MCP_TASKS_UNSAVED && (key) != NGX_HTTP_MCP_TASKS_SAVED)
+#define ngx_mcp_signal_is_news(key)                                           \
+    ((key) != NGX_MCP_UNSAVED && (key) != NGX_MCP_SAVED)
 
 
 /*
@@ -64,33 +64,27 @@ ngx_http_mcp_tasks_signal_id(const ngx_http_mcp_tasks_id_t *id)
  * still be alive.
  */
 
-#define ngx_http_mcp_tasks_stream(place, life, n)                             \
+#define ngx_mcp_stream(place, life, n)                                        \
     ((uint64_t) (place) << 56 | ((uint64_t) (life) & 0xffffff) << 32          \
      | (uint32_t) (n))
 
-#define ngx_http_mcp_tasks_stream_alive(t, stream)                            \
+#define ngx_mcp_stream_alive(t, stream)                                       \
     ((stream)                                                                 \
      && ((stream) >> 32 & 0xffffff)                                           \
         == ((t)->sh->lives[(stream) >> 56] & 0xffffff))
 
 
-void ngx_http_mcp_tasks_await_task_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s);
-void ngx_http_mcp_tasks_await_name_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t hash);
-void ngx_http_mcp_tasks_await_key_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t key);
+void ngx_mcp_await_task_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_await_name_locked(ngx_mcp_table_t *t, uint32_t hash);
+void ngx_mcp_await_key_locked(ngx_mcp_table_t *t, uint64_t key);
 
-void ngx_http_mcp_tasks_signal_task_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s);
-void ngx_http_mcp_tasks_signal_name_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t hash);
-void ngx_http_mcp_tasks_signal_key_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t key);
-void ngx_http_mcp_tasks_signal_all_locked(ngx_http_mcp_tasks_table_t *t);
+void ngx_mcp_signal_task_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_signal_name_locked(ngx_mcp_table_t *t, uint32_t hash);
+void ngx_mcp_signal_key_locked(ngx_mcp_table_t *t, uint64_t key);
+void ngx_mcp_signal_all_locked(ngx_mcp_table_t *t);
 
-ngx_uint_t ngx_http_mcp_tasks_signal_read(ngx_http_mcp_tasks_table_t *t,
-    uint64_t *cursor, ngx_http_mcp_tasks_signal_t *signals, ngx_uint_t n);
+ngx_uint_t ngx_mcp_signal_read(ngx_mcp_table_t *t, uint64_t *cursor,
+    ngx_mcp_signal_t *signals, ngx_uint_t n);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_SIGNAL_H_INCLUDED_ */
+#endif /* _NGX_MCP_SIGNAL_H_INCLUDED_ */

@@ -3,27 +3,25 @@
 #include "ngx_mcp_json.h"
 
 
-static ngx_uint_t ngx_http_mcp_tasks_stats_shown(ngx_str_t *name);
-static ngx_uint_t ngx_http_mcp_tasks_stats_oldest_locked(
-    ngx_http_mcp_tasks_table_t *t);
-static void ngx_http_mcp_tasks_stats_fate(ngx_http_mcp_tasks_fates_t *count,
-    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to,
-    uint64_t age);
-static void ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev);
+static ngx_uint_t ngx_mcp_stats_shown(ngx_str_t *name);
+static ngx_uint_t ngx_mcp_stats_oldest_locked(ngx_mcp_table_t *t);
+static void ngx_mcp_stats_fate(ngx_mcp_fates_t *count, ngx_mcp_event_t *ev,
+    ngx_uint_t from, ngx_uint_t to, uint64_t age);
+static void ngx_mcp_stats_work_locked(ngx_mcp_table_t *t, ngx_mcp_task_t *task,
+    ngx_mcp_event_t *ev);
 
 
 /* an entry's number has to fit into a name, and a worker's into a task */
 
-typedef char  ngx_http_mcp_tasks_stats_fit[
-    NGX_HTTP_MCP_TASKS_STAT_TOOLS <= 256
-    && NGX_HTTP_MCP_TASKS_STAT_WORKERS <= 255 ? 1 : -1
+typedef char  ngx_mcp_stats_fit[
+    NGX_MCP_STAT_TOOLS <= 256
+    && NGX_MCP_STAT_WORKERS <= 255 ? 1 : -1
 ];
 
 
 /* of the buckets of histograms, ms */
 
-const uint32_t  ngx_http_mcp_tasks_bounds[NGX_HTTP_MCP_TASKS_BUCKETS - 1] = {
+const uint32_t  ngx_mcp_bounds[NGX_MCP_BUCKETS - 1] = {
     5, 10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000
 };
 
@@ -31,42 +29,38 @@ const uint32_t  ngx_http_mcp_tasks_bounds[NGX_HTTP_MCP_TASKS_BUCKETS - 1] = {
 /* a small part of the zone: the smallest one has one entry of each */
 
 void
-ngx_http_mcp_tasks_stats_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
-    size_t *offset)
+ngx_mcp_stats_layout(ngx_mcp_layout_t *l, size_t size, size_t *offset)
 {
     size_t  n;
 
-    n = size / NGX_HTTP_MCP_TASKS_TOOLS_PART
-        / sizeof(ngx_http_mcp_tasks_tool_stat_t);
+    n = size / NGX_MCP_TOOLS_PART
+        / sizeof(ngx_mcp_tool_stat_t);
 
-    l->tool_stats = (uint32_t) ngx_min(ngx_max(n, 1),
-                                       NGX_HTTP_MCP_TASKS_STAT_TOOLS);
+    l->tool_stats = (uint32_t) ngx_min(ngx_max(n, 1), NGX_MCP_STAT_TOOLS);
 
-    n = size / NGX_HTTP_MCP_TASKS_WORKERS_PART
-        / sizeof(ngx_http_mcp_tasks_worker_stat_t);
+    n = size / NGX_MCP_WORKERS_PART
+        / sizeof(ngx_mcp_worker_stat_t);
 
-    l->worker_stats = (uint32_t) ngx_min(ngx_max(n, 1),
-                                         NGX_HTTP_MCP_TASKS_STAT_WORKERS);
+    l->worker_stats = (uint32_t) ngx_min(ngx_max(n, 1), NGX_MCP_STAT_WORKERS);
 
     l->tool_stat = *offset = ngx_align(*offset, ngx_cacheline_size);
-    *offset += l->tool_stats * sizeof(ngx_http_mcp_tasks_tool_stat_t);
+    *offset += l->tool_stats * sizeof(ngx_mcp_tool_stat_t);
 
     l->worker_stat = *offset = ngx_align(*offset, ngx_cacheline_size);
-    *offset += l->worker_stats * sizeof(ngx_http_mcp_tasks_worker_stat_t);
+    *offset += l->worker_stats * sizeof(ngx_mcp_worker_stat_t);
 }
 
 
 /* the memory is zeroed */
 
 void
-ngx_http_mcp_tasks_stats_create(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_layout_t *l)
+ngx_mcp_stats_create(ngx_mcp_table_t *t, ngx_mcp_layout_t *l)
 {
-    ngx_http_mcp_tasks_tool_stat_t  *other;
+    ngx_mcp_tool_stat_t  *other;
 
-    other = &t->tool_stats[NGX_HTTP_MCP_TASKS_OTHER];
-    other->len = sizeof(NGX_HTTP_MCP_TASKS_OTHER_NAME) - 1;
-    ngx_memcpy(other->name, NGX_HTTP_MCP_TASKS_OTHER_NAME, other->len);
+    other = &t->tool_stats[NGX_MCP_OTHER];
+    other->len = sizeof(NGX_MCP_OTHER_NAME) - 1;
+    ngx_memcpy(other->name, NGX_MCP_OTHER_NAME, other->len);
 
     t->sh->tool_stats = 1;
     t->sh->tool_stats_end = l->tool_stats;
@@ -77,10 +71,10 @@ ngx_http_mcp_tasks_stats_create(ngx_http_mcp_tasks_table_t *t,
 /* before recovery: what it counts again */
 
 void
-ngx_http_mcp_tasks_stats_reset_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_stats_reset_locked(ngx_mcp_table_t *t)
 {
-    uint32_t                         i;
-    ngx_http_mcp_tasks_tool_stat_t  *stat;
+    uint32_t              i;
+    ngx_mcp_tool_stat_t  *stat;
 
     ngx_memzero(t->sh->states, sizeof(t->sh->states));
     t->sh->running = 0;
@@ -98,11 +92,11 @@ ngx_http_mcp_tasks_stats_reset_locked(ngx_http_mcp_tasks_table_t *t)
 /* the end of those in use, if there is none of that name */
 
 ngx_uint_t
-ngx_http_mcp_tasks_stats_find_tool_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_str_t *name, uint32_t hash)
+ngx_mcp_stats_find_tool_locked(ngx_mcp_table_t *t, ngx_str_t *name,
+    uint32_t hash)
 {
-    uint32_t                         i;
-    ngx_http_mcp_tasks_tool_stat_t  *stat;
+    uint32_t              i;
+    ngx_mcp_tool_stat_t  *stat;
 
     for (i = 1; i < t->sh->tool_stats; i++) {
 
@@ -124,10 +118,10 @@ ngx_http_mcp_tasks_stats_find_tool_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_stats_is_other(ngx_str_t *name)
+ngx_mcp_stats_is_other(ngx_str_t *name)
 {
-    return name->len == sizeof(NGX_HTTP_MCP_TASKS_OTHER_NAME) - 1
-           && ngx_memcmp(name->data, NGX_HTTP_MCP_TASKS_OTHER_NAME, name->len)
+    return name->len == sizeof(NGX_MCP_OTHER_NAME) - 1
+           && ngx_memcmp(name->data, NGX_MCP_OTHER_NAME, name->len)
               == 0;
 }
 
@@ -138,26 +132,25 @@ ngx_http_mcp_tasks_stats_is_other(ngx_str_t *name)
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_str_t *name, uint32_t hash)
+ngx_mcp_stats_tool_locked(ngx_mcp_table_t *t, ngx_str_t *name, uint32_t hash)
 {
-    uint32_t                         i;
-    ngx_http_mcp_tasks_header_t     *sh;
-    ngx_http_mcp_tasks_tool_stat_t  *stat;
+    uint32_t              i;
+    ngx_mcp_header_t     *sh;
+    ngx_mcp_tool_stat_t  *stat;
 
     sh = t->sh;
-    i = ngx_http_mcp_tasks_stats_find_tool_locked(t, name, hash);
+    i = ngx_mcp_stats_find_tool_locked(t, name, hash);
 
     if (i < sh->tool_stats) {
         return i;
     }
 
     if (i == sh->tool_stats_end
-        || name->len > NGX_HTTP_MCP_TASKS_STAT_NAME
-        || ngx_http_mcp_tasks_stats_is_other(name)
-        || !ngx_http_mcp_tasks_stats_shown(name))
+        || name->len > NGX_MCP_STAT_NAME
+        || ngx_mcp_stats_is_other(name)
+        || !ngx_mcp_stats_shown(name))
     {
-        return NGX_HTTP_MCP_TASKS_OTHER;
+        return NGX_MCP_OTHER;
     }
 
     stat = &t->tool_stats[i];
@@ -167,9 +160,9 @@ ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
 
     /* from now on there is one more */
 
-    ngx_http_mcp_tasks_failpoint("stat_new");
+    ngx_mcp_failpoint("stat_new");
 
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
     sh->tool_stats = i + 1;
 
     return i;
@@ -179,7 +172,7 @@ ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
 /* names are shown as UTF-8; what comes as JSON is that already */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_stats_shown(ngx_str_t *name)
+ngx_mcp_stats_shown(ngx_str_t *name)
 {
     u_char  *p, *end;
 
@@ -187,7 +180,7 @@ ngx_http_mcp_tasks_stats_shown(ngx_str_t *name)
     end = p + name->len;
 
     while (p < end) {
-        p = (*p < 0x80) ? p + 1 : ngx_http_mcp_tasks_json_utf8(p, end);
+        p = (*p < 0x80) ? p + 1 : ngx_mcp_json_utf8(p, end);
 
         if (p == NULL) {
             return 0;
@@ -201,11 +194,11 @@ ngx_http_mcp_tasks_stats_shown(ngx_str_t *name)
 /* the same of workers */
 
 ngx_uint_t
-ngx_http_mcp_tasks_stats_find_worker_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_str_t *name, uint32_t hash)
+ngx_mcp_stats_find_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name,
+    uint32_t hash)
 {
-    uint32_t                           i;
-    ngx_http_mcp_tasks_worker_stat_t  *stat;
+    uint32_t                i;
+    ngx_mcp_worker_stat_t  *stat;
 
     for (i = 0; i < t->sh->worker_stats; i++) {
         stat = &t->worker_stats[i];
@@ -225,32 +218,32 @@ ngx_http_mcp_tasks_stats_find_worker_locked(ngx_http_mcp_tasks_table_t *t,
 /* a worker is there: what stands for it in the tasks that it claims */
 
 uint32_t
-ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_str_t *name, uint32_t hash, ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_stats_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name, uint32_t hash,
+    ngx_mcp_event_t *ev)
 {
-    uint32_t                           i;
-    ngx_http_mcp_tasks_header_t       *sh;
-    ngx_http_mcp_tasks_worker_stat_t  *stat;
+    uint32_t                i;
+    ngx_mcp_header_t       *sh;
+    ngx_mcp_worker_stat_t  *stat;
 
     sh = t->sh;
 
-    if (name->len == 0 || name->len > NGX_HTTP_MCP_TASKS_WORKER_NAME) {
+    if (name->len == 0 || name->len > NGX_MCP_WORKER_NAME) {
         return 0;
     }
 
-    i = ngx_http_mcp_tasks_stats_find_worker_locked(t, name, hash);
+    i = ngx_mcp_stats_find_worker_locked(t, name, hash);
     stat = &t->worker_stats[i];
 
     if (i < sh->worker_stats) {
         goto found;
     }
 
-    if (!ngx_http_mcp_tasks_stats_shown(name)) {
+    if (!ngx_mcp_stats_shown(name)) {
         return 0;
     }
 
     if (i == sh->worker_stats_end) {
-        i = ngx_http_mcp_tasks_stats_oldest_locked(t);
+        i = ngx_mcp_stats_oldest_locked(t);
     }
 
     stat = &t->worker_stats[i];
@@ -266,7 +259,7 @@ ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
     ngx_memcpy(stat->name, name->data, name->len);
     sh->worker_hash[i] = hash;
 
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
     sh->worker_stats = ngx_max(sh->worker_stats, i + 1);
 
 found:
@@ -274,12 +267,12 @@ found:
     stat->seen = ev->now;
     stat->seen_wall = ev->wall;
 
-    return ngx_http_mcp_tasks_worker_id(i, stat->life);
+    return ngx_mcp_worker_id(i, stat->life);
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_stats_oldest_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_stats_oldest_locked(ngx_mcp_table_t *t)
 {
     uint32_t  i, oldest;
 
@@ -296,19 +289,19 @@ ngx_http_mcp_tasks_stats_oldest_locked(ngx_http_mcp_tasks_table_t *t)
 /* FREE is no state of a task: it comes from nowhere, or is gone */
 
 void
-ngx_http_mcp_tasks_stats_state_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t from, ngx_uint_t to)
+ngx_mcp_stats_state_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t from, ngx_uint_t to)
 {
-    ngx_http_mcp_tasks_tool_stat_t  *stat;
+    ngx_mcp_tool_stat_t  *stat;
 
-    stat = ngx_http_mcp_tasks_tool_stat(t, s);
+    stat = ngx_mcp_tool_stat(t, s);
 
-    if (from != NGX_HTTP_MCP_TASKS_FREE) {
+    if (from != NGX_MCP_FREE) {
         t->sh->states[from]--;
         stat->states[from]--;
     }
 
-    if (to != NGX_HTTP_MCP_TASKS_FREE) {
+    if (to != NGX_MCP_FREE) {
         t->sh->states[to]++;
         stat->states[to]++;
     }
@@ -316,68 +309,65 @@ ngx_http_mcp_tasks_stats_state_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 void
-ngx_http_mcp_tasks_stats_created_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_stats_created_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     t->sh->fates.created++;
-    ngx_http_mcp_tasks_tool_stat(t, s)->count.created++;
+    ngx_mcp_tool_stat(t, s)->count.created++;
 }
 
 
 /* after an event: the state before it, and how long the task was in that */
 
 void
-ngx_http_mcp_tasks_stats_changed_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
-    ngx_uint_t from, uint64_t age)
+ngx_mcp_stats_changed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_event_t *ev, ngx_uint_t from, uint64_t age)
 {
-    ngx_uint_t                       to;
-    ngx_http_mcp_tasks_tool_stat_t  *stat;
+    ngx_uint_t            to;
+    ngx_mcp_tool_stat_t  *stat;
 
     to = s->body.task.state;
 
     if (from != to) {
-        stat = ngx_http_mcp_tasks_tool_stat(t, s);
+        stat = ngx_mcp_tool_stat(t, s);
 
-        ngx_http_mcp_tasks_stats_fate(&t->sh->fates, ev, from, to, age);
-        ngx_http_mcp_tasks_stats_fate(&stat->count, ev, from, to, age);
+        ngx_mcp_stats_fate(&t->sh->fates, ev, from, to, age);
+        ngx_mcp_stats_fate(&stat->count, ev, from, to, age);
     }
 
     if (s->body.task.worker
-        && (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM
-            || ngx_http_mcp_tasks_fenced(ev->type)))
+        && (ev->type == NGX_MCP_EV_CLAIM
+            || ngx_mcp_fenced(ev->type)))
     {
-        ngx_http_mcp_tasks_stats_work_locked(t, &s->body.task, ev);
+        ngx_mcp_stats_work_locked(t, &s->body.task, ev);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_stats_fate(ngx_http_mcp_tasks_fates_t *count,
-    ngx_http_mcp_tasks_event_t *ev, ngx_uint_t from, ngx_uint_t to,
-    uint64_t age)
+ngx_mcp_stats_fate(ngx_mcp_fates_t *count, ngx_mcp_event_t *ev,
+    ngx_uint_t from, ngx_uint_t to, uint64_t age)
 {
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
+    if (ev->type == NGX_MCP_EV_CLAIM) {
         count->claimed++;
-        ngx_http_mcp_tasks_stats_time(&count->wait, age);
+        ngx_mcp_stats_time(&count->wait, age);
         return;
     }
 
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_LEASE_LOST) {
+    if (ev->type == NGX_MCP_EV_LEASE_LOST) {
         count->leases_lost++;
     }
 
     switch (to) {
-    case NGX_HTTP_MCP_TASKS_QUEUED:
+    case NGX_MCP_QUEUED:
         count->requeued++;
         break;
-    case NGX_HTTP_MCP_TASKS_COMPLETED:
+    case NGX_MCP_COMPLETED:
         count->completed++;
         break;
-    case NGX_HTTP_MCP_TASKS_FAILED:
+    case NGX_MCP_FAILED:
         count->failed++;
         break;
-    case NGX_HTTP_MCP_TASKS_CANCELLED:
+    case NGX_MCP_CANCELLED:
         count->cancelled++;
         break;
     default:
@@ -385,24 +375,23 @@ ngx_http_mcp_tasks_stats_fate(ngx_http_mcp_tasks_fates_t *count,
         return;
     }
 
-    if (from != NGX_HTTP_MCP_TASKS_QUEUED) {
-        ngx_http_mcp_tasks_stats_time(&count->run, age);
+    if (from != NGX_MCP_QUEUED) {
+        ngx_mcp_stats_time(&count->run, age);
     }
 }
 
 
 /* NULL: there was none, or another one has its entry by now */
 
-ngx_http_mcp_tasks_worker_stat_t *
-ngx_http_mcp_tasks_stats_worker_of_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t worker)
+ngx_mcp_worker_stat_t *
+ngx_mcp_stats_worker_of_locked(ngx_mcp_table_t *t, uint32_t worker)
 {
     uint32_t  i;
 
     i = (worker & 0xff) - 1;
 
     if (i >= t->sh->worker_stats
-        || ngx_http_mcp_tasks_worker_id(i, t->worker_stats[i].life) != worker)
+        || ngx_mcp_worker_id(i, t->worker_stats[i].life) != worker)
     {
         return NULL;
     }
@@ -412,12 +401,12 @@ ngx_http_mcp_tasks_stats_worker_of_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static void
-ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_task_t *task, ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_stats_work_locked(ngx_mcp_table_t *t, ngx_mcp_task_t *task,
+    ngx_mcp_event_t *ev)
 {
-    ngx_http_mcp_tasks_worker_stat_t  *stat;
+    ngx_mcp_worker_stat_t  *stat;
 
-    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, task->worker);
+    stat = ngx_mcp_stats_worker_of_locked(t, task->worker);
 
     if (stat == NULL) {
         return;
@@ -427,14 +416,14 @@ ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
     stat->seen_wall = ev->wall;
 
     switch (ev->type) {
-    case NGX_HTTP_MCP_TASKS_EV_CLAIM:
+    case NGX_MCP_EV_CLAIM:
         stat->claimed++;
         break;
-    case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
+    case NGX_MCP_EV_COMPLETE:
         stat->completed++;
         break;
-    case NGX_HTTP_MCP_TASKS_EV_FAIL:
-    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+    case NGX_MCP_EV_FAIL:
+    case NGX_MCP_EV_RETRY:
         stat->failed++;
         break;
     }
@@ -444,14 +433,14 @@ ngx_http_mcp_tasks_stats_work_locked(ngx_http_mcp_tasks_table_t *t,
 /* before it is gone: the name of its tool goes with the last task */
 
 void
-ngx_http_mcp_tasks_stats_removed_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t expired)
+ngx_mcp_stats_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t expired)
 {
-    ngx_uint_t                       ended;
-    ngx_http_mcp_tasks_tool_stat_t  *stat;
+    ngx_uint_t            ended;
+    ngx_mcp_tool_stat_t  *stat;
 
-    stat = ngx_http_mcp_tasks_tool_stat(t, s);
-    ended = ngx_http_mcp_tasks_terminal(s->body.task.state);
+    stat = ngx_mcp_tool_stat(t, s);
+    ended = ngx_mcp_terminal(s->body.task.state);
 
     if (expired) {
         t->sh->count.expired++;
@@ -467,10 +456,9 @@ ngx_http_mcp_tasks_stats_removed_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 void
-ngx_http_mcp_tasks_stats_swept_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t tasks, uint64_t lag)
+ngx_mcp_stats_swept_locked(ngx_mcp_table_t *t, ngx_uint_t tasks, uint64_t lag)
 {
-    ngx_http_mcp_tasks_counters_t  *count;
+    ngx_mcp_counters_t  *count;
 
     count = &t->sh->count;
 
@@ -483,12 +471,12 @@ ngx_http_mcp_tasks_stats_swept_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 void
-ngx_http_mcp_tasks_stats_time(ngx_http_mcp_tasks_histogram_t *h, uint64_t ms)
+ngx_mcp_stats_time(ngx_mcp_histogram_t *h, uint64_t ms)
 {
     ngx_uint_t  i;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_BUCKETS - 1; i++) {
-        if (ms <= ngx_http_mcp_tasks_bounds[i]) {
+    for (i = 0; i < NGX_MCP_BUCKETS - 1; i++) {
+        if (ms <= ngx_mcp_bounds[i]) {
             break;
         }
     }

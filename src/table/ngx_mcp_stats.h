@@ -15,63 +15,58 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_STATS_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_STATS_H_INCLUDED_
+#ifndef _NGX_MCP_STATS_H_INCLUDED_
+#define _NGX_MCP_STATS_H_INCLUDED_
 
 
 #include "ngx_mcp_table.h"
 
 
 /* the entry of tools that have none of their own, and what it is called */
-#define NGX_HTTP_MCP_TASKS_OTHER       0
-#define NGX_HTTP_MCP_TASKS_OTHER_NAME  "other"
+#define NGX_MCP_OTHER       0
+#define NGX_MCP_OTHER_NAME  "other"
 
 
 /* a worker in a task's record: its entry, and which of those that had it */
 
-#define ngx_http_mcp_tasks_worker_id(index, life)                             \
+#define ngx_mcp_worker_id(index, life)                                        \
     ((uint32_t) (life) << 8 | ((uint32_t) (index) + 1))
 
-#define ngx_http_mcp_tasks_tool_stat(t, s)                                    \
-    (&(t)->tool_stats[ngx_http_mcp_tasks_name(t, (s)->tool)->stat])
+#define ngx_mcp_tool_stat(t, s)                                               \
+    (&(t)->tool_stats[ngx_mcp_name(t, (s)->tool)->stat])
 
 
-extern const uint32_t  ngx_http_mcp_tasks_bounds[];
+extern const uint32_t  ngx_mcp_bounds[];
 
 
-void ngx_http_mcp_tasks_stats_layout(ngx_http_mcp_tasks_layout_t *l,
-    size_t size, size_t *offset);
-void ngx_http_mcp_tasks_stats_create(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_layout_t *l);
-void ngx_http_mcp_tasks_stats_reset_locked(ngx_http_mcp_tasks_table_t *t);
+void ngx_mcp_stats_layout(ngx_mcp_layout_t *l, size_t size, size_t *offset);
+void ngx_mcp_stats_create(ngx_mcp_table_t *t, ngx_mcp_layout_t *l);
+void ngx_mcp_stats_reset_locked(ngx_mcp_table_t *t);
 
-ngx_uint_t ngx_http_mcp_tasks_stats_find_tool_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_str_t *name, uint32_t hash);
-ngx_uint_t ngx_http_mcp_tasks_stats_find_worker_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_str_t *name, uint32_t hash);
-ngx_uint_t ngx_http_mcp_tasks_stats_is_other(ngx_str_t *name);
-
-ngx_uint_t ngx_http_mcp_tasks_stats_tool_locked(ngx_http_mcp_tasks_table_t *t,
+ngx_uint_t ngx_mcp_stats_find_tool_locked(ngx_mcp_table_t *t, ngx_str_t *name,
+    uint32_t hash);
+ngx_uint_t ngx_mcp_stats_find_worker_locked(ngx_mcp_table_t *t,
     ngx_str_t *name, uint32_t hash);
-uint32_t ngx_http_mcp_tasks_stats_worker_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_str_t *name, uint32_t hash, ngx_http_mcp_tasks_event_t *ev);
+ngx_uint_t ngx_mcp_stats_is_other(ngx_str_t *name);
 
-ngx_http_mcp_tasks_worker_stat_t *ngx_http_mcp_tasks_stats_worker_of_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t worker);
+ngx_uint_t ngx_mcp_stats_tool_locked(ngx_mcp_table_t *t, ngx_str_t *name,
+    uint32_t hash);
+uint32_t ngx_mcp_stats_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name,
+    uint32_t hash, ngx_mcp_event_t *ev);
 
-void ngx_http_mcp_tasks_stats_state_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t from, ngx_uint_t to);
-void ngx_http_mcp_tasks_stats_created_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s);
-void ngx_http_mcp_tasks_stats_changed_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
-    ngx_uint_t from, uint64_t age);
-void ngx_http_mcp_tasks_stats_removed_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t expired);
-void ngx_http_mcp_tasks_stats_swept_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t tasks, uint64_t lag);
-void ngx_http_mcp_tasks_stats_time(ngx_http_mcp_tasks_histogram_t *h,
-    uint64_t ms);
+ngx_mcp_worker_stat_t *ngx_mcp_stats_worker_of_locked(ngx_mcp_table_t *t,
+    uint32_t worker);
+
+void ngx_mcp_stats_state_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t from, ngx_uint_t to);
+void ngx_mcp_stats_created_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_stats_changed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_event_t *ev, ngx_uint_t from, uint64_t age);
+void ngx_mcp_stats_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t expired);
+void ngx_mcp_stats_swept_locked(ngx_mcp_table_t *t, ngx_uint_t tasks,
+    uint64_t lag);
+void ngx_mcp_stats_time(ngx_mcp_histogram_t *h, uint64_t ms);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_STATS_H_INCLUDED_ */
+#endif /* _NGX_MCP_STATS_H_INCLUDED_ */

@@ -14,24 +14,21 @@
 
 
 /* where the table begins, once the slab pool has been given away whole */
-#define ngx_http_mcp_tasks_table_base(shpool)  ((u_char *) (shpool)->data)
+#define ngx_mcp_table_base(shpool)  ((u_char *) (shpool)->data)
 
 
-static uint32_t ngx_http_mcp_tasks_power(uint64_t n);
-static void ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_layout_t *l);
-static ngx_uint_t ngx_http_mcp_tasks_new_check_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_new_t *nt,
-    uint32_t owner, uint32_t tool, uint32_t session);
-static ngx_uint_t ngx_http_mcp_tasks_change_check_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_change_t *change, int64_t *growth);
-static void ngx_http_mcp_tasks_account_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, int64_t growth);
-static void ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t state);
-static void ngx_http_mcp_tasks_running_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t before, ngx_uint_t after);
+static uint32_t ngx_mcp_power(uint64_t n);
+static void ngx_mcp_table_pointers(ngx_mcp_table_t *t, ngx_mcp_layout_t *l);
+static ngx_uint_t ngx_mcp_new_check_locked(ngx_mcp_table_t *t,
+    ngx_mcp_new_t *nt, uint32_t owner, uint32_t tool, uint32_t session);
+static ngx_uint_t ngx_mcp_change_check_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_change_t *change, int64_t *growth);
+static void ngx_mcp_account_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    int64_t growth);
+static void ngx_mcp_reindex_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t state);
+static void ngx_mcp_running_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t before, ngx_uint_t after);
 
 
 /*
@@ -41,23 +38,22 @@ static void ngx_http_mcp_tasks_running_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
-    uint64_t max_tasks)
+ngx_mcp_table_layout(ngx_mcp_layout_t *l, size_t size, uint64_t max_tasks)
 {
     size_t    offset, left;
     uint64_t  tasks;
 
-    tasks = max_tasks ? max_tasks : size / NGX_HTTP_MCP_TASKS_BYTES_PER_TASK;
+    tasks = max_tasks ? max_tasks : size / NGX_MCP_BYTES_PER_TASK;
 
-    if (tasks < NGX_HTTP_MCP_TASKS_MIN_TASKS || tasks >= 0x7fffffff) {
+    if (tasks < NGX_MCP_MIN_TASKS || tasks >= 0x7fffffff) {
         return NGX_DECLINED;
     }
 
     l->tasks = (uint32_t) tasks;
-    l->hash_size = ngx_http_mcp_tasks_power(tasks);
+    l->hash_size = ngx_mcp_power(tasks);
     l->name_size = ngx_max(l->hash_size / 4, 64);
 
-    offset = ngx_align(sizeof(ngx_http_mcp_tasks_header_t), ngx_cacheline_size);
+    offset = ngx_align(sizeof(ngx_mcp_header_t), ngx_cacheline_size);
 
     l->hash = offset;
     offset += (size_t) l->hash_size * sizeof(uint32_t);
@@ -67,20 +63,20 @@ ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
 
     /* signals that a process may miss before it has to look at everything */
 
-    l->log_size = ngx_min(ngx_http_mcp_tasks_power(tasks / 4), 8192);
+    l->log_size = ngx_min(ngx_mcp_power(tasks / 4), 8192);
     l->log = offset = ngx_align(offset, ngx_cacheline_size);
-    offset += (size_t) l->log_size * sizeof(ngx_http_mcp_tasks_signal_t);
+    offset += (size_t) l->log_size * sizeof(ngx_mcp_signal_t);
 
-    ngx_http_mcp_tasks_stats_layout(l, size, &offset);
+    ngx_mcp_stats_layout(l, size, &offset);
 
     l->slots = offset = ngx_align(offset, ngx_cacheline_size);
-    offset += (size_t) (tasks + 1) * sizeof(ngx_http_mcp_tasks_slot_t);
+    offset += (size_t) (tasks + 1) * sizeof(ngx_mcp_slot_t);
 
     l->map = offset = ngx_align(offset, ngx_cacheline_size);
 
     /* a task needs a block for its params, and its owner and tool one each */
 
-    if (offset + (tasks + 8) * NGX_HTTP_MCP_TASKS_BLOCK_SIZE > size) {
+    if (offset + (tasks + 8) * NGX_MCP_BLOCK_SIZE > size) {
         return NGX_DECLINED;
     }
 
@@ -88,14 +84,14 @@ ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
 
     left = size - offset;
     l->blocks = (uint32_t) ngx_min((uint64_t) left * 8
-                                / (NGX_HTTP_MCP_TASKS_BLOCK_SIZE * 8 + 1),
-                                0xfffffff0);
+                                / (NGX_MCP_BLOCK_SIZE * 8 + 1),
+                                   0xfffffff0);
     l->blocks -= ngx_min(l->blocks, 2);
 
-    offset += ngx_http_mcp_tasks_map_size(l->blocks);
+    offset += ngx_mcp_map_size(l->blocks);
 
-    l->block = ngx_align(offset, NGX_HTTP_MCP_TASKS_BLOCK_SIZE);
-    l->size = l->block + (size_t) l->blocks * NGX_HTTP_MCP_TASKS_BLOCK_SIZE;
+    l->block = ngx_align(offset, NGX_MCP_BLOCK_SIZE);
+    l->size = l->block + (size_t) l->blocks * NGX_MCP_BLOCK_SIZE;
 
     /* some of them are not for new tasks */
 
@@ -107,7 +103,7 @@ ngx_http_mcp_tasks_table_layout(ngx_http_mcp_tasks_layout_t *l, size_t size,
 /* what ngx_slab_init() leaves of a zone's size, or a little less */
 
 size_t
-ngx_http_mcp_tasks_table_usable(size_t size)
+ngx_mcp_table_usable(size_t size)
 {
     size_t  fixed, pages;
 
@@ -126,16 +122,16 @@ ngx_http_mcp_tasks_table_usable(size_t size)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
-    ngx_slab_pool_t *shpool, uint64_t max_tasks)
+ngx_mcp_table_create(ngx_mcp_table_t *t, ngx_slab_pool_t *shpool,
+    uint64_t max_tasks)
 {
-    size_t                        size;
-    ngx_http_mcp_tasks_header_t  *sh;
-    ngx_http_mcp_tasks_layout_t   l;
+    size_t             size;
+    ngx_mcp_header_t  *sh;
+    ngx_mcp_layout_t   l;
 
     size = shpool->pfree * ngx_pagesize;
 
-    if (ngx_http_mcp_tasks_table_layout(&l, size, max_tasks) != NGX_OK) {
+    if (ngx_mcp_table_layout(&l, size, max_tasks) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -146,16 +142,16 @@ ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
 
     shpool->log_nomem = 0;
 
-    sh = (ngx_http_mcp_tasks_header_t *) ngx_http_mcp_tasks_table_base(shpool);
+    sh = (ngx_mcp_header_t *) ngx_mcp_table_base(shpool);
 
     ngx_memzero(sh, l.slots);
 
-    if (ngx_http_mcp_tasks_random(sh->secret, sizeof(sh->secret)) != NGX_OK) {
+    if (ngx_mcp_random(sh->secret, sizeof(sh->secret)) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    sh->layout = NGX_HTTP_MCP_TASKS_LAYOUT;
-    sh->slot_size = sizeof(ngx_http_mcp_tasks_slot_t);
+    sh->layout = NGX_MCP_LAYOUT;
+    sh->slot_size = sizeof(ngx_mcp_slot_t);
     sh->size = size;
     sh->max_tasks = max_tasks;
     sh->hash_mask = l.hash_size - 1;
@@ -169,17 +165,17 @@ ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
     sh->block.fresh = 1;
     sh->block.end = l.blocks;
 
-    sh->sweep_at = NGX_HTTP_MCP_TASKS_NEVER;
-    sh->saved = NGX_HTTP_MCP_TASKS_NEVER;
-    sh->safe = NGX_HTTP_MCP_TASKS_NEVER;
+    sh->sweep_at = NGX_MCP_NEVER;
+    sh->saved = NGX_MCP_NEVER;
+    sh->safe = NGX_MCP_NEVER;
 
     t->shpool = shpool;
-    ngx_http_mcp_tasks_table_pointers(t, &l);
-    ngx_http_mcp_tasks_stats_create(t, &l);
+    ngx_mcp_table_pointers(t, &l);
+    ngx_mcp_stats_create(t, &l);
 
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
 
-    sh->magic = NGX_HTTP_MCP_TASKS_MAGIC;
+    sh->magic = NGX_MCP_MAGIC;
 
     return NGX_OK;
 }
@@ -188,73 +184,71 @@ ngx_http_mcp_tasks_table_create(ngx_http_mcp_tasks_table_t *t,
 /* the caller has checked magic and layout */
 
 void
-ngx_http_mcp_tasks_table_attach(ngx_http_mcp_tasks_table_t *t,
-    ngx_slab_pool_t *shpool)
+ngx_mcp_table_attach(ngx_mcp_table_t *t, ngx_slab_pool_t *shpool)
 {
-    ngx_http_mcp_tasks_header_t  *sh;
-    ngx_http_mcp_tasks_layout_t   l;
+    ngx_mcp_header_t  *sh;
+    ngx_mcp_layout_t   l;
 
-    sh = (ngx_http_mcp_tasks_header_t *) ngx_http_mcp_tasks_table_base(shpool);
+    sh = (ngx_mcp_header_t *) ngx_mcp_table_base(shpool);
 
-    (void) ngx_http_mcp_tasks_table_layout(&l, sh->size, sh->max_tasks);
+    (void) ngx_mcp_table_layout(&l, sh->size, sh->max_tasks);
 
     t->shpool = shpool;
-    ngx_http_mcp_tasks_table_pointers(t, &l);
+    ngx_mcp_table_pointers(t, &l);
 }
 
 
 static void
-ngx_http_mcp_tasks_table_pointers(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_layout_t *l)
+ngx_mcp_table_pointers(ngx_mcp_table_t *t, ngx_mcp_layout_t *l)
 {
     u_char  *base;
 
-    base = ngx_http_mcp_tasks_table_base(t->shpool);
+    base = ngx_mcp_table_base(t->shpool);
 
-    t->sh = (ngx_http_mcp_tasks_header_t *) base;
+    t->sh = (ngx_mcp_header_t *) base;
     t->hash = (uint32_t *) (base + l->hash);
     t->names = (uint32_t *) (base + l->names);
-    t->log = (ngx_http_mcp_tasks_signal_t *) (base + l->log);
-    t->tool_stats = (ngx_http_mcp_tasks_tool_stat_t *) (base + l->tool_stat);
-    t->worker_stats = (ngx_http_mcp_tasks_worker_stat_t *)
+    t->log = (ngx_mcp_signal_t *) (base + l->log);
+    t->tool_stats = (ngx_mcp_tool_stat_t *) (base + l->tool_stat);
+    t->worker_stats = (ngx_mcp_worker_stat_t *)
                                                      (base + l->worker_stat);
-    t->slots = (ngx_http_mcp_tasks_slot_t *) (base + l->slots);
+    t->slots = (ngx_mcp_slot_t *) (base + l->slots);
     t->map = (uint64_t *) (base + l->map);
-    t->blocks = (ngx_http_mcp_tasks_block_t *) (base + l->block);
+    t->blocks = (ngx_mcp_block_t *) (base + l->block);
 }
 
 
 void
-ngx_http_mcp_tasks_lock(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_lock(ngx_mcp_table_t *t)
 {
-    ngx_http_mcp_tasks_lock_read(t);
+    ngx_mcp_lock_read(t);
 
     t->sh->dirty = (uint32_t) ngx_pid;
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
 
-    ngx_http_mcp_tasks_failpoint("lock");
+    ngx_mcp_failpoint("lock");
 }
 
 
 /* for those who change nothing */
 
 void
-ngx_http_mcp_tasks_lock_read(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_lock_read(ngx_mcp_table_t *t)
 {
     ngx_shmtx_lock(&t->shpool->mutex);
 
     if (t->sh->dirty) {
-        ngx_http_mcp_tasks_recover_locked(t);
+        ngx_mcp_recover_locked(t);
     }
 
-    ngx_http_mcp_tasks_hold_begin(&t->sh->hold);
+    ngx_mcp_hold_begin(&t->sh->hold);
 }
 
 
 /* who was signalled is woken afterwards: that takes system calls */
 
 void
-ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_unlock(ngx_mcp_table_t *t)
 {
     uint64_t  wake;
 
@@ -262,16 +256,16 @@ ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t)
     t->wake = 0;
 
     if (t->sh->dirty) {
-        ngx_http_mcp_tasks_failpoint("unlock");
+        ngx_mcp_failpoint("unlock");
 
-        ngx_http_mcp_tasks_barrier();
+        ngx_mcp_barrier();
         t->sh->dirty = 0;
-        ngx_http_mcp_tasks_barrier();
+        ngx_mcp_barrier();
     }
 
-    ngx_http_mcp_tasks_failpoint("unlocked");
+    ngx_mcp_failpoint("unlocked");
 
-    ngx_http_mcp_tasks_hold_end(&t->sh->hold);
+    ngx_mcp_hold_end(&t->sh->hold);
 
     ngx_shmtx_unlock(&t->shpool->mutex);
 
@@ -287,26 +281,26 @@ ngx_http_mcp_tasks_unlock(ngx_http_mcp_tasks_table_t *t)
  * asks on behalf of nginx itself, not of a client.
  */
 
-ngx_http_mcp_tasks_slot_t *
-ngx_http_mcp_tasks_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_id_t *id, ngx_str_t *owner, uint64_t now)
+ngx_mcp_slot_t *
+ngx_mcp_find_locked(ngx_mcp_table_t *t, ngx_mcp_id_t *id, ngx_str_t *owner,
+    uint64_t now)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
 
-    for (n = t->hash[ngx_http_mcp_tasks_id_hash(id) & t->sh->hash_mask];
+    for (n = t->hash[ngx_mcp_id_hash(id) & t->sh->hash_mask];
          n;
          n = s->hash_next)
     {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (ngx_memcmp(&s->id, id, sizeof(ngx_http_mcp_tasks_id_t)) != 0) {
+        if (ngx_memcmp(&s->id, id, sizeof(ngx_mcp_id_t)) != 0) {
             continue;
         }
 
         if (now >= s->body.task.expires
             || (owner
-                && !ngx_http_mcp_tasks_name_is_locked(t, s->owner, owner)))
+                && !ngx_mcp_name_is_locked(t, s->owner, owner)))
         {
             return NULL;
         }
@@ -324,10 +318,10 @@ ngx_http_mcp_tasks_find_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 uint32_t
-ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t, uint32_t owner,
-    ngx_str_t *token, ngx_uint_t create)
+ngx_mcp_token_locked(ngx_mcp_table_t *t, uint32_t owner, ngx_str_t *token,
+    ngx_uint_t create)
 {
-    u_char     buf[sizeof(uint32_t) + NGX_HTTP_MCP_TASKS_MAX_TOKEN];
+    u_char     buf[sizeof(uint32_t) + NGX_MCP_MAX_TOKEN];
     uint32_t   n, hash;
     ngx_str_t  text;
 
@@ -336,12 +330,10 @@ ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t, uint32_t owner,
     text.data = buf;
     text.len = sizeof(uint32_t) + token->len;
 
-    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOKEN, &text);
-    n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOKEN, &text,
-                                            hash);
+    hash = ngx_mcp_name_hash(t, NGX_MCP_TOKEN, &text);
+    n = ngx_mcp_name_find_locked(t, NGX_MCP_TOKEN, &text, hash);
     if (n == 0 && create) {
-        n = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_TOKEN,
-                                               &text, hash);
+        n = ngx_mcp_name_new_locked(t, NGX_MCP_TOKEN, &text, hash);
     }
 
     return n;
@@ -350,88 +342,84 @@ ngx_http_mcp_tasks_token_locked(ngx_http_mcp_tasks_table_t *t, uint32_t owner,
 
 /* by a progress token of the owner */
 
-ngx_http_mcp_tasks_slot_t *
-ngx_http_mcp_tasks_find_token_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_str_t *owner, ngx_str_t *token, uint64_t now)
+ngx_mcp_slot_t *
+ngx_mcp_find_token_locked(ngx_mcp_table_t *t, ngx_str_t *owner,
+    ngx_str_t *token, uint64_t now)
 {
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
 
-    if (token->len > NGX_HTTP_MCP_TASKS_MAX_TOKEN) {
+    if (token->len > NGX_MCP_MAX_TOKEN) {
         return NULL;
     }
 
-    n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER, owner,
-                 ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                              owner));
+    n = ngx_mcp_name_find_locked(t, NGX_MCP_OWNER, owner,
+                                 ngx_mcp_name_hash(t, NGX_MCP_OWNER, owner));
     if (n == 0) {
         return NULL;
     }
 
-    n = ngx_http_mcp_tasks_token_locked(t, n, token, 0);
+    n = ngx_mcp_token_locked(t, n, token, 0);
 
-    if (n == 0 || ngx_http_mcp_tasks_name(t, n)->u.task == 0) {
+    if (n == 0 || ngx_mcp_name(t, n)->u.task == 0) {
         return NULL;
     }
 
-    s = ngx_http_mcp_tasks_slot(t, ngx_http_mcp_tasks_name(t, n)->u.task);
+    s = ngx_mcp_slot(t, ngx_mcp_name(t, n)->u.task);
 
     return (now < s->body.task.expires) ? s : NULL;
 }
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_new_t *nt, ngx_http_mcp_tasks_slot_t **slot)
+ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
+    ngx_mcp_slot_t **slot)
 {
-    uint32_t                     n, owner, tool, session;
-    ngx_str_t                    parts[3];
-    ngx_uint_t                   rc;
-    ngx_http_mcp_tasks_body_t   *body;
-    ngx_http_mcp_tasks_task_t    task;
-    ngx_http_mcp_tasks_slot_t   *s;
-    static u_char                room[NGX_HTTP_MCP_TASKS_HISTORY];
+    uint32_t          n, owner, tool, session;
+    ngx_str_t         parts[3];
+    ngx_uint_t        rc;
+    ngx_mcp_body_t   *body;
+    ngx_mcp_task_t    task;
+    ngx_mcp_slot_t   *s;
+    static u_char     room[NGX_MCP_HISTORY];
 
-    owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                &nt->owner, nt->owner_hash);
-    tool = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                               &nt->tool, nt->tool_hash);
+    owner = ngx_mcp_name_find_locked(t, NGX_MCP_OWNER, &nt->owner,
+                                     nt->owner_hash);
+    tool = ngx_mcp_name_find_locked(t, NGX_MCP_TOOL, &nt->tool, nt->tool_hash);
     session = nt->session.len
-              ? ngx_http_mcp_tasks_name_find_locked(t,
-                                   NGX_HTTP_MCP_TASKS_SESSION, &nt->session,
-                                   nt->session_hash)
+              ? ngx_mcp_name_find_locked(t,
+                                         NGX_MCP_SESSION, &nt->session,
+                                         nt->session_hash)
               : 0;
 
-    rc = ngx_http_mcp_tasks_new_check_locked(t, nt, owner, tool, session);
+    rc = ngx_mcp_new_check_locked(t, nt, owner, tool, session);
 
-    if (rc != NGX_HTTP_MCP_TASKS_OK) {
+    if (rc != NGX_MCP_OK) {
         t->sh->count.refused[rc]++;
         return rc;
     }
 
     /* from here on nothing can fail */
 
-    n = ngx_http_mcp_tasks_slot_alloc_locked(t);
-    s = ngx_http_mcp_tasks_slot(t, n);
+    n = ngx_mcp_slot_alloc_locked(t);
+    s = ngx_mcp_slot(t, n);
     body = &s->body;
 
-    ngx_http_mcp_tasks_failpoint("new_slot");
+    ngx_mcp_failpoint("new_slot");
 
     if (owner == 0) {
-        owner = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                   &nt->owner,
-                                                   nt->owner_hash);
+        owner = ngx_mcp_name_new_locked(t, NGX_MCP_OWNER, &nt->owner,
+                                        nt->owner_hash);
     }
 
     if (tool == 0) {
-        tool = ngx_http_mcp_tasks_name_new_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                                  &nt->tool, nt->tool_hash);
+        tool = ngx_mcp_name_new_locked(t, NGX_MCP_TOOL, &nt->tool,
+                                       nt->tool_hash);
     }
 
     if (session == 0 && nt->session.len) {
-        session = ngx_http_mcp_tasks_name_new_locked(t,
-                                   NGX_HTTP_MCP_TASKS_SESSION, &nt->session,
-                                   nt->session_hash);
+        session = ngx_mcp_name_new_locked(t, NGX_MCP_SESSION, &nt->session,
+                                          nt->session_hash);
     }
 
     s->id = nt->id;
@@ -445,9 +433,9 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     s->waiting = 0;
     s->results = 0;
     s->token = nt->token.len
-               ? ngx_http_mcp_tasks_token_locked(t, owner, &nt->token, 1) : 0;
+               ? ngx_mcp_token_locked(t, owner, &nt->token, 1) : 0;
     s->method_len = (uint8_t) nt->method.len;
-    s->unsaved = NGX_HTTP_MCP_TASKS_UNSAVED_ALL;
+    s->unsaved = NGX_MCP_UNSAVED_ALL;
 
     parts[0] = nt->method;
     parts[1] = nt->params;
@@ -456,19 +444,15 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
 
     ngx_memzero(body->payload, sizeof(body->payload));
 
-    ngx_http_mcp_tasks_chain_write_locked(t,
-                    &body->payload[NGX_HTTP_MCP_TASKS_PARAMS], parts, 3);
-    ngx_http_mcp_tasks_history_init_locked(t, s);
+    ngx_mcp_chain_write_locked(t, &body->payload[NGX_MCP_PARAMS], parts, 3);
+    ngx_mcp_history_init_locked(t, s);
 
-    ngx_http_mcp_tasks_chain_write_locked(t,
-                    &body->payload[NGX_HTTP_MCP_TASKS_METADATA],
-                    &nt->metadata, 1);
-    ngx_http_mcp_tasks_chain_write_locked(t,
-                    &body->payload[NGX_HTTP_MCP_TASKS_MESSAGE],
-                    &nt->message, 1);
-    ngx_http_mcp_tasks_chain_write_locked(t,
-                    &body->payload[NGX_HTTP_MCP_TASKS_RESPONSES],
-                    &nt->responses, 1);
+    ngx_mcp_chain_write_locked(t, &body->payload[NGX_MCP_METADATA],
+                               &nt->metadata, 1);
+    ngx_mcp_chain_write_locked(t, &body->payload[NGX_MCP_MESSAGE],
+                               &nt->message, 1);
+    ngx_mcp_chain_write_locked(t, &body->payload[NGX_MCP_RESPONSES],
+                               &nt->responses, 1);
 
     body->queue_seq = s->seq;
     body->changed = s->seq;
@@ -476,48 +460,46 @@ ngx_http_mcp_tasks_new_locked(ngx_http_mcp_tasks_table_t *t,
     body->moved = 0;
     body->peak = -1;
 
-    ngx_http_mcp_tasks_task_init(&task, &nt->policy, nt->ttl, nt->now,
-                                 nt->wall);
-    task.state = NGX_HTTP_MCP_TASKS_FREE;
+    ngx_mcp_task_init(&task, &nt->policy, nt->ttl, nt->now, nt->wall);
+    task.state = NGX_MCP_FREE;
     task.holder = nt->holder;
 
     if (session == 0) {
         /* nobody will be told of it */
-        task.flags = NGX_HTTP_MCP_TASKS_ANNOUNCED;
+        task.flags = NGX_MCP_ANNOUNCED;
     }
 
     body->task = task;
 
-    ngx_http_mcp_tasks_failpoint("new_filled");
+    ngx_mcp_failpoint("new_filled");
 
     /* now the task exists */
 
-    ngx_http_mcp_tasks_barrier();
-    body->task.state = NGX_HTTP_MCP_TASKS_QUEUED;
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
+    body->task.state = NGX_MCP_QUEUED;
+    ngx_mcp_barrier();
 
-    ngx_http_mcp_tasks_failpoint("new_published");
+    ngx_mcp_failpoint("new_published");
 
-    ngx_http_mcp_tasks_link_locked(t, s);
-    ngx_http_mcp_tasks_order_insert_locked(t, &ngx_http_mcp_tasks_by_seq, s);
-    ngx_http_mcp_tasks_news_put_locked(t, s);
-    ngx_http_mcp_tasks_queue_insert_locked(t, s);
+    ngx_mcp_link_locked(t, s);
+    ngx_mcp_order_insert_locked(t, &ngx_mcp_by_seq, s);
+    ngx_mcp_news_put_locked(t, s);
+    ngx_mcp_queue_insert_locked(t, s);
 
-    ngx_http_mcp_tasks_stats_created_locked(t, s);
+    ngx_mcp_stats_created_locked(t, s);
 
     *slot = s;
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_new_t *nt, uint32_t owner, uint32_t tool,
-    uint32_t session)
+ngx_mcp_new_check_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt, uint32_t owner,
+    uint32_t tool, uint32_t session)
 {
-    size_t                      bytes, blocks;
-    ngx_http_mcp_tasks_name_t  *name;
+    size_t           bytes, blocks;
+    ngx_mcp_name_t  *name;
 
     if (nt->max_payload
         && (nt->params.len > nt->max_payload
@@ -525,74 +507,73 @@ ngx_http_mcp_tasks_new_check_locked(ngx_http_mcp_tasks_table_t *t,
             || nt->message.len > nt->max_payload
             || nt->responses.len > nt->max_payload))
     {
-        return NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE;
+        return NGX_MCP_PAYLOAD_TOO_LARGE;
     }
 
     bytes = nt->method.len + nt->params.len + nt->metadata.len
             + nt->message.len + nt->responses.len;
 
     if (owner) {
-        name = ngx_http_mcp_tasks_name(t, owner);
+        name = ngx_mcp_name(t, owner);
 
         if (nt->max_owner_tasks && name->tasks >= nt->max_owner_tasks) {
-            return NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS;
+            return NGX_MCP_LIMIT_OWNER_TASKS;
         }
 
         bytes += name->bytes;
     }
 
     if (nt->max_owner_bytes && bytes > nt->max_owner_bytes) {
-        return NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES;
+        return NGX_MCP_LIMIT_OWNER_BYTES;
     }
 
-    if (ngx_http_mcp_tasks_available(&t->sh->slot) == 0) {
-        return NGX_HTTP_MCP_TASKS_LIMIT_TASKS;
+    if (ngx_mcp_available(&t->sh->slot) == 0) {
+        return NGX_MCP_LIMIT_TASKS;
     }
 
-    blocks = ngx_http_mcp_tasks_blocks_for(nt->method.len + nt->params.len
-                                           + NGX_HTTP_MCP_TASKS_HISTORY)
-             + ngx_http_mcp_tasks_blocks_for(nt->metadata.len)
-             + ngx_http_mcp_tasks_blocks_for(nt->message.len)
-             + ngx_http_mcp_tasks_blocks_for(nt->responses.len)
-             + (owner ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->owner))
-             + (tool ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->tool))
+    blocks = ngx_mcp_blocks_for(nt->method.len + nt->params.len
+                                + NGX_MCP_HISTORY)
+             + ngx_mcp_blocks_for(nt->metadata.len)
+             + ngx_mcp_blocks_for(nt->message.len)
+             + ngx_mcp_blocks_for(nt->responses.len)
+             + (owner ? 0 : ngx_mcp_name_blocks(&nt->owner))
+             + (tool ? 0 : ngx_mcp_name_blocks(&nt->tool))
              + (session || nt->session.len == 0
-                ? 0 : ngx_http_mcp_tasks_name_blocks(&nt->session))
+                ? 0 : ngx_mcp_name_blocks(&nt->session))
              + (nt->token.len ? 1 : 0);
 
     /* what new tasks must leave, so that the others can be finished */
 
-    blocks += ngx_http_mcp_tasks_reserve(&t->sh->block);
+    blocks += ngx_mcp_reserve(&t->sh->block);
 
-    if (blocks > ngx_http_mcp_tasks_available(&t->sh->block)) {
-        return NGX_HTTP_MCP_TASKS_ZONE_FULL;
+    if (blocks > ngx_mcp_available(&t->sh->block)) {
+        return NGX_MCP_ZONE_FULL;
     }
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
 uint32_t
-ngx_http_mcp_tasks_slot_alloc_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t)
 {
-    uint32_t                     n;
-    ngx_http_mcp_tasks_store_t  *store;
+    uint32_t          n;
+    ngx_mcp_store_t  *store;
 
     store = &t->sh->slot;
     n = store->free;
 
     if (n) {
-        store->free = ngx_http_mcp_tasks_slot(t, n)->hash_next;
+        store->free = ngx_mcp_slot(t, n)->hash_next;
 
     } else {
         n = store->fresh;
 
         /* recovery looks at all slots below fresh */
-        ngx_http_mcp_tasks_slot(t, n)->body.task.state
-            = NGX_HTTP_MCP_TASKS_FREE;
-        ngx_http_mcp_tasks_slot(t, n)->body.task.flags = 0;
+        ngx_mcp_slot(t, n)->body.task.state = NGX_MCP_FREE;
+        ngx_mcp_slot(t, n)->body.task.flags = 0;
 
-        ngx_http_mcp_tasks_barrier();
+        ngx_mcp_barrier();
         store->fresh++;
     }
 
@@ -608,62 +589,59 @@ ngx_http_mcp_tasks_slot_alloc_locked(ngx_http_mcp_tasks_table_t *t)
  */
 
 void
-ngx_http_mcp_tasks_link_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_link_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    uint32_t                   *bucket;
-    ngx_http_mcp_tasks_name_t  *token;
+    uint32_t        *bucket;
+    ngx_mcp_name_t  *token;
 
-    bucket = &t->hash[ngx_http_mcp_tasks_id_hash(&s->id) & t->sh->hash_mask];
+    bucket = &t->hash[ngx_mcp_id_hash(&s->id) & t->sh->hash_mask];
     s->hash_next = *bucket;
 
-    ngx_http_mcp_tasks_failpoint("link");
+    ngx_mcp_failpoint("link");
 
-    *bucket = ngx_http_mcp_tasks_index(t, s);
+    *bucket = ngx_mcp_index(t, s);
 
     s->queued = 0;
 
-    ngx_http_mcp_tasks_account_locked(t, s, ngx_http_mcp_tasks_bytes(s));
-    ngx_http_mcp_tasks_name(t, s->owner)->tasks++;
-    ngx_http_mcp_tasks_name(t, s->tool)->tasks++;
-    ngx_http_mcp_tasks_stats_state_locked(t, s, NGX_HTTP_MCP_TASKS_FREE,
-                                          s->body.task.state);
+    ngx_mcp_account_locked(t, s, ngx_mcp_bytes(s));
+    ngx_mcp_name(t, s->owner)->tasks++;
+    ngx_mcp_name(t, s->tool)->tasks++;
+    ngx_mcp_stats_state_locked(t, s, NGX_MCP_FREE, s->body.task.state);
 
-    ngx_http_mcp_tasks_running_locked(t, s, 0,
-                              ngx_http_mcp_tasks_task_runs(&s->body.task));
+    ngx_mcp_running_locked(t, s, 0, ngx_mcp_task_runs(&s->body.task));
 
     if (s->session) {
-        ngx_http_mcp_tasks_name(t, s->session)->tasks++;
+        ngx_mcp_name(t, s->session)->tasks++;
     }
 
     if (s->token) {
-        token = ngx_http_mcp_tasks_name(t, s->token);
+        token = ngx_mcp_name(t, s->token);
         token->tasks++;
 
         if (token->u.task == 0
-            || ngx_http_mcp_tasks_slot(t, token->u.task)->seq < s->seq)
+            || ngx_mcp_slot(t, token->u.task)->seq < s->seq)
         {
-            token->u.task = ngx_http_mcp_tasks_index(t, s);
+            token->u.task = ngx_mcp_index(t, s);
         }
     }
 
-    ngx_http_mcp_tasks_wheel_insert_locked(t, s);
+    ngx_mcp_wheel_insert_locked(t, s);
 }
 
 
 /* what others gave it to carry */
 
 uint64_t
-ngx_http_mcp_tasks_bytes(ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_bytes(ngx_mcp_slot_t *s)
 {
     uint64_t    bytes;
     ngx_uint_t  i;
 
-    for (bytes = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (bytes = 0, i = 0; i < NGX_MCP_PAYLOADS; i++) {
         bytes += s->body.payload[i].len;
     }
 
-    return bytes - NGX_HTTP_MCP_TASKS_HISTORY;
+    return bytes - NGX_MCP_HISTORY;
 }
 
 
@@ -673,164 +651,160 @@ ngx_http_mcp_tasks_bytes(ngx_http_mcp_tasks_slot_t *s)
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_change_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_event_t *ev,
-    ngx_http_mcp_tasks_change_t *change)
+ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_event_t *ev, ngx_mcp_change_t *change)
 {
-    int64_t                      growth;
-    uint64_t                     age;
-    ngx_uint_t                   i, rc, news, state, runs;
-    ngx_http_mcp_tasks_body_t   *next;
-    ngx_http_mcp_tasks_chain_t   old[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    int64_t           growth;
+    uint64_t          age;
+    ngx_uint_t        i, rc, news, state, runs;
+    ngx_mcp_body_t   *next;
+    ngx_mcp_chain_t   old[NGX_MCP_PAYLOADS];
 
     /* the journal is the work place: it counts once the slot is named there */
 
     next = &t->sh->change;
     *next = s->body;
     state = next->task.state;
-    runs = ngx_http_mcp_tasks_task_runs(&next->task);
-    age = ngx_http_mcp_tasks_task_age(&next->task, ev->now);
+    runs = ngx_mcp_task_runs(&next->task);
+    age = ngx_mcp_task_age(&next->task, ev->now);
     growth = 0;
 
-    rc = ngx_http_mcp_tasks_task_apply(&next->task, ev);
+    rc = ngx_mcp_task_apply(&next->task, ev);
 
     if (s->body.changed <= t->sh->loaded
         && next->task.version != s->body.task.version)
     {
         /* versions may have been seen that were never saved */
-        next->task.version += NGX_HTTP_MCP_TASKS_LOAD_AHEAD;
+        next->task.version += NGX_MCP_LOAD_AHEAD;
     }
 
-    if (rc == NGX_HTTP_MCP_TASKS_OK && change) {
-        rc = ngx_http_mcp_tasks_change_check_locked(t, s, change, &growth);
+    if (rc == NGX_MCP_OK && change) {
+        rc = ngx_mcp_change_check_locked(t, s, change, &growth);
 
-        if (rc == NGX_HTTP_MCP_TASKS_ZONE_FULL
-            && ev->type == NGX_HTTP_MCP_TASKS_EV_CANCEL)
+        if (rc == NGX_MCP_ZONE_FULL
+            && ev->type == NGX_MCP_EV_CANCEL)
         {
             /* cancelling makes room: better without a message than not */
 
-            rc = NGX_HTTP_MCP_TASKS_OK;
+            rc = NGX_MCP_OK;
             change = NULL;
             growth = 0;
         }
     }
 
-    if (rc != NGX_HTTP_MCP_TASKS_OK) {
+    if (rc != NGX_MCP_OK) {
         t->sh->count.refused[rc]++;
-        t->sh->count.stale_leases += (rc == NGX_HTTP_MCP_TASKS_LEASE_LOST);
+        t->sh->count.stale_leases += (rc == NGX_MCP_LEASE_LOST);
         return rc;
     }
 
-    if (next->task.state == NGX_HTTP_MCP_TASKS_FREE) {
-        ngx_http_mcp_tasks_stats_removed_locked(t, s, 1);
-        ngx_http_mcp_tasks_remove_locked(t, s);
-        return NGX_HTTP_MCP_TASKS_OK;
+    if (next->task.state == NGX_MCP_FREE) {
+        ngx_mcp_stats_removed_locked(t, s, 1);
+        ngx_mcp_remove_locked(t, s);
+        return NGX_MCP_OK;
     }
 
     ngx_memzero(old, sizeof(old));
 
-    for (i = 0; change && i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; change && i < NGX_MCP_PAYLOADS; i++) {
         if (change->payload[i].data) {
             old[i] = next->payload[i];
             s->unsaved |= 1u << i;
-            ngx_http_mcp_tasks_chain_write_locked(t, &next->payload[i],
-                                                  &change->payload[i], 1);
+            ngx_mcp_chain_write_locked(t, &next->payload[i],
+                                       &change->payload[i], 1);
         }
     }
 
-    if (ngx_http_mcp_tasks_task_listed(&next->task)
-        && !ngx_http_mcp_tasks_task_listed(&s->body.task))
+    if (ngx_mcp_task_listed(&next->task)
+        && !ngx_mcp_task_listed(&s->body.task))
     {
         next->queue_seq = ++t->sh->seq;
     }
 
-    news = ngx_http_mcp_tasks_news_made_locked(t, s, next);
+    news = ngx_mcp_news_made_locked(t, s, next);
 
-    ngx_http_mcp_tasks_failpoint("change_ready");
+    ngx_mcp_failpoint("change_ready");
 
-    ngx_http_mcp_tasks_barrier();
-    t->sh->journal = ngx_http_mcp_tasks_index(t, s);
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
+    t->sh->journal = ngx_mcp_index(t, s);
+    ngx_mcp_barrier();
 
-    ngx_http_mcp_tasks_failpoint("change_decided");
+    ngx_mcp_failpoint("change_decided");
 
     if (news) {
-        ngx_http_mcp_tasks_news_take_locked(t, s);
+        ngx_mcp_news_take_locked(t, s);
     }
 
-#if (NGX_HTTP_MCP_TASKS_TEST)
+#if (NGX_MCP_TEST)
     s->body.task = next->task;
-    ngx_http_mcp_tasks_failpoint("change_half");
+    ngx_mcp_failpoint("change_half");
 #endif
 
     s->body = *next;
 
-    ngx_http_mcp_tasks_failpoint("change_copied");
+    ngx_mcp_failpoint("change_copied");
 
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
     t->sh->journal = 0;
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
 
-    ngx_http_mcp_tasks_failpoint("change_done");
+    ngx_mcp_failpoint("change_done");
 
     if (s->body.task.state != state) {
-        ngx_http_mcp_tasks_history_add_locked(t, s, ev);
+        ngx_mcp_history_add_locked(t, s, ev);
     }
 
-    ngx_http_mcp_tasks_account_locked(t, s, growth);
-    ngx_http_mcp_tasks_reindex_locked(t, s, state);
-    ngx_http_mcp_tasks_running_locked(t, s, runs,
-                              ngx_http_mcp_tasks_task_runs(&s->body.task));
-    ngx_http_mcp_tasks_stats_changed_locked(t, s, ev, state, age);
+    ngx_mcp_account_locked(t, s, growth);
+    ngx_mcp_reindex_locked(t, s, state);
+    ngx_mcp_running_locked(t, s, runs, ngx_mcp_task_runs(&s->body.task));
+    ngx_mcp_stats_changed_locked(t, s, ev, state, age);
 
     if (news) {
-        ngx_http_mcp_tasks_news_put_locked(t, s);
+        ngx_mcp_news_put_locked(t, s);
     }
 
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_ASK) {
+    if (ev->type == NGX_MCP_EV_ASK) {
         /* new questions: whoever asked the last ones has no right to these */
         s->carrier = 0;
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        ngx_http_mcp_tasks_chain_free_locked(t, &old[i]);
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
+        ngx_mcp_chain_free_locked(t, &old[i]);
     }
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
 /* as if it had changed: there is something to tell once more */
 
 void
-ngx_http_mcp_tasks_touch_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_touch_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_news_take_locked(t, s);
+    ngx_mcp_news_take_locked(t, s);
 
     /* a word, and nothing depends on it: this needs no journal */
 
     s->body.changed = ++t->sh->seq;
 
-    ngx_http_mcp_tasks_failpoint("touch");
+    ngx_mcp_failpoint("touch");
 
-    ngx_http_mcp_tasks_news_put_locked(t, s);
+    ngx_mcp_news_put_locked(t, s);
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_change_check_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_change_t *change,
-    int64_t *growth)
+ngx_mcp_change_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_change_t *change, int64_t *growth)
 {
-    size_t                      blocks;
-    ngx_str_t                  *p;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_name_t  *owner;
+    size_t           blocks;
+    ngx_str_t       *p;
+    ngx_uint_t       i;
+    ngx_mcp_name_t  *owner;
 
     blocks = 0;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
         p = &change->payload[i];
 
         if (p->data == NULL) {
@@ -838,62 +812,60 @@ ngx_http_mcp_tasks_change_check_locked(ngx_http_mcp_tasks_table_t *t,
         }
 
         if (change->max_payload && p->len > change->max_payload) {
-            return NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE;
+            return NGX_MCP_PAYLOAD_TOO_LARGE;
         }
 
         /* the old bytes stay until the new ones are in place */
 
-        blocks += ngx_http_mcp_tasks_blocks_for(p->len);
+        blocks += ngx_mcp_blocks_for(p->len);
         *growth += (int64_t) p->len - s->body.payload[i].len;
     }
 
-    owner = ngx_http_mcp_tasks_name(t, s->owner);
+    owner = ngx_mcp_name(t, s->owner);
 
     if (change->max_owner_bytes
         && *growth > 0
         && owner->bytes + *growth > change->max_owner_bytes)
     {
-        return NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES;
+        return NGX_MCP_LIMIT_OWNER_BYTES;
     }
 
-    if (blocks > ngx_http_mcp_tasks_available(&t->sh->block)) {
-        return NGX_HTTP_MCP_TASKS_ZONE_FULL;
+    if (blocks > ngx_mcp_available(&t->sh->block)) {
+        return NGX_MCP_ZONE_FULL;
     }
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_account_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, int64_t growth)
+ngx_mcp_account_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, int64_t growth)
 {
-    ngx_http_mcp_tasks_name(t, s->owner)->bytes += growth;
-    ngx_http_mcp_tasks_name(t, s->tool)->bytes += growth;
+    ngx_mcp_name(t, s->owner)->bytes += growth;
+    ngx_mcp_name(t, s->tool)->bytes += growth;
     t->sh->bytes += growth;
 }
 
 
 static void
-ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t state)
+ngx_mcp_reindex_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, ngx_uint_t state)
 {
     ngx_uint_t  listed;
 
-    ngx_http_mcp_tasks_stats_state_locked(t, s, state, s->body.task.state);
+    ngx_mcp_stats_state_locked(t, s, state, s->body.task.state);
 
-    ngx_http_mcp_tasks_failpoint("reindex");
+    ngx_mcp_failpoint("reindex");
 
-    ngx_http_mcp_tasks_wheel_remove_locked(t, s);
-    ngx_http_mcp_tasks_wheel_insert_locked(t, s);
+    ngx_mcp_wheel_remove_locked(t, s);
+    ngx_mcp_wheel_insert_locked(t, s);
 
-    listed = ngx_http_mcp_tasks_task_listed(&s->body.task);
+    listed = ngx_mcp_task_listed(&s->body.task);
 
     if (s->queued && !listed) {
-        ngx_http_mcp_tasks_queue_remove_locked(t, s);
+        ngx_mcp_queue_remove_locked(t, s);
 
     } else if (!s->queued && listed) {
-        ngx_http_mcp_tasks_queue_insert_locked(t, s);
+        ngx_mcp_queue_insert_locked(t, s);
     }
 }
 
@@ -901,97 +873,94 @@ ngx_http_mcp_tasks_reindex_locked(ngx_http_mcp_tasks_table_t *t,
 /* calls at once are limited: who waits for its turn is told of room */
 
 static void
-ngx_http_mcp_tasks_running_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t before, ngx_uint_t after)
+ngx_mcp_running_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t before, ngx_uint_t after)
 {
     if (before == after) {
         return;
     }
 
     t->sh->running += after - before;
-    ngx_http_mcp_tasks_name(t, s->tool)->running += after - before;
-    ngx_http_mcp_tasks_tool_stat(t, s)->running += after - before;
+    ngx_mcp_name(t, s->tool)->running += after - before;
+    ngx_mcp_tool_stat(t, s)->running += after - before;
 
     if (before) {
-        ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+        ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
     }
 }
 
 
 void
-ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     int64_t      bytes;
     uint32_t     n, *p;
     ngx_uint_t   i;
 
-    n = ngx_http_mcp_tasks_index(t, s);
-    p = &t->hash[ngx_http_mcp_tasks_id_hash(&s->id) & t->sh->hash_mask];
+    n = ngx_mcp_index(t, s);
+    p = &t->hash[ngx_mcp_id_hash(&s->id) & t->sh->hash_mask];
 
     /* needed last, so that it is here by then */
     __builtin_prefetch(p);
 
-    ngx_http_mcp_tasks_stats_state_locked(t, s, s->body.task.state,
-                                          NGX_HTTP_MCP_TASKS_FREE);
-    ngx_http_mcp_tasks_running_locked(t, s,
-                              ngx_http_mcp_tasks_task_runs(&s->body.task), 0);
+    ngx_mcp_stats_state_locked(t, s, s->body.task.state, NGX_MCP_FREE);
+    ngx_mcp_running_locked(t, s, ngx_mcp_task_runs(&s->body.task), 0);
 
-    ngx_http_mcp_tasks_failpoint("remove");
+    ngx_mcp_failpoint("remove");
 
     if (t->sh->durable) {
-        s->body.task.flags |= NGX_HTTP_MCP_TASKS_REMOVED;
+        s->body.task.flags |= NGX_MCP_REMOVED;
     }
 
     /* now the task is gone */
 
-    ngx_http_mcp_tasks_barrier();
-    s->body.task.state = NGX_HTTP_MCP_TASKS_FREE;
-    ngx_http_mcp_tasks_barrier();
+    ngx_mcp_barrier();
+    s->body.task.state = NGX_MCP_FREE;
+    ngx_mcp_barrier();
 
-    ngx_http_mcp_tasks_failpoint("remove_gone");
+    ngx_mcp_failpoint("remove_gone");
 
-    ngx_http_mcp_tasks_news_take_locked(t, s);
-    ngx_http_mcp_tasks_order_remove_locked(t, &ngx_http_mcp_tasks_by_seq, s);
-    ngx_http_mcp_tasks_wheel_remove_locked(t, s);
-    ngx_http_mcp_tasks_signal_task_locked(t, s);
+    ngx_mcp_news_take_locked(t, s);
+    ngx_mcp_order_remove_locked(t, &ngx_mcp_by_seq, s);
+    ngx_mcp_wheel_remove_locked(t, s);
+    ngx_mcp_signal_task_locked(t, s);
 
     if (s->queued) {
-        ngx_http_mcp_tasks_queue_remove_locked(t, s);
+        ngx_mcp_queue_remove_locked(t, s);
     }
 
-    bytes = (int64_t) ngx_http_mcp_tasks_bytes(s);
+    bytes = (int64_t) ngx_mcp_bytes(s);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        ngx_http_mcp_tasks_chain_free_locked(t, &s->body.payload[i]);
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
+        ngx_mcp_chain_free_locked(t, &s->body.payload[i]);
     }
 
-    ngx_http_mcp_tasks_account_locked(t, s, -bytes);
-    ngx_http_mcp_tasks_name_unref_locked(t, s->owner);
-    ngx_http_mcp_tasks_name_unref_locked(t, s->tool);
+    ngx_mcp_account_locked(t, s, -bytes);
+    ngx_mcp_name_unref_locked(t, s->owner);
+    ngx_mcp_name_unref_locked(t, s->tool);
 
     if (s->session) {
-        ngx_http_mcp_tasks_name_unref_locked(t, s->session);
+        ngx_mcp_name_unref_locked(t, s->session);
     }
 
     if (s->token) {
-        if (ngx_http_mcp_tasks_name(t, s->token)->u.task == n) {
-            ngx_http_mcp_tasks_name(t, s->token)->u.task = 0;
+        if (ngx_mcp_name(t, s->token)->u.task == n) {
+            ngx_mcp_name(t, s->token)->u.task = 0;
         }
 
-        ngx_http_mcp_tasks_name_unref_locked(t, s->token);
+        ngx_mcp_name_unref_locked(t, s->token);
     }
 
     while (*p != n) {
-        p = &ngx_http_mcp_tasks_slot(t, *p)->hash_next;
+        p = &ngx_mcp_slot(t, *p)->hash_next;
     }
 
     *p = s->hash_next;
 
-    ngx_http_mcp_tasks_failpoint("remove_slot");
+    ngx_mcp_failpoint("remove_slot");
 
     if (t->sh->durable) {
-        ngx_http_mcp_tasks_save_gone_locked(t, s);
+        ngx_mcp_save_gone_locked(t, s);
         return;
     }
 
@@ -1002,7 +971,7 @@ ngx_http_mcp_tasks_remove_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static uint32_t
-ngx_http_mcp_tasks_power(uint64_t n)
+ngx_mcp_power(uint64_t n)
 {
     uint32_t  p;
 

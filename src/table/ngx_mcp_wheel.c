@@ -2,17 +2,16 @@
 #include "ngx_mcp_wheel.h"
 
 
-#define NGX_HTTP_MCP_TASKS_WHEEL_BITS   6
-#define NGX_HTTP_MCP_TASKS_WHEEL_MASK   (NGX_HTTP_MCP_TASKS_WHEEL_SLOTS - 1)
-#define NGX_HTTP_MCP_TASKS_WHEEL_SPAN                                         \
-    ((uint64_t) 1 << (NGX_HTTP_MCP_TASKS_WHEEL_BITS                           \
-                      * NGX_HTTP_MCP_TASKS_WHEEL_LEVELS))
+#define NGX_MCP_WHEEL_BITS   6
+#define NGX_MCP_WHEEL_MASK   (NGX_MCP_WHEEL_SLOTS - 1)
+#define NGX_MCP_WHEEL_SPAN                                                    \
+    ((uint64_t) 1 << (NGX_MCP_WHEEL_BITS                                      \
+                      * NGX_MCP_WHEEL_LEVELS))
 
 
-static uint64_t ngx_http_mcp_tasks_wheel_first_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_uint_t *bucket);
-static void ngx_http_mcp_tasks_wheel_prefetch(ngx_http_mcp_tasks_table_t *t,
-    uint32_t n);
+static uint64_t ngx_mcp_wheel_first_locked(ngx_mcp_table_t *t,
+    ngx_uint_t *bucket);
+static void ngx_mcp_wheel_prefetch(ngx_mcp_table_t *t, uint32_t n);
 
 
 /*
@@ -22,7 +21,7 @@ static void ngx_http_mcp_tasks_wheel_prefetch(ngx_http_mcp_tasks_table_t *t,
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_wheel_bucket(uint64_t base, uint64_t deadline)
+ngx_mcp_wheel_bucket(uint64_t base, uint64_t deadline)
 {
     uint64_t    diff;
     ngx_uint_t  level;
@@ -33,66 +32,63 @@ ngx_http_mcp_tasks_wheel_bucket(uint64_t base, uint64_t deadline)
 
     diff = deadline ^ base;
 
-    if (diff >= NGX_HTTP_MCP_TASKS_WHEEL_SPAN) {
+    if (diff >= NGX_MCP_WHEEL_SPAN) {
 
         /* further than the wheel reaches: looked at again on the way */
 
-        deadline = base | (NGX_HTTP_MCP_TASKS_WHEEL_SPAN - 1);
+        deadline = base | (NGX_MCP_WHEEL_SPAN - 1);
         diff = deadline ^ base;
     }
 
-    level = diff ? (63 - __builtin_clzll(diff)) / NGX_HTTP_MCP_TASKS_WHEEL_BITS
+    level = diff ? (63 - __builtin_clzll(diff)) / NGX_MCP_WHEEL_BITS
                  : 0;
 
-    return level * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS
-           + ((deadline >> (level * NGX_HTTP_MCP_TASKS_WHEEL_BITS))
-              & NGX_HTTP_MCP_TASKS_WHEEL_MASK);
+    return level * NGX_MCP_WHEEL_SLOTS
+           + ((deadline >> (level * NGX_MCP_WHEEL_BITS)) & NGX_MCP_WHEEL_MASK);
 }
 
 
 void
-ngx_http_mcp_tasks_wheel_insert_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_wheel_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    uint32_t                     n, *head;
-    uint64_t                     deadline;
-    ngx_uint_t                   bucket;
-    ngx_http_mcp_tasks_wheel_t  *wheel;
+    uint32_t          n, *head;
+    uint64_t          deadline;
+    ngx_uint_t        bucket;
+    ngx_mcp_wheel_t  *wheel;
 
-    deadline = ngx_http_mcp_tasks_task_deadline(&s->body.task);
+    deadline = ngx_mcp_task_deadline(&s->body.task);
 
-    if (deadline == NGX_HTTP_MCP_TASKS_NEVER) {
+    if (deadline == NGX_MCP_NEVER) {
         s->bucket = 0;
         return;
     }
 
     wheel = &t->sh->wheel;
-    bucket = ngx_http_mcp_tasks_wheel_bucket(wheel->base, deadline);
+    bucket = ngx_mcp_wheel_bucket(wheel->base, deadline);
     head = &wheel->head[bucket];
-    n = ngx_http_mcp_tasks_index(t, s);
+    n = ngx_mcp_index(t, s);
 
     s->bucket = (uint16_t) (bucket + 1);
     s->wheel_prev = 0;
     s->wheel_next = *head;
 
     if (*head) {
-        ngx_http_mcp_tasks_slot(t, *head)->wheel_prev = n;
+        ngx_mcp_slot(t, *head)->wheel_prev = n;
     }
 
-    ngx_http_mcp_tasks_failpoint("wheel_insert");
+    ngx_mcp_failpoint("wheel_insert");
 
     *head = n;
-    wheel->map[bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS]
-        |= (uint64_t) 1 << (bucket & NGX_HTTP_MCP_TASKS_WHEEL_MASK);
+    wheel->map[bucket / NGX_MCP_WHEEL_SLOTS]
+        |= (uint64_t) 1 << (bucket & NGX_MCP_WHEEL_MASK);
 }
 
 
 void
-ngx_http_mcp_tasks_wheel_remove_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_wheel_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_uint_t                   bucket;
-    ngx_http_mcp_tasks_wheel_t  *wheel;
+    ngx_uint_t        bucket;
+    ngx_mcp_wheel_t  *wheel;
 
     if (s->bucket == 0) {
         return;
@@ -102,20 +98,20 @@ ngx_http_mcp_tasks_wheel_remove_locked(ngx_http_mcp_tasks_table_t *t,
     bucket = s->bucket - 1;
 
     if (s->wheel_next) {
-        ngx_http_mcp_tasks_slot(t, s->wheel_next)->wheel_prev = s->wheel_prev;
+        ngx_mcp_slot(t, s->wheel_next)->wheel_prev = s->wheel_prev;
     }
 
-    ngx_http_mcp_tasks_failpoint("wheel_remove");
+    ngx_mcp_failpoint("wheel_remove");
 
     if (s->wheel_prev) {
-        ngx_http_mcp_tasks_slot(t, s->wheel_prev)->wheel_next = s->wheel_next;
+        ngx_mcp_slot(t, s->wheel_prev)->wheel_next = s->wheel_next;
 
     } else {
         wheel->head[bucket] = s->wheel_next;
 
         if (s->wheel_next == 0) {
-            wheel->map[bucket / NGX_HTTP_MCP_TASKS_WHEEL_SLOTS]
-                &= ~((uint64_t) 1 << (bucket & NGX_HTTP_MCP_TASKS_WHEEL_MASK));
+            wheel->map[bucket / NGX_MCP_WHEEL_SLOTS]
+                &= ~((uint64_t) 1 << (bucket & NGX_MCP_WHEEL_MASK));
         }
     }
 
@@ -126,11 +122,11 @@ ngx_http_mcp_tasks_wheel_remove_locked(ngx_http_mcp_tasks_table_t *t,
 /* when the wheel wants to be looked at again: at the latest when due */
 
 uint64_t
-ngx_http_mcp_tasks_wheel_next_locked(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_wheel_next_locked(ngx_mcp_table_t *t)
 {
     ngx_uint_t  bucket;
 
-    return ngx_http_mcp_tasks_wheel_first_locked(t, &bucket);
+    return ngx_mcp_wheel_first_locked(t, &bucket);
 }
 
 
@@ -141,14 +137,14 @@ ngx_http_mcp_tasks_wheel_next_locked(ngx_http_mcp_tasks_table_t *t)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_wheel_step_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t now, ngx_http_mcp_tasks_slot_t **due)
+ngx_mcp_wheel_step_locked(ngx_mcp_table_t *t, uint64_t now,
+    ngx_mcp_slot_t **due)
 {
-    uint64_t                    start;
-    ngx_uint_t                  bucket;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint64_t         start;
+    ngx_uint_t       bucket;
+    ngx_mcp_slot_t  *s;
 
-    start = ngx_http_mcp_tasks_wheel_first_locked(t, &bucket);
+    start = ngx_mcp_wheel_first_locked(t, &bucket);
 
     if (start > now) {
         /* a base as near as possible to the present spares moves later on */
@@ -158,14 +154,14 @@ ngx_http_mcp_tasks_wheel_step_locked(ngx_http_mcp_tasks_table_t *t,
 
     t->sh->wheel.base = start;
 
-    s = ngx_http_mcp_tasks_slot(t, t->sh->wheel.head[bucket]);
-    ngx_http_mcp_tasks_wheel_prefetch(t, s->wheel_next);
-    ngx_http_mcp_tasks_wheel_remove_locked(t, s);
+    s = ngx_mcp_slot(t, t->sh->wheel.head[bucket]);
+    ngx_mcp_wheel_prefetch(t, s->wheel_next);
+    ngx_mcp_wheel_remove_locked(t, s);
 
     /* what is due need not go all the way down */
 
-    if (ngx_http_mcp_tasks_task_deadline(&s->body.task) > now) {
-        ngx_http_mcp_tasks_wheel_insert_locked(t, s);
+    if (ngx_mcp_task_deadline(&s->body.task) > now) {
+        ngx_mcp_wheel_insert_locked(t, s);
         return NGX_AGAIN;
     }
 
@@ -181,26 +177,24 @@ ngx_http_mcp_tasks_wheel_step_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 static void
-ngx_http_mcp_tasks_wheel_prefetch(ngx_http_mcp_tasks_table_t *t, uint32_t n)
+ngx_mcp_wheel_prefetch(ngx_mcp_table_t *t, uint32_t n)
 {
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_uint_t       i;
+    ngx_mcp_slot_t  *s;
 
     if (n == 0) {
         return;
     }
 
-    s = ngx_http_mcp_tasks_slot(t, n);
+    s = ngx_mcp_slot(t, n);
 
-    ngx_http_mcp_tasks_prefetch(t, s->wheel_next);
+    ngx_mcp_prefetch(t, s->wheel_next);
 
-    __builtin_prefetch(&t->hash[ngx_http_mcp_tasks_id_hash(&s->id)
-                                & t->sh->hash_mask]);
+    __builtin_prefetch(&t->hash[ngx_mcp_id_hash(&s->id) & t->sh->hash_mask]);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
         if (s->body.payload[i].len) {
-            __builtin_prefetch(ngx_http_mcp_tasks_block(t,
-                                                 s->body.payload[i].last));
+            __builtin_prefetch(ngx_mcp_block(t, s->body.payload[i].last));
         }
     }
 }
@@ -212,17 +206,16 @@ ngx_http_mcp_tasks_wheel_prefetch(ngx_http_mcp_tasks_table_t *t, uint32_t n)
  */
 
 static uint64_t
-ngx_http_mcp_tasks_wheel_first_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t *bucket)
+ngx_mcp_wheel_first_locked(ngx_mcp_table_t *t, ngx_uint_t *bucket)
 {
-    uint64_t                     map, start, first;
-    ngx_uint_t                   level, shift, n;
-    ngx_http_mcp_tasks_wheel_t  *wheel;
+    uint64_t          map, start, first;
+    ngx_uint_t        level, shift, n;
+    ngx_mcp_wheel_t  *wheel;
 
     wheel = &t->sh->wheel;
-    first = NGX_HTTP_MCP_TASKS_NEVER;
+    first = NGX_MCP_NEVER;
 
-    for (level = NGX_HTTP_MCP_TASKS_WHEEL_LEVELS; level-- > 0; /* void */) {
+    for (level = NGX_MCP_WHEEL_LEVELS; level-- > 0; /* void */) {
         map = wheel->map[level];
 
         if (map == 0) {
@@ -230,15 +223,15 @@ ngx_http_mcp_tasks_wheel_first_locked(ngx_http_mcp_tasks_table_t *t,
         }
 
         n = __builtin_ctzll(map);
-        shift = level * NGX_HTTP_MCP_TASKS_WHEEL_BITS;
+        shift = level * NGX_MCP_WHEEL_BITS;
 
         start = wheel->base >> shift;
-        start &= ~(uint64_t) NGX_HTTP_MCP_TASKS_WHEEL_MASK;
+        start &= ~(uint64_t) NGX_MCP_WHEEL_MASK;
         start = (start | n) << shift;
 
         if (start < first) {
             first = start;
-            *bucket = level * NGX_HTTP_MCP_TASKS_WHEEL_SLOTS + n;
+            *bucket = level * NGX_MCP_WHEEL_SLOTS + n;
         }
     }
 

@@ -10,21 +10,19 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_WHEEL_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_WHEEL_H_INCLUDED_
+#ifndef _NGX_MCP_WHEEL_H_INCLUDED_
+#define _NGX_MCP_WHEEL_H_INCLUDED_
 
 
 #include "ngx_mcp_table.h"
 
 
-void ngx_http_mcp_tasks_wheel_insert_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s);
-void ngx_http_mcp_tasks_wheel_remove_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s);
-uint64_t ngx_http_mcp_tasks_wheel_next_locked(ngx_http_mcp_tasks_table_t *t);
-ngx_int_t ngx_http_mcp_tasks_wheel_step_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t now, ngx_http_mcp_tasks_slot_t **due);
-ngx_uint_t ngx_http_mcp_tasks_wheel_bucket(uint64_t base, uint64_t deadline);
+void ngx_mcp_wheel_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_wheel_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+uint64_t ngx_mcp_wheel_next_locked(ngx_mcp_table_t *t);
+ngx_int_t ngx_mcp_wheel_step_locked(ngx_mcp_table_t *t, uint64_t now,
+    ngx_mcp_slot_t **due);
+ngx_uint_t ngx_mcp_wheel_bucket(uint64_t base, uint64_t deadline);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_WHEEL_H_INCLUDED_ */
+#endif /* _NGX_MCP_WHEEL_H_INCLUDED_ */

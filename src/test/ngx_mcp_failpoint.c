@@ -2,60 +2,57 @@
 #include "ngx_mcp_failpoint.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_TEST)
+#if (NGX_MCP_TEST)
 
 
-static const char  *ngx_http_mcp_tasks_failpoint_label;
-static ngx_uint_t   ngx_http_mcp_tasks_failpoint_at;
-static ngx_uint_t   ngx_http_mcp_tasks_failpoint_count;
-static char        *ngx_http_mcp_tasks_failpoint_last;
-static size_t       ngx_http_mcp_tasks_failpoint_size;
+static const char  *ngx_mcp_failpoint_label;
+static ngx_uint_t   ngx_mcp_failpoint_at;
+static ngx_uint_t   ngx_mcp_failpoint_count;
+static char        *ngx_mcp_failpoint_last;
+static size_t       ngx_mcp_failpoint_size;
 
 
 /* die at the hit-th place (any place if label is NULL); 0: never */
 
 void
-ngx_http_mcp_tasks_failpoint_arm(const char *label, ngx_uint_t hit)
+ngx_mcp_failpoint_arm(const char *label, ngx_uint_t hit)
 {
-    ngx_http_mcp_tasks_failpoint_label = label;
-    ngx_http_mcp_tasks_failpoint_at = hit;
-    ngx_http_mcp_tasks_failpoint_count = 0;
+    ngx_mcp_failpoint_label = label;
+    ngx_mcp_failpoint_at = hit;
+    ngx_mcp_failpoint_count = 0;
 }
 
 
 /* where to leave the label that was died at: memory that outlives us */
 
 void
-ngx_http_mcp_tasks_failpoint_note(char *buf, size_t size)
+ngx_mcp_failpoint_note(char *buf, size_t size)
 {
-    ngx_http_mcp_tasks_failpoint_last = buf;
-    ngx_http_mcp_tasks_failpoint_size = size;
+    ngx_mcp_failpoint_last = buf;
+    ngx_mcp_failpoint_size = size;
 }
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_failpoint_hits(void)
+ngx_mcp_failpoint_hits(void)
 {
-    return ngx_http_mcp_tasks_failpoint_count;
+    return ngx_mcp_failpoint_count;
 }
 
 
 void
-ngx_http_mcp_tasks_failpoint_hit(const char *label)
+ngx_mcp_failpoint_hit(const char *label)
 {
-    if (ngx_http_mcp_tasks_failpoint_label
-        && ngx_strcmp(ngx_http_mcp_tasks_failpoint_label, label) != 0)
+    if (ngx_mcp_failpoint_label
+        && ngx_strcmp(ngx_mcp_failpoint_label, label) != 0)
     {
         return;
     }
 
-    if (++ngx_http_mcp_tasks_failpoint_count
-        == ngx_http_mcp_tasks_failpoint_at)
-    {
-        if (ngx_http_mcp_tasks_failpoint_last) {
-            (void) ngx_cpystrn((u_char *) ngx_http_mcp_tasks_failpoint_last,
-                               (u_char *) label,
-                               ngx_http_mcp_tasks_failpoint_size);
+    if (++ngx_mcp_failpoint_count == ngx_mcp_failpoint_at) {
+        if (ngx_mcp_failpoint_last) {
+            (void) ngx_cpystrn((u_char *) ngx_mcp_failpoint_last,
+                               (u_char *) label, ngx_mcp_failpoint_size);
         }
 
         (void) kill(ngx_getpid(), SIGKILL);
@@ -67,4 +64,4 @@ ngx_http_mcp_tasks_failpoint_hit(const char *label)
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_TEST */
+#endif /* NGX_MCP_TEST */

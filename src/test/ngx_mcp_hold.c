@@ -4,11 +4,11 @@
 #include "ngx_mcp_hold.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_TEST)
+#if (NGX_MCP_TEST)
 
 
 static ngx_inline uint64_t
-ngx_http_mcp_tasks_hold_now(ngx_http_mcp_tasks_hold_t *hold)
+ngx_mcp_hold_now(ngx_mcp_hold_t *hold)
 {
     struct timespec  ts;
 
@@ -21,14 +21,14 @@ ngx_http_mcp_tasks_hold_now(ngx_http_mcp_tasks_hold_t *hold)
 /* it lies in the zone, and is written by whoever holds the lock */
 
 void
-ngx_http_mcp_tasks_hold_begin(ngx_http_mcp_tasks_hold_t *hold)
+ngx_mcp_hold_begin(ngx_mcp_hold_t *hold)
 {
-    hold->since = hold->clock ? ngx_http_mcp_tasks_hold_now(hold) : 0;
+    hold->since = hold->clock ? ngx_mcp_hold_now(hold) : 0;
 }
 
 
 void
-ngx_http_mcp_tasks_hold_end(ngx_http_mcp_tasks_hold_t *hold)
+ngx_mcp_hold_end(ngx_mcp_hold_t *hold)
 {
     uint64_t  ns;
 
@@ -38,13 +38,13 @@ ngx_http_mcp_tasks_hold_end(ngx_http_mcp_tasks_hold_t *hold)
         return;
     }
 
-    ns = ngx_http_mcp_tasks_hold_now(hold) - hold->since;
+    ns = ngx_mcp_hold_now(hold) - hold->since;
 
     hold->sum += ns;
-    hold->rare += (ns >= NGX_HTTP_MCP_TASKS_HOLD_LONG) ? ns : 0;
+    hold->rare += (ns >= NGX_MCP_HOLD_LONG) ? ns : 0;
     hold->longest = ngx_max(hold->longest, ns);
     hold->times++;
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_TEST */
+#endif /* NGX_MCP_TEST */

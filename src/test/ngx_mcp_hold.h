@@ -5,38 +5,38 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_HOLD_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_HOLD_H_INCLUDED_
+#ifndef _NGX_MCP_HOLD_H_INCLUDED_
+#define _NGX_MCP_HOLD_H_INCLUDED_
 
 
 #include <ngx_config.h>
 #include <ngx_core.h>
 
 
-#if (NGX_HTTP_MCP_TASKS_TEST)
+#if (NGX_MCP_TEST)
 
 /* ns; the process may have been interrupted, if the clock is on the wall */
-#define NGX_HTTP_MCP_TASKS_HOLD_LONG  50000
+#define NGX_MCP_HOLD_LONG  50000
 
 typedef struct {
-    uint32_t                     clock;             /* which one; 0: none */
-    uint32_t                     reserved;
-    uint64_t                     since;             /* ns, as all here */
-    uint64_t                     sum;
-    uint64_t                     rare;              /* of the long ones */
-    uint64_t                     longest;
-    uint64_t                     times;
-} ngx_http_mcp_tasks_hold_t;
+    uint32_t  clock;             /* which one; 0: none */
+    uint32_t  reserved;
+    uint64_t  since;             /* ns, as all here */
+    uint64_t  sum;
+    uint64_t  rare;              /* of the long ones */
+    uint64_t  longest;
+    uint64_t  times;
+} ngx_mcp_hold_t;
 
-void ngx_http_mcp_tasks_hold_begin(ngx_http_mcp_tasks_hold_t *hold);
-void ngx_http_mcp_tasks_hold_end(ngx_http_mcp_tasks_hold_t *hold);
+void ngx_mcp_hold_begin(ngx_mcp_hold_t *hold);
+void ngx_mcp_hold_end(ngx_mcp_hold_t *hold);
 
 #else
 
-#define ngx_http_mcp_tasks_hold_begin(hold)
-#define ngx_http_mcp_tasks_hold_end(hold)
+#define ngx_mcp_hold_begin(hold)
+#define ngx_mcp_hold_end(hold)
 
 #endif
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_HOLD_H_INCLUDED_ */
+#endif /* _NGX_MCP_HOLD_H_INCLUDED_ */

@@ -10,95 +10,94 @@
 #include "ngx_mcp_recover.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_TEST)
+#if (NGX_MCP_TEST)
 
 
 typedef struct {
-    ngx_http_request_t           *r;
-    ngx_http_mcp_tasks_zone_t    *zone;
-    u_char                       *pos;
-    u_char                       *end;
-} ngx_http_mcp_tasks_probe_t;
+    ngx_http_request_t  *r;
+    ngx_mcp_zone_t      *zone;
+    u_char              *pos;
+    u_char              *end;
+} ngx_mcp_probe_t;
 
 
 typedef struct {
-    ngx_str_t                     name;
-    void                        (*handler)(ngx_http_mcp_tasks_probe_t *p);
-} ngx_http_mcp_tasks_probe_op_t;
+    ngx_str_t  name;
+    void     (*handler)(ngx_mcp_probe_t *p);
+} ngx_mcp_probe_op_t;
 
 
 /* all that it shows; with more, the lock would be taken twice */
-#define NGX_HTTP_MCP_TASKS_PROBE_WANT                                         \
-    (NGX_HTTP_MCP_TASKS_WANT_ALL & ~(NGX_HTTP_MCP_TASKS_WANT_WORKER           \
-                                     | NGX_HTTP_MCP_TASKS_WANT_HISTORY))
+#define NGX_MCP_PROBE_WANT                                                    \
+    (NGX_MCP_WANT_ALL & ~(NGX_MCP_WANT_WORKER                                 \
+                          | NGX_MCP_WANT_HISTORY))
 
 
-static ngx_int_t ngx_http_mcp_tasks_probe_handler(ngx_http_request_t *r);
-static void ngx_http_mcp_tasks_probe_create(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_list(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p);
-static void ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p);
-static ngx_int_t ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op);
-static void ngx_http_mcp_tasks_late_handler(ngx_event_t *ev);
+static ngx_int_t ngx_mcp_probe_handler(ngx_http_request_t *r);
+static void ngx_mcp_probe_create(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_get(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_list(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_claim(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_event(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_delete(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_leave(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_stats(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_check(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_die(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_waits(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_hold(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_late(ngx_mcp_probe_t *p);
+static ngx_int_t ngx_mcp_late(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+static void ngx_mcp_late_handler(ngx_event_t *ev);
 
 
-static ngx_http_mcp_tasks_probe_op_t  ngx_http_mcp_tasks_probe_ops[] = {
-    { ngx_string("create"), ngx_http_mcp_tasks_probe_create },
-    { ngx_string("get"), ngx_http_mcp_tasks_probe_get },
-    { ngx_string("list"), ngx_http_mcp_tasks_probe_list },
-    { ngx_string("claim"), ngx_http_mcp_tasks_probe_claim },
-    { ngx_string("event"), ngx_http_mcp_tasks_probe_event },
-    { ngx_string("delete"), ngx_http_mcp_tasks_probe_delete },
-    { ngx_string("leave"), ngx_http_mcp_tasks_probe_leave },
-    { ngx_string("stats"), ngx_http_mcp_tasks_probe_stats },
-    { ngx_string("check"), ngx_http_mcp_tasks_probe_check },
-    { ngx_string("die"), ngx_http_mcp_tasks_probe_die },
-    { ngx_string("waits"), ngx_http_mcp_tasks_probe_waits },
-    { ngx_string("hold"), ngx_http_mcp_tasks_probe_hold },
-    { ngx_string("late"), ngx_http_mcp_tasks_probe_late },
+static ngx_mcp_probe_op_t  ngx_mcp_probe_ops[] = {
+    { ngx_string("create"), ngx_mcp_probe_create },
+    { ngx_string("get"), ngx_mcp_probe_get },
+    { ngx_string("list"), ngx_mcp_probe_list },
+    { ngx_string("claim"), ngx_mcp_probe_claim },
+    { ngx_string("event"), ngx_mcp_probe_event },
+    { ngx_string("delete"), ngx_mcp_probe_delete },
+    { ngx_string("leave"), ngx_mcp_probe_leave },
+    { ngx_string("stats"), ngx_mcp_probe_stats },
+    { ngx_string("check"), ngx_mcp_probe_check },
+    { ngx_string("die"), ngx_mcp_probe_die },
+    { ngx_string("waits"), ngx_mcp_probe_waits },
+    { ngx_string("hold"), ngx_mcp_probe_hold },
+    { ngx_string("late"), ngx_mcp_probe_late },
     { ngx_null_string, NULL }
 };
 
 
 char *
-ngx_http_mcp_tasks_probe(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_probe(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t                 *value;
     ngx_http_core_loc_conf_t  *clcf;
 
     value = cf->args->elts;
 
-    lcf->zone = ngx_http_mcp_tasks_zone_arg(cf, &value[1]);
+    lcf->zone = ngx_mcp_zone_arg(cf, &value[1]);
     if (lcf->zone == NULL) {
         return NGX_CONF_ERROR;
     }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_mcp_tasks_probe_handler;
+    clcf->handler = ngx_mcp_probe_handler;
 
     return NGX_CONF_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_probe_handler(ngx_http_request_t *r)
+ngx_mcp_probe_handler(ngx_http_request_t *r)
 {
-    ngx_str_t                       name, answer;
-    ngx_http_mcp_tasks_probe_t      p;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_probe_op_t  *op;
+    ngx_str_t            name, answer;
+    ngx_mcp_probe_t      p;
+    ngx_mcp_loc_conf_t  *lcf;
+    ngx_mcp_probe_op_t  *op;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -115,7 +114,7 @@ ngx_http_mcp_tasks_probe_handler(ngx_http_request_t *r)
     p.end = answer.data + 65536;
     p.pos = ngx_slprintf(answer.data, p.end, "{\"pid\":%P", ngx_pid);
 
-    for (op = ngx_http_mcp_tasks_probe_ops; op->handler; op++) {
+    for (op = ngx_mcp_probe_ops; op->handler; op++) {
         if (op->name.len == name.len
             && ngx_strncmp(op->name.data, name.data, name.len) == 0)
         {
@@ -127,12 +126,12 @@ ngx_http_mcp_tasks_probe_handler(ngx_http_request_t *r)
     p.pos = ngx_slprintf(p.pos, p.end, "}\n");
     answer.len = p.pos - answer.data;
 
-    return ngx_http_mcp_tasks_send(r, NGX_HTTP_OK, &answer, 1);
+    return ngx_mcp_send(r, NGX_HTTP_OK, &answer, 1);
 }
 
 
 static ngx_str_t
-ngx_http_mcp_tasks_probe_arg(ngx_http_mcp_tasks_probe_t *p, const char *name)
+ngx_mcp_probe_arg(ngx_mcp_probe_t *p, const char *name)
 {
     u_char     *src, *dst;
     ngx_str_t   value;
@@ -158,130 +157,126 @@ ngx_http_mcp_tasks_probe_arg(ngx_http_mcp_tasks_probe_t *p, const char *name)
 
 
 static uint64_t
-ngx_http_mcp_tasks_probe_number(ngx_http_mcp_tasks_probe_t *p,
-    const char *name, uint64_t number)
+ngx_mcp_probe_number(ngx_mcp_probe_t *p, const char *name, uint64_t number)
 {
     ngx_str_t  value;
 
-    value = ngx_http_mcp_tasks_probe_arg(p, name);
+    value = ngx_mcp_probe_arg(p, name);
 
     return value.len ? (uint64_t) ngx_atoi(value.data, value.len) : number;
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_submit(ngx_http_mcp_tasks_probe_t *p,
-    ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_probe_submit(ngx_mcp_probe_t *p, ngx_mcp_op_t *op)
 {
     op->pool = p->r->pool;
 
     /* without a handler no store lets it wait */
 
-    if (ngx_http_mcp_tasks_submit(p->zone, op) != NGX_OK) {
+    if (ngx_mcp_submit(p->zone, op) != NGX_OK) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"error\"");
         return;
     }
 
     p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"%V\"",
-                          ngx_http_mcp_tasks_reason_name(op->reason));
+                          ngx_mcp_reason_name(op->reason));
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_view(ngx_http_mcp_tasks_probe_t *p,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_probe_view(ngx_mcp_probe_t *p, ngx_mcp_view_t *v)
 {
-    u_char  id[NGX_HTTP_MCP_TASKS_ID_TEXT];
+    u_char  id[NGX_MCP_ID_TEXT];
 
     p->pos = ngx_slprintf(p->pos, p->end,
                           ",\"id\":\"%*s\",\"state\":\"%V\",\"version\":%uL,"
                           "\"lease\":\"%uxL\",\"attempt\":%ui,"
                           "\"params\":\"%V\",\"result\":\"%V\"",
-                          (size_t) (ngx_http_mcp_tasks_id_text(id, &v->id)
+                          (size_t) (ngx_mcp_id_text(id, &v->id)
                                     - id), id,
-                          ngx_http_mcp_tasks_state_name(v->task.state),
+                          ngx_mcp_state_name(v->task.state),
                           v->task.version, v->task.lease,
                           (ngx_uint_t) v->task.attempt,
-                          &v->payload[NGX_HTTP_MCP_TASKS_PARAMS],
-                          &v->payload[NGX_HTTP_MCP_TASKS_RESULT]);
+                          &v->payload[NGX_MCP_PARAMS],
+                          &v->payload[NGX_MCP_RESULT]);
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_create(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_create(ngx_mcp_probe_t *p)
 {
-    uint64_t                        i, n;
-    ngx_http_mcp_tasks_op_create_t  op;
+    uint64_t             i, n;
+    ngx_mcp_op_create_t  op;
 
-    n = ngx_http_mcp_tasks_probe_number(p, "n", 1);
+    n = ngx_mcp_probe_number(p, "n", 1);
 
     for (i = 0; i < n; i++) {
         ngx_memzero(&op, sizeof(op));
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+        op.op.type = NGX_MCP_OP_CREATE;
         op.op.pool = p->r->pool;
-        op.task.owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
-        op.task.tool = ngx_http_mcp_tasks_probe_arg(p, "tool");
-        op.task.params = ngx_http_mcp_tasks_probe_arg(p, "params");
-        op.task.ttl = ngx_http_mcp_tasks_probe_number(p, "ttl", 3600000);
-        op.task.policy.lease = ngx_http_mcp_tasks_probe_number(p, "lease",
-                                                               60000);
+        op.task.owner = ngx_mcp_probe_arg(p, "owner");
+        op.task.tool = ngx_mcp_probe_arg(p, "tool");
+        op.task.params = ngx_mcp_probe_arg(p, "params");
+        op.task.ttl = ngx_mcp_probe_number(p, "ttl", 3600000);
+        op.task.policy.lease = ngx_mcp_probe_number(p, "lease", 60000);
         op.task.policy.queue_timeout = 600000;
         op.task.policy.run_timeout = 3600000;
         op.task.policy.attempts = 3;
         op.task.policy.backoff = 10;
 
         if (i + 1 < n) {
-            (void) ngx_http_mcp_tasks_submit(p->zone, &op.op);
+            (void) ngx_mcp_submit(p->zone, &op.op);
         }
     }
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
-        ngx_http_mcp_tasks_probe_view(p, &op.view);
+    if (op.op.reason == NGX_MCP_OK) {
+        ngx_mcp_probe_view(p, &op.view);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_get(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_get(ngx_mcp_probe_t *p)
 {
-    ngx_str_t                    id, owner;
-    ngx_http_mcp_tasks_op_get_t  op;
+    ngx_str_t         id, owner;
+    ngx_mcp_op_get_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
-    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
+    op.op.type = NGX_MCP_OP_GET;
+    op.want = NGX_MCP_PROBE_WANT;
 
-    id = ngx_http_mcp_tasks_probe_arg(p, "id");
-    owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
+    id = ngx_mcp_probe_arg(p, "id");
+    owner = ngx_mcp_probe_arg(p, "owner");
     op.owner = &owner;
-    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
-    (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
+    op.carrier = ngx_mcp_probe_number(p, "carrier", 0);
+    (void) ngx_mcp_id_parse(&op.id, &id);
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
-        ngx_http_mcp_tasks_probe_view(p, &op.view);
+    if (op.op.reason == NGX_MCP_OK) {
+        ngx_mcp_probe_view(p, &op.view);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_list(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_list(ngx_mcp_probe_t *p)
 {
-    ngx_str_t                     cursor;
-    ngx_http_mcp_tasks_op_list_t  op;
+    ngx_str_t          cursor;
+    ngx_mcp_op_list_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LIST;
-    op.owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
-    op.limit = ngx_http_mcp_tasks_probe_number(p, "limit", 50);
-    cursor = ngx_http_mcp_tasks_probe_arg(p, "cursor");
+    op.op.type = NGX_MCP_OP_LIST;
+    op.owner = ngx_mcp_probe_arg(p, "owner");
+    op.limit = ngx_mcp_probe_number(p, "limit", 50);
+    cursor = ngx_mcp_probe_arg(p, "cursor");
 
     if (cursor.len
-        && ngx_http_mcp_tasks_cursor_parse(p->zone, &cursor, &op.owner,
-                                           &op.after)
+        && ngx_mcp_cursor_parse(p->zone, &cursor, &op.owner,
+                                &op.after)
            != NGX_OK)
     {
         p->pos = ngx_slprintf(p->pos, p->end,
@@ -289,120 +284,118 @@ ngx_http_mcp_tasks_probe_list(ngx_http_mcp_tasks_probe_t *p)
         return;
     }
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 
     p->pos = ngx_slprintf(p->pos, p->end, ",\"n\":%ui", op.n);
 
     if (op.next.seq) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"cursor\":\"");
-        p->pos = ngx_http_mcp_tasks_cursor_text(p->zone, p->pos, &op.owner,
-                                                &op.next);
+        p->pos = ngx_mcp_cursor_text(p->zone, p->pos, &op.owner, &op.next);
         p->pos = ngx_slprintf(p->pos, p->end, "\"");
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_claim(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_claim(ngx_mcp_probe_t *p)
 {
-    ngx_str_t                      tool;
-    ngx_http_mcp_tasks_op_claim_t  op;
+    ngx_str_t           tool;
+    ngx_mcp_op_claim_t  op;
 
-    tool = ngx_http_mcp_tasks_probe_arg(p, "tool");
+    tool = ngx_mcp_probe_arg(p, "tool");
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.type = NGX_MCP_OP_CLAIM;
     op.tools = &tool;
     op.ntools = 1;
-    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
+    op.want = NGX_MCP_PROBE_WANT;
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 
     if (op.found) {
-        ngx_http_mcp_tasks_probe_view(p, &op.view);
+        ngx_mcp_probe_view(p, &op.view);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_event(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_event(ngx_mcp_probe_t *p)
 {
-    u_char                          buf[sizeof("ffffffffffffffff")];
-    ngx_str_t                       id, lease;
-    ngx_http_mcp_tasks_op_update_t  op;
+    u_char               buf[sizeof("ffffffffffffffff")];
+    ngx_str_t            id, lease;
+    ngx_mcp_op_update_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
-    op.want = NGX_HTTP_MCP_TASKS_PROBE_WANT;
-    op.event.type = ngx_http_mcp_tasks_probe_number(p, "event", 0);
+    op.op.type = NGX_MCP_OP_UPDATE;
+    op.want = NGX_MCP_PROBE_WANT;
+    op.event.type = ngx_mcp_probe_number(p, "event", 0);
     op.event.progress = -1;
-    op.change.payload[NGX_HTTP_MCP_TASKS_RESULT]
-        = ngx_http_mcp_tasks_probe_arg(p, "result");
+    op.change.payload[NGX_MCP_RESULT] = ngx_mcp_probe_arg(p, "result");
 
-    id = ngx_http_mcp_tasks_probe_arg(p, "id");
-    (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
+    id = ngx_mcp_probe_arg(p, "id");
+    (void) ngx_mcp_id_parse(&op.id, &id);
 
-    lease = ngx_http_mcp_tasks_probe_arg(p, "lease");
+    lease = ngx_mcp_probe_arg(p, "lease");
     (void) ngx_cpystrn(buf, lease.data, ngx_min(lease.len + 1, sizeof(buf)));
     op.event.lease = strtoull((char *) buf, NULL, 16);
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
-        ngx_http_mcp_tasks_probe_view(p, &op.view);
+    if (op.op.reason == NGX_MCP_OK) {
+        ngx_mcp_probe_view(p, &op.view);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_delete(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_delete(ngx_mcp_probe_t *p)
 {
-    ngx_str_t                       id;
-    ngx_http_mcp_tasks_op_delete_t  op;
+    ngx_str_t            id;
+    ngx_mcp_op_delete_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
-    id = ngx_http_mcp_tasks_probe_arg(p, "id");
-    (void) ngx_http_mcp_tasks_id_parse(&op.id, &id);
+    op.op.type = NGX_MCP_OP_DELETE;
+    id = ngx_mcp_probe_arg(p, "id");
+    (void) ngx_mcp_id_parse(&op.id, &id);
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 }
 
 
 /* the stream that asked a task's questions */
 
 static void
-ngx_http_mcp_tasks_probe_leave(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_leave(ngx_mcp_probe_t *p)
 {
-    ngx_str_t                     text;
-    ngx_http_mcp_tasks_id_t       id;
-    ngx_http_mcp_tasks_op_wait_t  op;
+    ngx_str_t          text;
+    ngx_mcp_id_t       id;
+    ngx_mcp_op_wait_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.op.type = NGX_MCP_OP_LEAVE;
     op.id = &id;
-    op.carrier = ngx_http_mcp_tasks_probe_number(p, "carrier", 0);
-    text = ngx_http_mcp_tasks_probe_arg(p, "id");
-    (void) ngx_http_mcp_tasks_id_parse(&id, &text);
+    op.carrier = ngx_mcp_probe_number(p, "carrier", 0);
+    text = ngx_mcp_probe_arg(p, "id");
+    (void) ngx_mcp_id_parse(&id, &text);
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 }
 
 
 static void
-ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_stats(ngx_mcp_probe_t *p)
 {
-    ngx_uint_t                     i;
-    ngx_http_mcp_tasks_op_stats_t  op;
+    ngx_uint_t          i;
+    ngx_mcp_op_stats_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_STATS;
+    op.op.type = NGX_MCP_OP_STATS;
 
-    ngx_http_mcp_tasks_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p, &op.op);
 
-    for (i = 1; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+    for (i = 1; i < NGX_MCP_STATES; i++) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"%V\":%uD",
-                              ngx_http_mcp_tasks_state_name(i), op.states[i]);
+                              ngx_mcp_state_name(i), op.states[i]);
     }
 
     p->pos = ngx_slprintf(p->pos, p->end,
@@ -418,13 +411,13 @@ ngx_http_mcp_tasks_probe_stats(ngx_http_mcp_tasks_probe_t *p)
 
 
 static void
-ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_check(ngx_mcp_probe_t *p)
 {
     const char  *err;
 
-    ngx_http_mcp_tasks_lock_read(&p->zone->table);
-    err = ngx_http_mcp_tasks_check_locked(&p->zone->table);
-    ngx_http_mcp_tasks_unlock(&p->zone->table);
+    ngx_mcp_lock_read(&p->zone->table);
+    err = ngx_mcp_check_locked(&p->zone->table);
+    ngx_mcp_unlock(&p->zone->table);
 
     p->pos = ngx_slprintf(p->pos, p->end, ",\"check\":\"%s\"",
                           err ? err : "ok");
@@ -434,16 +427,16 @@ ngx_http_mcp_tasks_probe_check(ngx_http_mcp_tasks_probe_t *p)
 /* this process will, the next time it passes that place */
 
 static void
-ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_die(ngx_mcp_probe_t *p)
 {
     ngx_str_t    label;
     static char  buf[64];
 
-    label = ngx_http_mcp_tasks_probe_arg(p, "at");
+    label = ngx_mcp_probe_arg(p, "at");
     (void) ngx_cpystrn((u_char *) buf, label.data,
                        ngx_min(label.len + 1, sizeof(buf)));
 
-    ngx_http_mcp_tasks_failpoint_arm(buf, 1);
+    ngx_mcp_failpoint_arm(buf, 1);
 }
 
 
@@ -454,37 +447,37 @@ ngx_http_mcp_tasks_probe_die(ngx_http_mcp_tasks_probe_t *p)
  */
 
 static void
-ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_waits(ngx_mcp_probe_t *p)
 {
-    ngx_str_t                    text, owner;
-    ngx_uint_t                   zone, task;
-    ngx_http_mcp_tasks_id_t      id;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_str_t         text, owner;
+    ngx_uint_t        zone, task;
+    ngx_mcp_id_t      id;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_table_t  *t;
 
     t = &p->zone->table;
-    text = ngx_http_mcp_tasks_probe_arg(p, "id");
-    owner = ngx_http_mcp_tasks_probe_arg(p, "owner");
+    text = ngx_mcp_probe_arg(p, "id");
+    owner = ngx_mcp_probe_arg(p, "owner");
     task = 0;
 
-    ngx_http_mcp_tasks_lock_read(t);
+    ngx_mcp_lock_read(t);
 
     zone = t->sh->waiting;
 
-    if (ngx_http_mcp_tasks_id_parse(&id, &text) == NGX_OK) {
-        s = ngx_http_mcp_tasks_find_locked(t, &id, &owner, ngx_current_msec);
+    if (ngx_mcp_id_parse(&id, &text) == NGX_OK) {
+        s = ngx_mcp_find_locked(t, &id, &owner, ngx_current_msec);
 
         if (s && s->epoch == t->sh->epoch) {
             task = s->waiting;
         }
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     p->pos = ngx_slprintf(p->pos, p->end,
                           ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui,"
                           "\"writer\":%uA",
-                          zone, task, ngx_http_mcp_tasks_wakeups,
+                          zone, task, ngx_mcp_wakeups,
                           t->sh->writer);
 }
 
@@ -496,29 +489,29 @@ ngx_http_mcp_tasks_probe_waits(ngx_http_mcp_tasks_probe_t *p)
  */
 
 static void
-ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_hold(ngx_mcp_probe_t *p)
 {
-    uint64_t                     i;
-    ngx_http_mcp_tasks_hold_t    hold, none;
-    ngx_http_mcp_tasks_table_t  *t;
+    uint64_t          i;
+    ngx_mcp_hold_t    hold, none;
+    ngx_mcp_table_t  *t;
 
     t = &p->zone->table;
 
-    ngx_http_mcp_tasks_lock_read(t);
+    ngx_mcp_lock_read(t);
 
     hold = t->sh->hold;
 
-    ngx_memzero(&t->sh->hold, sizeof(ngx_http_mcp_tasks_hold_t));
-    t->sh->hold.clock = ngx_http_mcp_tasks_probe_number(p, "clock", 0);
+    ngx_memzero(&t->sh->hold, sizeof(ngx_mcp_hold_t));
+    t->sh->hold.clock = ngx_mcp_probe_number(p, "clock", 0);
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
-    ngx_memzero(&none, sizeof(ngx_http_mcp_tasks_hold_t));
+    ngx_memzero(&none, sizeof(ngx_mcp_hold_t));
     none.clock = hold.clock;
 
     for (i = 0; i < 10000; i++) {
-        ngx_http_mcp_tasks_hold_begin(&none);
-        ngx_http_mcp_tasks_hold_end(&none);
+        ngx_mcp_hold_begin(&none);
+        ngx_mcp_hold_end(&none);
     }
 
     p->pos = ngx_slprintf(p->pos, p->end,
@@ -532,45 +525,44 @@ ngx_http_mcp_tasks_probe_hold(ngx_http_mcp_tasks_probe_t *p)
 /* a store that answers later, as those on disks and other machines will */
 
 typedef struct {
-    ngx_event_t                    event;
-    ngx_connection_t               dummy;
-    ngx_http_mcp_tasks_op_t       *op;
-} ngx_http_mcp_tasks_late_t;
+    ngx_event_t       event;
+    ngx_connection_t  dummy;
+    ngx_mcp_op_t     *op;
+} ngx_mcp_late_t;
 
 
-static ngx_http_mcp_tasks_submit_pt
-    ngx_http_mcp_tasks_late_store[NGX_HTTP_MCP_TASKS_OPS];
+static ngx_mcp_submit_pt
+    ngx_mcp_late_store[NGX_MCP_OPS];
 
-static ngx_http_mcp_tasks_submit_pt  *ngx_http_mcp_tasks_late_for;
+static ngx_mcp_submit_pt  *ngx_mcp_late_for;
 
 
 static void
-ngx_http_mcp_tasks_probe_late(ngx_http_mcp_tasks_probe_t *p)
+ngx_mcp_probe_late(ngx_mcp_probe_t *p)
 {
     ngx_uint_t  i;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_OPS; i++) {
-        ngx_http_mcp_tasks_late_store[i] = ngx_http_mcp_tasks_late;
+    for (i = 0; i < NGX_MCP_OPS; i++) {
+        ngx_mcp_late_store[i] = ngx_mcp_late;
     }
 
-    if (p->zone->store != ngx_http_mcp_tasks_late_store) {
-        ngx_http_mcp_tasks_late_for = p->zone->store;
+    if (p->zone->store != ngx_mcp_late_store) {
+        ngx_mcp_late_for = p->zone->store;
     }
 
-    p->zone->store = ngx_http_mcp_tasks_probe_number(p, "on", 1)
-                     ? ngx_http_mcp_tasks_late_store
-                     : ngx_http_mcp_tasks_late_for;
+    p->zone->store = ngx_mcp_probe_number(p, "on", 1)
+                     ? ngx_mcp_late_store
+                     : ngx_mcp_late_for;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_late(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
-    ngx_int_t                   rc;
-    ngx_http_mcp_tasks_late_t  *late;
+    ngx_int_t        rc;
+    ngx_mcp_late_t  *late;
 
-    rc = ngx_http_mcp_tasks_late_for[op->type](zone, op);
+    rc = ngx_mcp_late_for[op->type](zone, op);
 
     /* who has no handler has to be answered at once */
 
@@ -578,7 +570,7 @@ ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
         return rc;
     }
 
-    late = ngx_pcalloc(op->pool, sizeof(ngx_http_mcp_tasks_late_t));
+    late = ngx_pcalloc(op->pool, sizeof(ngx_mcp_late_t));
     if (late == NULL) {
         return NGX_ERROR;
     }
@@ -587,7 +579,7 @@ ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
     late->dummy.fd = (ngx_socket_t) -1;
     late->dummy.data = late;
     late->event.data = &late->dummy;
-    late->event.handler = ngx_http_mcp_tasks_late_handler;
+    late->event.handler = ngx_mcp_late_handler;
     late->event.log = ngx_cycle->log;
 
     ngx_add_timer(&late->event, 20);
@@ -597,10 +589,10 @@ ngx_http_mcp_tasks_late(ngx_http_mcp_tasks_zone_t *zone,
 
 
 static void
-ngx_http_mcp_tasks_late_handler(ngx_event_t *ev)
+ngx_mcp_late_handler(ngx_event_t *ev)
 {
-    ngx_connection_t           *c;
-    ngx_http_mcp_tasks_late_t  *late;
+    ngx_connection_t  *c;
+    ngx_mcp_late_t    *late;
 
     c = ev->data;
     late = c->data;
@@ -609,4 +601,4 @@ ngx_http_mcp_tasks_late_handler(ngx_event_t *ev)
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_TEST */
+#endif /* NGX_MCP_TEST */

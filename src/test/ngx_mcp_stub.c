@@ -10,19 +10,18 @@
 #include "ngx_mcp_module.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_TEST)
+#if (NGX_MCP_TEST)
 
 
-static ngx_int_t ngx_http_mcp_tasks_stub_handler(ngx_http_request_t *r);
-static void ngx_http_mcp_tasks_stub_answer(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_stub_echo(ngx_http_request_t *r,
-    ngx_str_t *answer);
+static ngx_int_t ngx_mcp_stub_handler(ngx_http_request_t *r);
+static void ngx_mcp_stub_answer(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_stub_echo(ngx_http_request_t *r, ngx_str_t *answer);
 
 
 char *
-ngx_http_mcp_tasks_stub(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_mcp_stub(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_http_mcp_tasks_loc_conf_t *lcf = conf;
+    ngx_mcp_loc_conf_t *lcf = conf;
 
     ngx_str_t                 *value;
     ngx_http_core_loc_conf_t  *clcf;
@@ -35,31 +34,31 @@ ngx_http_mcp_tasks_stub(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_mcp_tasks_stub_handler;
+    clcf->handler = ngx_mcp_stub_handler;
 
     return NGX_CONF_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_stub_handler(ngx_http_request_t *r)
+ngx_mcp_stub_handler(ngx_http_request_t *r)
 {
     ngx_int_t  rc;
 
-    rc = ngx_http_read_client_request_body(r, ngx_http_mcp_tasks_stub_answer);
+    rc = ngx_http_read_client_request_body(r, ngx_mcp_stub_answer);
 
     return (rc >= NGX_HTTP_SPECIAL_RESPONSE) ? rc : NGX_DONE;
 }
 
 
 static void
-ngx_http_mcp_tasks_stub_answer(ngx_http_request_t *r)
+ngx_mcp_stub_answer(ngx_http_request_t *r)
 {
-    ngx_buf_t                      *b;
-    ngx_int_t                       rc;
-    ngx_str_t                       answer;
-    ngx_chain_t                     out;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_buf_t           *b;
+    ngx_int_t            rc;
+    ngx_str_t            answer;
+    ngx_chain_t          out;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
@@ -68,7 +67,7 @@ ngx_http_mcp_tasks_stub_answer(ngx_http_request_t *r)
 
     if (b == NULL
         || (lcf->stub[1].len
-            && ngx_http_mcp_tasks_stub_echo(r, &answer) != NGX_OK))
+            && ngx_mcp_stub_echo(r, &answer) != NGX_OK))
     {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
@@ -99,18 +98,18 @@ ngx_http_mcp_tasks_stub_answer(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_stub_echo(ngx_http_request_t *r, ngx_str_t *answer)
+ngx_mcp_stub_echo(ngx_http_request_t *r, ngx_str_t *answer)
 {
-    u_char                          *p;
-    ngx_str_t                        body, *id;
-    ngx_http_mcp_tasks_rpc_t         rpc;
-    ngx_http_mcp_tasks_loc_conf_t   *lcf;
-    ngx_http_mcp_tasks_rpc_error_t   err;
+    u_char               *p;
+    ngx_str_t             body, *id;
+    ngx_mcp_rpc_t         rpc;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_rpc_error_t   err;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_http_mcp_tasks_body(r, &body) != NGX_OK
-        || ngx_http_mcp_tasks_rpc_parse(r->pool, &body, NULL, &rpc, &err)
+    if (ngx_mcp_body(r, &body) != NGX_OK
+        || ngx_mcp_rpc_parse(r->pool, &body, NULL, &rpc, &err)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -132,4 +131,4 @@ ngx_http_mcp_tasks_stub_echo(ngx_http_request_t *r, ngx_str_t *answer)
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_TEST */
+#endif /* NGX_MCP_TEST */

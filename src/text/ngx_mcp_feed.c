@@ -3,53 +3,47 @@
 
 
 /* as a timer can take it */
-#define NGX_HTTP_MCP_TASKS_FEED_MAX_RETRY  NGX_MAX_INT32_VALUE
+#define NGX_MCP_FEED_MAX_RETRY  NGX_MAX_INT32_VALUE
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_FEED_IN_NAME = 0,
-    NGX_HTTP_MCP_TASKS_FEED_IN_SPACE,
-    NGX_HTTP_MCP_TASKS_FEED_IN_VALUE,
-    NGX_HTTP_MCP_TASKS_FEED_SKIP
-} ngx_http_mcp_tasks_feed_state_e;
+    NGX_MCP_FEED_IN_NAME = 0,
+    NGX_MCP_FEED_IN_SPACE,
+    NGX_MCP_FEED_IN_VALUE,
+    NGX_MCP_FEED_SKIP
+} ngx_mcp_feed_state_e;
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_FEED_DATA = 0,
-    NGX_HTTP_MCP_TASKS_FEED_EVENT,
-    NGX_HTTP_MCP_TASKS_FEED_EVENT_ID,
-    NGX_HTTP_MCP_TASKS_FEED_RETRY,
-    NGX_HTTP_MCP_TASKS_FEED_UNKNOWN
-} ngx_http_mcp_tasks_feed_field_e;
+    NGX_MCP_FEED_DATA = 0,
+    NGX_MCP_FEED_EVENT,
+    NGX_MCP_FEED_EVENT_ID,
+    NGX_MCP_FEED_RETRY,
+    NGX_MCP_FEED_UNKNOWN
+} ngx_mcp_feed_field_e;
 
 
-static u_char *ngx_http_mcp_tasks_feed_bom(ngx_http_mcp_tasks_feed_t *feed,
-    u_char *p, u_char *end);
-static u_char *ngx_http_mcp_tasks_feed_find(u_char *p, u_char *end, u_char c);
-static ngx_int_t ngx_http_mcp_tasks_feed_part(ngx_http_mcp_tasks_feed_t *feed,
-    u_char *p, u_char *end);
-static ngx_int_t ngx_http_mcp_tasks_feed_begin(
-    ngx_http_mcp_tasks_feed_t *feed);
-static ngx_int_t ngx_http_mcp_tasks_feed_value(
-    ngx_http_mcp_tasks_feed_t *feed, u_char *p, size_t n);
-static ngx_int_t ngx_http_mcp_tasks_feed_id(ngx_http_mcp_tasks_feed_t *feed,
-    u_char *p, size_t n);
-static void ngx_http_mcp_tasks_feed_digits(ngx_http_mcp_tasks_feed_t *feed,
-    u_char *p, u_char *end);
-static ngx_int_t ngx_http_mcp_tasks_feed_append(
-    ngx_http_mcp_tasks_feed_t *feed, u_char *p, size_t n);
-static ngx_int_t ngx_http_mcp_tasks_feed_line(ngx_http_mcp_tasks_feed_t *feed,
-    ngx_http_mcp_tasks_feed_pt handler, void *ctx);
-static ngx_int_t ngx_http_mcp_tasks_feed_dispatch(
-    ngx_http_mcp_tasks_feed_t *feed, ngx_http_mcp_tasks_feed_pt handler,
-    void *ctx);
+static u_char *ngx_mcp_feed_bom(ngx_mcp_feed_t *feed, u_char *p, u_char *end);
+static u_char *ngx_mcp_feed_find(u_char *p, u_char *end, u_char c);
+static ngx_int_t ngx_mcp_feed_part(ngx_mcp_feed_t *feed, u_char *p,
+    u_char *end);
+static ngx_int_t ngx_mcp_feed_begin(ngx_mcp_feed_t *feed);
+static ngx_int_t ngx_mcp_feed_value(ngx_mcp_feed_t *feed, u_char *p, size_t n);
+static ngx_int_t ngx_mcp_feed_id(ngx_mcp_feed_t *feed, u_char *p, size_t n);
+static void ngx_mcp_feed_digits(ngx_mcp_feed_t *feed, u_char *p, u_char *end);
+static ngx_int_t ngx_mcp_feed_append(ngx_mcp_feed_t *feed, u_char *p,
+    size_t n);
+static ngx_int_t ngx_mcp_feed_line(ngx_mcp_feed_t *feed,
+    ngx_mcp_feed_pt handler, void *ctx);
+static ngx_int_t ngx_mcp_feed_dispatch(ngx_mcp_feed_t *feed,
+    ngx_mcp_feed_pt handler, void *ctx);
 
 
-static ngx_str_t  ngx_http_mcp_tasks_feed_message = ngx_string("message");
+static ngx_str_t  ngx_mcp_feed_message = ngx_string("message");
 
 /* in the order of the fields' numbers */
 
-static ngx_str_t  ngx_http_mcp_tasks_feed_names[] = {
+static ngx_str_t  ngx_mcp_feed_names[] = {
     ngx_string("data"),
     ngx_string("event"),
     ngx_string("id"),
@@ -58,10 +52,9 @@ static ngx_str_t  ngx_http_mcp_tasks_feed_names[] = {
 
 
 void
-ngx_http_mcp_tasks_feed_init(ngx_http_mcp_tasks_feed_t *feed, size_t max,
-    ngx_log_t *log)
+ngx_mcp_feed_init(ngx_mcp_feed_t *feed, size_t max, ngx_log_t *log)
 {
-    ngx_memzero(feed, sizeof(ngx_http_mcp_tasks_feed_t));
+    ngx_memzero(feed, sizeof(ngx_mcp_feed_t));
 
     feed->max = max;
     feed->log = log;
@@ -69,7 +62,7 @@ ngx_http_mcp_tasks_feed_init(ngx_http_mcp_tasks_feed_t *feed, size_t max,
 
 
 void
-ngx_http_mcp_tasks_feed_free(ngx_http_mcp_tasks_feed_t *feed)
+ngx_mcp_feed_free(ngx_mcp_feed_t *feed)
 {
     if (feed->data) {
         ngx_free(feed->data);
@@ -90,8 +83,8 @@ ngx_http_mcp_tasks_feed_free(ngx_http_mcp_tasks_feed_t *feed)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_feed_read(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
-    size_t n, ngx_http_mcp_tasks_feed_pt handler, void *ctx)
+ngx_mcp_feed_read(ngx_mcp_feed_t *feed, u_char *p, size_t n,
+    ngx_mcp_feed_pt handler, void *ctx)
 {
     u_char     *end, *eol, *lf, *cr;
     ngx_int_t   rc;
@@ -102,10 +95,10 @@ ngx_http_mcp_tasks_feed_read(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
     end = p + n;
 
-    p = ngx_http_mcp_tasks_feed_bom(feed, p, end);
+    p = ngx_mcp_feed_bom(feed, p, end);
 
-    lf = ngx_http_mcp_tasks_feed_find(p, end, LF);
-    cr = ngx_http_mcp_tasks_feed_find(p, end, CR);
+    lf = ngx_mcp_feed_find(p, end, LF);
+    cr = ngx_mcp_feed_find(p, end, CR);
 
     while (p < end) {
 
@@ -124,16 +117,16 @@ ngx_http_mcp_tasks_feed_read(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
          */
 
         if (lf < p) {
-            lf = ngx_http_mcp_tasks_feed_find(p, end, LF);
+            lf = ngx_mcp_feed_find(p, end, LF);
         }
 
         if (cr < p) {
-            cr = ngx_http_mcp_tasks_feed_find(p, end, CR);
+            cr = ngx_mcp_feed_find(p, end, CR);
         }
 
         eol = ngx_min(lf, cr);
 
-        rc = ngx_http_mcp_tasks_feed_part(feed, p, eol);
+        rc = ngx_mcp_feed_part(feed, p, eol);
         if (rc != NGX_OK) {
             return rc;
         }
@@ -145,7 +138,7 @@ ngx_http_mcp_tasks_feed_read(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
         feed->cr = (*eol == CR);
         p = eol + 1;
 
-        rc = ngx_http_mcp_tasks_feed_line(feed, handler, ctx);
+        rc = ngx_mcp_feed_line(feed, handler, ctx);
         if (rc != NGX_OK) {
             return rc;
         }
@@ -156,8 +149,7 @@ ngx_http_mcp_tasks_feed_read(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
 
 static u_char *
-ngx_http_mcp_tasks_feed_bom(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
-    u_char *end)
+ngx_mcp_feed_bom(ngx_mcp_feed_t *feed, u_char *p, u_char *end)
 {
     static const u_char  bom[] = { 0xef, 0xbb, 0xbf };
 
@@ -171,7 +163,7 @@ ngx_http_mcp_tasks_feed_bom(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
         if (feed->bom) {
             /* a part of it begins a name, which is none that we know */
-            feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
+            feed->state = NGX_MCP_FEED_SKIP;
         }
 
         feed->bom = sizeof(bom);
@@ -182,7 +174,7 @@ ngx_http_mcp_tasks_feed_bom(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
 
 static u_char *
-ngx_http_mcp_tasks_feed_find(u_char *p, u_char *end, u_char c)
+ngx_mcp_feed_find(u_char *p, u_char *end, u_char c)
 {
     u_char  *found;
 
@@ -199,17 +191,16 @@ ngx_http_mcp_tasks_feed_find(u_char *p, u_char *end, u_char c)
 /* bytes of a line, perhaps not its first ones nor its last ones */
 
 static ngx_int_t
-ngx_http_mcp_tasks_feed_part(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
-    u_char *end)
+ngx_mcp_feed_part(ngx_mcp_feed_t *feed, u_char *p, u_char *end)
 {
     ngx_int_t  rc;
 
-    if (feed->state == NGX_HTTP_MCP_TASKS_FEED_IN_NAME) {
+    if (feed->state == NGX_MCP_FEED_IN_NAME) {
 
         for ( /* void */ ; p < end && *p != ':'; p++) {
 
             if (feed->got == sizeof(feed->name)) {
-                feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
+                feed->state = NGX_MCP_FEED_SKIP;
                 return NGX_OK;
             }
 
@@ -222,38 +213,38 @@ ngx_http_mcp_tasks_feed_part(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
         p++;
 
-        rc = ngx_http_mcp_tasks_feed_begin(feed);
+        rc = ngx_mcp_feed_begin(feed);
         if (rc != NGX_OK) {
             return rc;
         }
     }
 
-    if (feed->state == NGX_HTTP_MCP_TASKS_FEED_SKIP || p == end) {
+    if (feed->state == NGX_MCP_FEED_SKIP || p == end) {
         return NGX_OK;
     }
 
-    if (feed->state == NGX_HTTP_MCP_TASKS_FEED_IN_SPACE) {
-        feed->state = NGX_HTTP_MCP_TASKS_FEED_IN_VALUE;
+    if (feed->state == NGX_MCP_FEED_IN_SPACE) {
+        feed->state = NGX_MCP_FEED_IN_VALUE;
 
         if (*p == ' ' && ++p == end) {
             return NGX_OK;
         }
     }
 
-    return ngx_http_mcp_tasks_feed_value(feed, p, end - p);
+    return ngx_mcp_feed_value(feed, p, end - p);
 }
 
 
 /* the name is complete; a comment has an empty one */
 
 static ngx_int_t
-ngx_http_mcp_tasks_feed_begin(ngx_http_mcp_tasks_feed_t *feed)
+ngx_mcp_feed_begin(ngx_mcp_feed_t *feed)
 {
     ngx_str_t   *name;
     ngx_uint_t   i;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_FEED_UNKNOWN; i++) {
-        name = &ngx_http_mcp_tasks_feed_names[i];
+    for (i = 0; i < NGX_MCP_FEED_UNKNOWN; i++) {
+        name = &ngx_mcp_feed_names[i];
 
         if (name->len == feed->got
             && ngx_memcmp(name->data, feed->name, name->len) == 0)
@@ -266,17 +257,17 @@ ngx_http_mcp_tasks_feed_begin(ngx_http_mcp_tasks_feed_t *feed)
     feed->got = 0;
     feed->number = 0;
 
-    if (i == NGX_HTTP_MCP_TASKS_FEED_UNKNOWN) {
-        feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
+    if (i == NGX_MCP_FEED_UNKNOWN) {
+        feed->state = NGX_MCP_FEED_SKIP;
         return NGX_OK;
     }
 
-    feed->state = NGX_HTTP_MCP_TASKS_FEED_IN_SPACE;
+    feed->state = NGX_MCP_FEED_IN_SPACE;
 
-    if (i == NGX_HTTP_MCP_TASKS_FEED_DATA) {
+    if (i == NGX_MCP_FEED_DATA) {
 
         if (feed->filled) {
-            return ngx_http_mcp_tasks_feed_append(feed, (u_char *) "\n", 1);
+            return ngx_mcp_feed_append(feed, (u_char *) "\n", 1);
         }
 
         feed->filled = 1;
@@ -289,35 +280,34 @@ ngx_http_mcp_tasks_feed_begin(ngx_http_mcp_tasks_feed_t *feed)
 /* some bytes of a value; what cannot be right any more is skipped */
 
 static ngx_int_t
-ngx_http_mcp_tasks_feed_value(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
-    size_t n)
+ngx_mcp_feed_value(ngx_mcp_feed_t *feed, u_char *p, size_t n)
 {
     ngx_str_t  *message;
 
     switch (feed->field) {
 
-    case NGX_HTTP_MCP_TASKS_FEED_DATA:
-        return ngx_http_mcp_tasks_feed_append(feed, p, n);
+    case NGX_MCP_FEED_DATA:
+        return ngx_mcp_feed_append(feed, p, n);
 
-    case NGX_HTTP_MCP_TASKS_FEED_EVENT:
-        message = &ngx_http_mcp_tasks_feed_message;
+    case NGX_MCP_FEED_EVENT:
+        message = &ngx_mcp_feed_message;
 
         if (n > message->len - feed->got
             || ngx_memcmp(message->data + feed->got, p, n) != 0)
         {
             feed->other = 1;
-            feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
+            feed->state = NGX_MCP_FEED_SKIP;
             break;
         }
 
         feed->got += n;
         break;
 
-    case NGX_HTTP_MCP_TASKS_FEED_EVENT_ID:
-        return ngx_http_mcp_tasks_feed_id(feed, p, n);
+    case NGX_MCP_FEED_EVENT_ID:
+        return ngx_mcp_feed_id(feed, p, n);
 
-    default: /* NGX_HTTP_MCP_TASKS_FEED_RETRY */
-        ngx_http_mcp_tasks_feed_digits(feed, p, p + n);
+    default: /* NGX_MCP_FEED_RETRY */
+        ngx_mcp_feed_digits(feed, p, p + n);
         break;
     }
 
@@ -326,24 +316,23 @@ ngx_http_mcp_tasks_feed_value(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_feed_id(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
-    size_t n)
+ngx_mcp_feed_id(ngx_mcp_feed_t *feed, u_char *p, size_t n)
 {
-    if (n > NGX_HTTP_MCP_TASKS_FEED_ID - feed->got
+    if (n > NGX_MCP_FEED_ID - feed->got
         || memchr(p, '\0', n) != NULL)
     {
-        feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
+        feed->state = NGX_MCP_FEED_SKIP;
         return NGX_OK;
     }
 
     if (feed->line_id == NULL) {
-        feed->line_id = ngx_alloc(3 * NGX_HTTP_MCP_TASKS_FEED_ID, feed->log);
+        feed->line_id = ngx_alloc(3 * NGX_MCP_FEED_ID, feed->log);
         if (feed->line_id == NULL) {
             return NGX_ERROR;
         }
 
-        feed->next_id = feed->line_id + NGX_HTTP_MCP_TASKS_FEED_ID;
-        feed->id.data = feed->next_id + NGX_HTTP_MCP_TASKS_FEED_ID;
+        feed->next_id = feed->line_id + NGX_MCP_FEED_ID;
+        feed->id.data = feed->next_id + NGX_MCP_FEED_ID;
     }
 
     ngx_memcpy(feed->line_id + feed->got, p, n);
@@ -354,22 +343,21 @@ ngx_http_mcp_tasks_feed_id(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
 
 static void
-ngx_http_mcp_tasks_feed_digits(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
-    u_char *end)
+ngx_mcp_feed_digits(ngx_mcp_feed_t *feed, u_char *p, u_char *end)
 {
     uint64_t  n;
 
     for ( /* void */ ; p < end; p++) {
 
         if (*p < '0' || *p > '9') {
-            feed->state = NGX_HTTP_MCP_TASKS_FEED_SKIP;
+            feed->state = NGX_MCP_FEED_SKIP;
             return;
         }
 
         n = (uint64_t) feed->number * 10 + (*p - '0');
 
         feed->number = (ngx_msec_t)
-                           ngx_min(n, NGX_HTTP_MCP_TASKS_FEED_MAX_RETRY);
+                           ngx_min(n, NGX_MCP_FEED_MAX_RETRY);
     }
 
     /* how many digits there are does not matter, but that there are some */
@@ -378,8 +366,7 @@ ngx_http_mcp_tasks_feed_digits(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_feed_append(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
-    size_t n)
+ngx_mcp_feed_append(ngx_mcp_feed_t *feed, u_char *p, size_t n)
 {
     u_char  *data;
     size_t   size;
@@ -391,7 +378,7 @@ ngx_http_mcp_tasks_feed_append(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
     if (n > feed->size - feed->len) {
 
         size = ngx_max(2 * feed->size, feed->len + n);
-        size = ngx_max(size, NGX_HTTP_MCP_TASKS_FEED_SIZE);
+        size = ngx_max(size, NGX_MCP_FEED_SIZE);
         size = ngx_min(size, feed->max);
 
         data = ngx_alloc(size, feed->log);
@@ -418,35 +405,34 @@ ngx_http_mcp_tasks_feed_append(ngx_http_mcp_tasks_feed_t *feed, u_char *p,
 /* the end of a line */
 
 static ngx_int_t
-ngx_http_mcp_tasks_feed_line(ngx_http_mcp_tasks_feed_t *feed,
-    ngx_http_mcp_tasks_feed_pt handler, void *ctx)
+ngx_mcp_feed_line(ngx_mcp_feed_t *feed, ngx_mcp_feed_pt handler, void *ctx)
 {
     ngx_int_t  rc;
 
-    if (feed->state == NGX_HTTP_MCP_TASKS_FEED_IN_NAME) {
+    if (feed->state == NGX_MCP_FEED_IN_NAME) {
 
         if (feed->got == 0) {
-            return ngx_http_mcp_tasks_feed_dispatch(feed, handler, ctx);
+            return ngx_mcp_feed_dispatch(feed, handler, ctx);
         }
 
         /* no colon: a name with an empty value */
 
-        rc = ngx_http_mcp_tasks_feed_begin(feed);
+        rc = ngx_mcp_feed_begin(feed);
         if (rc != NGX_OK) {
             return rc;
         }
     }
 
-    if (feed->state != NGX_HTTP_MCP_TASKS_FEED_SKIP) {
+    if (feed->state != NGX_MCP_FEED_SKIP) {
 
         switch (feed->field) {
 
-        case NGX_HTTP_MCP_TASKS_FEED_EVENT:
+        case NGX_MCP_FEED_EVENT:
             feed->other = (feed->got != 0
-                           && feed->got != ngx_http_mcp_tasks_feed_message.len);
+                           && feed->got != ngx_mcp_feed_message.len);
             break;
 
-        case NGX_HTTP_MCP_TASKS_FEED_EVENT_ID:
+        case NGX_MCP_FEED_EVENT_ID:
             if (feed->got) {
                 ngx_memcpy(feed->next_id, feed->line_id, feed->got);
             }
@@ -454,7 +440,7 @@ ngx_http_mcp_tasks_feed_line(ngx_http_mcp_tasks_feed_t *feed,
             feed->next_len = feed->got;
             break;
 
-        case NGX_HTTP_MCP_TASKS_FEED_RETRY:
+        case NGX_MCP_FEED_RETRY:
             if (feed->got) {
                 feed->retry = feed->number;
             }
@@ -463,7 +449,7 @@ ngx_http_mcp_tasks_feed_line(ngx_http_mcp_tasks_feed_t *feed,
         }
     }
 
-    feed->state = NGX_HTTP_MCP_TASKS_FEED_IN_NAME;
+    feed->state = NGX_MCP_FEED_IN_NAME;
     feed->got = 0;
 
     return NGX_OK;
@@ -476,8 +462,7 @@ ngx_http_mcp_tasks_feed_line(ngx_http_mcp_tasks_feed_t *feed,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_feed_dispatch(ngx_http_mcp_tasks_feed_t *feed,
-    ngx_http_mcp_tasks_feed_pt handler, void *ctx)
+ngx_mcp_feed_dispatch(ngx_mcp_feed_t *feed, ngx_mcp_feed_pt handler, void *ctx)
 {
     u_char      *large;
     ngx_int_t    rc;
@@ -501,7 +486,7 @@ ngx_http_mcp_tasks_feed_dispatch(ngx_http_mcp_tasks_feed_t *feed,
 
     large = NULL;
 
-    if (feed->size > NGX_HTTP_MCP_TASKS_FEED_SIZE) {
+    if (feed->size > NGX_MCP_FEED_SIZE) {
         large = feed->data;
         feed->data = NULL;
         feed->size = 0;

@@ -3,59 +3,56 @@
 #include "ngx_mcp_out.h"
 
 
-static void ngx_http_mcp_tasks_input_object(ngx_str_t *text,
-    ngx_http_mcp_tasks_json_t *object);
-static ngx_uint_t ngx_http_mcp_tasks_input_find(
-    ngx_http_mcp_tasks_json_t *object, ngx_http_mcp_tasks_json_t *key,
-    ngx_http_mcp_tasks_json_t *value);
-static void ngx_http_mcp_tasks_input_member(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_json_t *value);
+static void ngx_mcp_input_object(ngx_str_t *text, ngx_mcp_json_t *object);
+static ngx_uint_t ngx_mcp_input_find(ngx_mcp_json_t *object,
+    ngx_mcp_json_t *key, ngx_mcp_json_t *value);
+static void ngx_mcp_input_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key,
+    ngx_mcp_json_t *value);
 
 
 const char *
-ngx_http_mcp_tasks_input_check(ngx_http_mcp_tasks_json_t *requests,
-    ngx_str_t *responses)
+ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
 {
-    ngx_uint_t                       i, n;
-    ngx_http_mcp_tasks_json_t        keys[NGX_HTTP_MCP_TASKS_MAX_QUESTIONS];
-    ngx_http_mcp_tasks_json_t        key, value, answered, ignored, method;
-    ngx_http_mcp_tasks_json_t        params;
-    ngx_http_mcp_tasks_json_iter_t   it;
-    ngx_http_mcp_tasks_member_t      members[] = {
+    ngx_uint_t            i, n;
+    ngx_mcp_json_t        keys[NGX_MCP_MAX_QUESTIONS];
+    ngx_mcp_json_t        key, value, answered, ignored, method;
+    ngx_mcp_json_t        params;
+    ngx_mcp_json_iter_t   it;
+    ngx_mcp_member_t      members[] = {
         { ngx_string("method"), &method },
         { ngx_string("params"), &params }
     };
 
-    if (requests->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (requests->type != NGX_MCP_JSON_OBJECT) {
         return "inputRequests is not an object";
     }
 
-    ngx_http_mcp_tasks_input_object(responses, &answered);
-    ngx_http_mcp_tasks_json_iter(&it, requests);
+    ngx_mcp_input_object(responses, &answered);
+    ngx_mcp_json_iter(&it, requests);
 
     for (n = 0;
-         ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
+         ngx_mcp_json_next(&it, &key, &value) == NGX_OK;
          n++)
     {
-        if (n == NGX_HTTP_MCP_TASKS_MAX_QUESTIONS) {
+        if (n == NGX_MCP_MAX_QUESTIONS) {
             return "more than 64 input requests";
         }
 
-        if (ngx_http_mcp_tasks_json_members(&value, members, 2) != NGX_OK
-            || method.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-            || params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+        if (ngx_mcp_json_members(&value, members, 2) != NGX_OK
+            || method.type != NGX_MCP_JSON_STRING
+            || params.type != NGX_MCP_JSON_OBJECT)
         {
             return "an input request has no method or no params";
         }
 
         /* a key means one question for the life of the task */
 
-        if (ngx_http_mcp_tasks_input_find(&answered, &key, &ignored)) {
+        if (ngx_mcp_input_find(&answered, &key, &ignored)) {
             return "the key of an input request was used before";
         }
 
         for (i = 0; i < n; i++) {
-            if (ngx_http_mcp_tasks_json_same(&keys[i], &key)) {
+            if (ngx_mcp_json_same(&keys[i], &key)) {
                 return "the key of an input request stands twice";
             }
         }
@@ -68,52 +65,50 @@ ngx_http_mcp_tasks_input_check(ngx_http_mcp_tasks_json_t *requests,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
-    ngx_str_t *responses, ngx_http_mcp_tasks_json_t *answers,
-    ngx_http_mcp_tasks_merge_t *merge)
+ngx_mcp_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
+    ngx_str_t *responses, ngx_mcp_json_t *answers, ngx_mcp_merge_t *merge)
 {
-    ngx_http_mcp_tasks_out_t         left, given;
-    ngx_http_mcp_tasks_json_t        open, done, key, value, answer;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_mcp_out_t         left, given;
+    ngx_mcp_json_t        open, done, key, value, answer;
+    ngx_mcp_json_iter_t   it;
 
     merge->taken = 0;
     merge->left = 0;
 
-    ngx_http_mcp_tasks_input_object(requests, &open);
-    ngx_http_mcp_tasks_input_object(responses, &done);
+    ngx_mcp_input_object(requests, &open);
+    ngx_mcp_input_object(responses, &done);
 
-    ngx_http_mcp_tasks_out_init(&left, pool, requests->len + 2);
-    ngx_http_mcp_tasks_out_init(&given, pool, responses->len
-                                              + answers->text.len + 2);
+    ngx_mcp_out_init(&left, pool, requests->len + 2);
+    ngx_mcp_out_init(&given, pool, responses->len + answers->text.len + 2);
 
-    ngx_http_mcp_tasks_out_lit(&left, "{");
-    ngx_http_mcp_tasks_out_lit(&given, "{");
+    ngx_mcp_out_lit(&left, "{");
+    ngx_mcp_out_lit(&given, "{");
 
-    ngx_http_mcp_tasks_json_iter(&it, &done);
+    ngx_mcp_json_iter(&it, &done);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-        ngx_http_mcp_tasks_input_member(&given, &key, &value);
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        ngx_mcp_input_member(&given, &key, &value);
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, &open);
+    ngx_mcp_json_iter(&it, &open);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-        if (ngx_http_mcp_tasks_input_find(answers, &key, &answer)) {
-            ngx_http_mcp_tasks_input_member(&given, &key, &answer);
+        if (ngx_mcp_input_find(answers, &key, &answer)) {
+            ngx_mcp_input_member(&given, &key, &answer);
             merge->taken++;
 
         } else {
-            ngx_http_mcp_tasks_input_member(&left, &key, &value);
+            ngx_mcp_input_member(&left, &key, &value);
             merge->left++;
         }
     }
 
-    ngx_http_mcp_tasks_out_lit(&left, "}");
-    ngx_http_mcp_tasks_out_lit(&given, "}");
+    ngx_mcp_out_lit(&left, "}");
+    ngx_mcp_out_lit(&given, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&left, &merge->requests) != NGX_OK
-        || ngx_http_mcp_tasks_out_end(&given, &merge->responses) != NGX_OK)
+    if (ngx_mcp_out_end(&left, &merge->requests) != NGX_OK
+        || ngx_mcp_out_end(&given, &merge->responses) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -127,35 +122,35 @@ ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_input_drop(ngx_pool_t *pool, ngx_str_t *requests,
-    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_merge_t *merge)
+ngx_mcp_input_drop(ngx_pool_t *pool, ngx_str_t *requests, ngx_mcp_json_t *key,
+    ngx_mcp_merge_t *merge)
 {
-    ngx_http_mcp_tasks_out_t         left;
-    ngx_http_mcp_tasks_json_t        open, k, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_mcp_out_t         left;
+    ngx_mcp_json_t        open, k, value;
+    ngx_mcp_json_iter_t   it;
 
     merge->taken = 0;
     merge->left = 0;
 
-    ngx_http_mcp_tasks_input_object(requests, &open);
-    ngx_http_mcp_tasks_out_init(&left, pool, requests->len + 2);
-    ngx_http_mcp_tasks_out_lit(&left, "{");
-    ngx_http_mcp_tasks_json_iter(&it, &open);
+    ngx_mcp_input_object(requests, &open);
+    ngx_mcp_out_init(&left, pool, requests->len + 2);
+    ngx_mcp_out_lit(&left, "{");
+    ngx_mcp_json_iter(&it, &open);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &k, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &k, &value) == NGX_OK) {
 
-        if (ngx_http_mcp_tasks_json_same(&k, key)) {
+        if (ngx_mcp_json_same(&k, key)) {
             merge->taken++;
 
         } else {
-            ngx_http_mcp_tasks_input_member(&left, &k, &value);
+            ngx_mcp_input_member(&left, &k, &value);
             merge->left++;
         }
     }
 
-    ngx_http_mcp_tasks_out_lit(&left, "}");
+    ngx_mcp_out_lit(&left, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&left, &merge->requests) != NGX_OK) {
+    if (ngx_mcp_out_end(&left, &merge->requests) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -168,46 +163,46 @@ ngx_http_mcp_tasks_input_drop(ngx_pool_t *pool, ngx_str_t *requests,
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_input_answer(ngx_str_t *responses, ngx_str_t *key,
-    ngx_http_mcp_tasks_json_t *answer)
+ngx_mcp_input_answer(ngx_str_t *responses, ngx_str_t *key,
+    ngx_mcp_json_t *answer)
 {
-    ngx_http_mcp_tasks_json_t  done, k;
+    ngx_mcp_json_t  done, k;
 
-    ngx_http_mcp_tasks_input_object(responses, &done);
+    ngx_mcp_input_object(responses, &done);
 
-    k.type = NGX_HTTP_MCP_TASKS_JSON_STRING;
+    k.type = NGX_MCP_JSON_STRING;
     k.text = *key;
 
-    return ngx_http_mcp_tasks_input_find(&done, &k, answer);
+    return ngx_mcp_input_find(&done, &k, answer);
 }
 
 
 const char *
-ngx_http_mcp_tasks_input_metadata(ngx_http_mcp_tasks_json_t *metadata)
+ngx_mcp_input_metadata(ngx_mcp_json_t *metadata)
 {
-    ngx_uint_t                      n;
-    ngx_http_mcp_tasks_json_t       key, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_uint_t           n;
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
 
-    if (metadata->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (metadata->type == NGX_MCP_JSON_NONE) {
         return NULL;
     }
 
-    if (metadata->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (metadata->type != NGX_MCP_JSON_OBJECT) {
         return "metadata is not an object";
     }
 
-    if (metadata->text.len > NGX_HTTP_MCP_TASKS_MAX_METADATA) {
+    if (metadata->text.len > NGX_MCP_MAX_METADATA) {
         return "metadata is larger than 65536 bytes";
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, metadata);
+    ngx_mcp_json_iter(&it, metadata);
 
     for (n = 0;
-         ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK;
+         ngx_mcp_json_next(&it, &key, &value) == NGX_OK;
          n++)
     {
-        if (n == NGX_HTTP_MCP_TASKS_MAX_MEMBERS) {
+        if (n == NGX_MCP_MAX_MEMBERS) {
             return "metadata has more than 64 members";
         }
     }
@@ -217,53 +212,52 @@ ngx_http_mcp_tasks_input_metadata(ngx_http_mcp_tasks_json_t *metadata)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_input_patch(ngx_pool_t *pool, ngx_str_t *old,
-    ngx_http_mcp_tasks_json_t *patch, ngx_str_t *result)
+ngx_mcp_input_patch(ngx_pool_t *pool, ngx_str_t *old, ngx_mcp_json_t *patch,
+    ngx_str_t *result)
 {
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_json_t        was, key, value, other;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_mcp_out_t         out;
+    ngx_mcp_json_t        was, key, value, other;
+    ngx_mcp_json_iter_t   it;
 
-    ngx_http_mcp_tasks_input_object(old, &was);
-    ngx_http_mcp_tasks_out_init(&out, pool, old->len + patch->text.len + 2);
-    ngx_http_mcp_tasks_out_lit(&out, "{");
+    ngx_mcp_input_object(old, &was);
+    ngx_mcp_out_init(&out, pool, old->len + patch->text.len + 2);
+    ngx_mcp_out_lit(&out, "{");
 
-    ngx_http_mcp_tasks_json_iter(&it, &was);
+    ngx_mcp_json_iter(&it, &was);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-        if (!ngx_http_mcp_tasks_input_find(patch, &key, &other)) {
-            ngx_http_mcp_tasks_input_member(&out, &key, &value);
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        if (!ngx_mcp_input_find(patch, &key, &other)) {
+            ngx_mcp_input_member(&out, &key, &value);
         }
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, patch);
+    ngx_mcp_json_iter(&it, patch);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
-        if (value.type != NGX_HTTP_MCP_TASKS_JSON_NULL) {
-            ngx_http_mcp_tasks_input_member(&out, &key, &value);
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        if (value.type != NGX_MCP_JSON_NULL) {
+            ngx_mcp_input_member(&out, &key, &value);
         }
     }
 
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, result) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, result) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    value.type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    value.type = NGX_MCP_JSON_OBJECT;
     value.text = *result;
 
-    return ngx_http_mcp_tasks_input_metadata(&value) ? NGX_DECLINED : NGX_OK;
+    return ngx_mcp_input_metadata(&value) ? NGX_DECLINED : NGX_OK;
 }
 
 
 /* bytes of a record: they were checked when they came in; none are "{}" */
 
 static void
-ngx_http_mcp_tasks_input_object(ngx_str_t *text,
-    ngx_http_mcp_tasks_json_t *object)
+ngx_mcp_input_object(ngx_str_t *text, ngx_mcp_json_t *object)
 {
-    object->type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+    object->type = NGX_MCP_JSON_OBJECT;
     object->text = *text;
 
     if (text->len == 0) {
@@ -273,16 +267,16 @@ ngx_http_mcp_tasks_input_object(ngx_str_t *text,
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_input_find(ngx_http_mcp_tasks_json_t *object,
-    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_input_find(ngx_mcp_json_t *object, ngx_mcp_json_t *key,
+    ngx_mcp_json_t *value)
 {
-    ngx_http_mcp_tasks_json_t       k;
-    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_mcp_json_t       k;
+    ngx_mcp_json_iter_t  it;
 
-    ngx_http_mcp_tasks_json_iter(&it, object);
+    ngx_mcp_json_iter(&it, object);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &k, value) == NGX_OK) {
-        if (ngx_http_mcp_tasks_json_same(&k, key)) {
+    while (ngx_mcp_json_next(&it, &k, value) == NGX_OK) {
+        if (ngx_mcp_json_same(&k, key)) {
             return 1;
         }
     }
@@ -292,14 +286,14 @@ ngx_http_mcp_tasks_input_find(ngx_http_mcp_tasks_json_t *object,
 
 
 static void
-ngx_http_mcp_tasks_input_member(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_input_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key,
+    ngx_mcp_json_t *value)
 {
     if (out->pos && out->pos[-1] != '{') {
-        ngx_http_mcp_tasks_out_lit(out, ",");
+        ngx_mcp_out_lit(out, ",");
     }
 
-    ngx_http_mcp_tasks_out_str(out, &key->text);
-    ngx_http_mcp_tasks_out_lit(out, ":");
-    ngx_http_mcp_tasks_out_str(out, &value->text);
+    ngx_mcp_out_str(out, &key->text);
+    ngx_mcp_out_lit(out, ":");
+    ngx_mcp_out_str(out, &value->text);
 }

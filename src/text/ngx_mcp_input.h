@@ -5,8 +5,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_INPUT_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_INPUT_H_INCLUDED_
+#ifndef _NGX_MCP_INPUT_H_INCLUDED_
+#define _NGX_MCP_INPUT_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -16,49 +16,46 @@
 
 
 /* open at once: each is compared with all answers */
-#define NGX_HTTP_MCP_TASKS_MAX_QUESTIONS  64
+#define NGX_MCP_MAX_QUESTIONS  64
 
 
 /* members are compared with each other, so there must not be too many */
-#define NGX_HTTP_MCP_TASKS_MAX_METADATA  65536
-#define NGX_HTTP_MCP_TASKS_MAX_MEMBERS   64
+#define NGX_MCP_MAX_METADATA  65536
+#define NGX_MCP_MAX_MEMBERS   64
 
 
 typedef struct {
-    ngx_str_t                    requests;   /* what is left, may be empty */
-    ngx_str_t                    responses;
-    ngx_uint_t                   taken;
-    ngx_uint_t                   left;
-} ngx_http_mcp_tasks_merge_t;
+    ngx_str_t   requests;   /* what is left, may be empty */
+    ngx_str_t   responses;
+    ngx_uint_t  taken;
+    ngx_uint_t  left;
+} ngx_mcp_merge_t;
 
 
 /* NULL, or what is wrong with new questions, given the answers so far */
-const char *ngx_http_mcp_tasks_input_check(ngx_http_mcp_tasks_json_t *requests,
+const char *ngx_mcp_input_check(ngx_mcp_json_t *requests,
     ngx_str_t *responses);
 
-ngx_int_t ngx_http_mcp_tasks_input_merge(ngx_pool_t *pool,
-    ngx_str_t *requests, ngx_str_t *responses,
-    ngx_http_mcp_tasks_json_t *answers, ngx_http_mcp_tasks_merge_t *merge);
+ngx_int_t ngx_mcp_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
+    ngx_str_t *responses, ngx_mcp_json_t *answers, ngx_mcp_merge_t *merge);
 
 /* without that one; taken says whether it was there */
-ngx_int_t ngx_http_mcp_tasks_input_drop(ngx_pool_t *pool,
-    ngx_str_t *requests, ngx_http_mcp_tasks_json_t *key,
-    ngx_http_mcp_tasks_merge_t *merge);
+ngx_int_t ngx_mcp_input_drop(ngx_pool_t *pool, ngx_str_t *requests,
+    ngx_mcp_json_t *key, ngx_mcp_merge_t *merge);
 
 /* the answer with that key; 0: there is none */
-ngx_uint_t ngx_http_mcp_tasks_input_answer(ngx_str_t *responses,
-    ngx_str_t *key, ngx_http_mcp_tasks_json_t *answer);
+ngx_uint_t ngx_mcp_input_answer(ngx_str_t *responses, ngx_str_t *key,
+    ngx_mcp_json_t *answer);
 
 /* NULL, or what is wrong with it as metadata; NONE is none */
-const char *ngx_http_mcp_tasks_input_metadata(
-    ngx_http_mcp_tasks_json_t *metadata);
+const char *ngx_mcp_input_metadata(ngx_mcp_json_t *metadata);
 
 /*
  * New members replace old ones; null removes, as in RFC 7396, at the top.
  * NGX_DECLINED: it would become more than metadata may be.
  */
-ngx_int_t ngx_http_mcp_tasks_input_patch(ngx_pool_t *pool, ngx_str_t *old,
-    ngx_http_mcp_tasks_json_t *patch, ngx_str_t *result);
+ngx_int_t ngx_mcp_input_patch(ngx_pool_t *pool, ngx_str_t *old,
+    ngx_mcp_json_t *patch, ngx_str_t *result);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_INPUT_H_INCLUDED_ */
+#endif /* _NGX_MCP_INPUT_H_INCLUDED_ */

@@ -7,40 +7,33 @@
 
 
 /* a key longer than this is none that we look for */
-#define NGX_HTTP_MCP_TASKS_JSON_KEY  256
+#define NGX_MCP_JSON_KEY  256
 
 /* a word with this in each of its bytes */
-#define NGX_HTTP_MCP_TASKS_JSON_EACH(c)  (0x0101010101010101ULL * (c))
+#define NGX_MCP_JSON_EACH(c)  (0x0101010101010101ULL * (c))
 
 
-static u_char *ngx_http_mcp_tasks_json_space(u_char *p, u_char *end);
-static u_char *ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
-    ngx_http_mcp_tasks_json_t *key, const char **err);
-static ngx_http_mcp_tasks_json_t *ngx_http_mcp_tasks_json_named(
-    ngx_http_mcp_tasks_shape_t **shape, ngx_http_mcp_tasks_json_t *key,
-    void *base);
-static u_char *ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end,
-    ngx_uint_t *type, const char **err);
-static u_char *ngx_http_mcp_tasks_json_text(u_char *p, u_char *end,
+static u_char *ngx_mcp_json_space(u_char *p, u_char *end);
+static u_char *ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key,
     const char **err);
-static u_char *ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end,
+static ngx_mcp_json_t *ngx_mcp_json_named(ngx_mcp_shape_t **shape,
+    ngx_mcp_json_t *key, void *base);
+static u_char *ngx_mcp_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
     const char **err);
-static u_char *ngx_http_mcp_tasks_json_number(u_char *p, u_char *end,
-    const char **err);
-static u_char *ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end,
-    ngx_uint_t *type);
-static u_char *ngx_http_mcp_tasks_json_skip_string(u_char *p, u_char *end);
-static ngx_int_t ngx_http_mcp_tasks_json_unescape(u_char *p, u_char *end,
-    u_char *dst, u_char *dst_end, size_t *len);
-static u_char *ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end,
-    uint32_t *code);
+static u_char *ngx_mcp_json_text(u_char *p, u_char *end, const char **err);
+static u_char *ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err);
+static u_char *ngx_mcp_json_number(u_char *p, u_char *end, const char **err);
+static u_char *ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type);
+static u_char *ngx_mcp_json_skip_string(u_char *p, u_char *end);
+static ngx_int_t ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst,
+    u_char *dst_end, size_t *len);
+static u_char *ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
-    ngx_http_mcp_tasks_json_t *value, const char **err)
+ngx_mcp_json_parse(ngx_str_t *text, ngx_mcp_json_t *value, const char **err)
 {
-    return ngx_http_mcp_tasks_json_shape(text, value, NULL, NULL, err);
+    return ngx_mcp_json_shape(text, value, NULL, NULL, err);
 }
 
 
@@ -51,17 +44,16 @@ ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
-    ngx_http_mcp_tasks_json_t *value, ngx_http_mcp_tasks_shape_t *shape,
-    void *base, const char **err)
+ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
+    ngx_mcp_shape_t *shape, void *base, const char **err)
 {
-    u_char                      *p, *end;
-    uint64_t                     stack[NGX_HTTP_MCP_TASKS_JSON_DEPTH / 64];
-    ngx_uint_t                   depth, type, object, first;
-    ngx_http_mcp_tasks_json_t    key, *named;
-    ngx_http_mcp_tasks_json_t   *open[NGX_HTTP_MCP_TASKS_JSON_SHAPES];
-    ngx_http_mcp_tasks_shape_t  *within[NGX_HTTP_MCP_TASKS_JSON_SHAPES];
-    ngx_http_mcp_tasks_shape_t  *members;
+    u_char           *p, *end;
+    uint64_t          stack[NGX_MCP_JSON_DEPTH / 64];
+    ngx_uint_t        depth, type, object, first;
+    ngx_mcp_json_t    key, *named;
+    ngx_mcp_json_t   *open[NGX_MCP_JSON_SHAPES];
+    ngx_mcp_shape_t  *within[NGX_MCP_JSON_SHAPES];
+    ngx_mcp_shape_t  *members;
 
     p = text->data;
     end = p + text->len;
@@ -72,7 +64,7 @@ ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
     members = shape;
     ngx_memzero(stack, sizeof(stack));
 
-    p = ngx_http_mcp_tasks_json_space(p, end);
+    p = ngx_mcp_json_space(p, end);
 
     for ( ;; ) {
 
@@ -86,17 +78,17 @@ ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
         if (!(first && *p == (object ? '}' : ']'))) {
 
             if (object) {
-                p = ngx_http_mcp_tasks_json_key(p, end, &key, err);
+                p = ngx_mcp_json_key(p, end, &key, err);
                 if (p == NULL) {
                     return NGX_DECLINED;
                 }
             }
 
             if (depth) {
-                members = (object && depth <= NGX_HTTP_MCP_TASKS_JSON_SHAPES)
+                members = (object && depth <= NGX_MCP_JSON_SHAPES)
                           ? within[depth - 1] : NULL;
-                named = members ? ngx_http_mcp_tasks_json_named(&members, &key,
-                                                                base)
+                named = members ? ngx_mcp_json_named(&members, &key,
+                                                     base)
                                 : NULL;
             }
 
@@ -106,12 +98,12 @@ ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
 
             if (*p == '{' || *p == '[') {
 
-                if (depth == NGX_HTTP_MCP_TASKS_JSON_DEPTH) {
+                if (depth == NGX_MCP_JSON_DEPTH) {
                     *err = "nested too deeply";
                     return NGX_DECLINED;
                 }
 
-                if (depth < NGX_HTTP_MCP_TASKS_JSON_SHAPES) {
+                if (depth < NGX_MCP_JSON_SHAPES) {
                     open[depth] = named;
                     within[depth] = members;
                 }
@@ -120,19 +112,19 @@ ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
                 first = 1;
 
                 if (named) {
-                    named->type = object ? NGX_HTTP_MCP_TASKS_JSON_OBJECT
-                                         : NGX_HTTP_MCP_TASKS_JSON_ARRAY;
+                    named->type = object ? NGX_MCP_JSON_OBJECT
+                                         : NGX_MCP_JSON_ARRAY;
                 }
 
                 stack[depth / 64] &= ~((uint64_t) 1 << (depth % 64));
                 stack[depth / 64] |= (uint64_t) object << (depth % 64);
                 depth++;
 
-                p = ngx_http_mcp_tasks_json_space(p, end);
+                p = ngx_mcp_json_space(p, end);
                 continue;
             }
 
-            p = ngx_http_mcp_tasks_json_scalar(p, end, &type, err);
+            p = ngx_mcp_json_scalar(p, end, &type, err);
             if (p == NULL) {
                 return NGX_DECLINED;
             }
@@ -150,7 +142,7 @@ ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
         /* after a value: the ends of containers, then a comma */
 
         for ( ;; ) {
-            p = ngx_http_mcp_tasks_json_space(p, end);
+            p = ngx_mcp_json_space(p, end);
 
             if (p == end) {
                 *err = "unexpected end";
@@ -165,7 +157,7 @@ ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
 
             depth--;
 
-            if (depth < NGX_HTTP_MCP_TASKS_JSON_SHAPES && open[depth]) {
+            if (depth < NGX_MCP_JSON_SHAPES && open[depth]) {
                 open[depth]->text.len = p - open[depth]->text.data;
             }
 
@@ -181,13 +173,13 @@ ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
             return NGX_DECLINED;
         }
 
-        p = ngx_http_mcp_tasks_json_space(p + 1, end);
+        p = ngx_mcp_json_space(p + 1, end);
         first = 0;
     }
 
 done:
 
-    if (ngx_http_mcp_tasks_json_space(p, end) != end) {
+    if (ngx_mcp_json_space(p, end) != end) {
         *err = "more than one value";
         return NGX_DECLINED;
     }
@@ -198,13 +190,12 @@ done:
 
 /* where the value of a key goes, and on to its own members; NULL: nowhere */
 
-static ngx_http_mcp_tasks_json_t *
-ngx_http_mcp_tasks_json_named(ngx_http_mcp_tasks_shape_t **shape,
-    ngx_http_mcp_tasks_json_t *key, void *base)
+static ngx_mcp_json_t *
+ngx_mcp_json_named(ngx_mcp_shape_t **shape, ngx_mcp_json_t *key, void *base)
 {
-    size_t                       len;
-    ngx_http_mcp_tasks_json_t   *value;
-    ngx_http_mcp_tasks_shape_t  *s;
+    size_t            len;
+    ngx_mcp_json_t   *value;
+    ngx_mcp_shape_t  *s;
 
     len = key->text.len - 2;
 
@@ -220,7 +211,7 @@ ngx_http_mcp_tasks_json_named(ngx_http_mcp_tasks_shape_t **shape,
 
     if (memchr(key->text.data, '\\', key->text.len) != NULL) {
         for (s = *shape; s->name.len; s++) {
-            if (ngx_http_mcp_tasks_json_is(key, &s->name)) {
+            if (ngx_mcp_json_is(key, &s->name)) {
                 goto found;
             }
         }
@@ -232,10 +223,10 @@ ngx_http_mcp_tasks_json_named(ngx_http_mcp_tasks_shape_t **shape,
 
 found:
 
-    value = (ngx_http_mcp_tasks_json_t *) ((u_char *) base + s->value);
+    value = (ngx_mcp_json_t *) ((u_char *) base + s->value);
 
-    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
-        value->type = NGX_HTTP_MCP_TASKS_JSON_TWICE;
+    if (value->type != NGX_MCP_JSON_NONE) {
+        value->type = NGX_MCP_JSON_TWICE;
         *shape = NULL;
         return NULL;
     }
@@ -247,7 +238,7 @@ found:
 
 
 static u_char *
-ngx_http_mcp_tasks_json_space(u_char *p, u_char *end)
+ngx_mcp_json_space(u_char *p, u_char *end)
 {
     while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) {
         p++;
@@ -260,8 +251,7 @@ ngx_http_mcp_tasks_json_space(u_char *p, u_char *end)
 /* a key, its colon, and up to the first character of the value */
 
 static u_char *
-ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
-    ngx_http_mcp_tasks_json_t *key, const char **err)
+ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
 {
     if (*p != '"') {
         *err = "a key is missing";
@@ -270,14 +260,14 @@ ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
 
     key->text.data = p;
 
-    p = ngx_http_mcp_tasks_json_text(p, end, err);
+    p = ngx_mcp_json_text(p, end, err);
     if (p == NULL) {
         return NULL;
     }
 
     key->text.len = p - key->text.data;
 
-    p = ngx_http_mcp_tasks_json_space(p, end);
+    p = ngx_mcp_json_space(p, end);
 
     if (p < end && *p != ':') {
         *err = "a colon is missing";
@@ -285,7 +275,7 @@ ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
     }
 
     if (p < end) {
-        p = ngx_http_mcp_tasks_json_space(p + 1, end);
+        p = ngx_mcp_json_space(p + 1, end);
     }
 
     if (p == end) {
@@ -298,8 +288,7 @@ ngx_http_mcp_tasks_json_key(u_char *p, u_char *end,
 
 
 static u_char *
-ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
-    const char **err)
+ngx_mcp_json_scalar(u_char *p, u_char *end, ngx_uint_t *type, const char **err)
 {
     size_t  left;
 
@@ -308,12 +297,12 @@ ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
     switch (*p) {
 
     case '"':
-        *type = NGX_HTTP_MCP_TASKS_JSON_STRING;
-        return ngx_http_mcp_tasks_json_text(p, end, err);
+        *type = NGX_MCP_JSON_STRING;
+        return ngx_mcp_json_text(p, end, err);
 
     case 't':
         if (left >= 4 && ngx_memcmp(p, "true", 4) == 0) {
-            *type = NGX_HTTP_MCP_TASKS_JSON_TRUE;
+            *type = NGX_MCP_JSON_TRUE;
             return p + 4;
         }
 
@@ -321,7 +310,7 @@ ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
 
     case 'f':
         if (left >= 5 && ngx_memcmp(p, "false", 5) == 0) {
-            *type = NGX_HTTP_MCP_TASKS_JSON_FALSE;
+            *type = NGX_MCP_JSON_FALSE;
             return p + 5;
         }
 
@@ -329,7 +318,7 @@ ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
 
     case 'n':
         if (left >= 4 && ngx_memcmp(p, "null", 4) == 0) {
-            *type = NGX_HTTP_MCP_TASKS_JSON_NULL;
+            *type = NGX_MCP_JSON_NULL;
             return p + 4;
         }
 
@@ -337,8 +326,8 @@ ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
 
     default:
         if (*p == '-' || (*p >= '0' && *p <= '9')) {
-            *type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
-            return ngx_http_mcp_tasks_json_number(p, end, err);
+            *type = NGX_MCP_JSON_NUMBER;
+            return ngx_mcp_json_number(p, end, err);
         }
     }
 
@@ -355,7 +344,7 @@ ngx_http_mcp_tasks_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
  */
 
 static ngx_inline u_char *
-ngx_http_mcp_tasks_json_plain(u_char *p, u_char *end)
+ngx_mcp_json_plain(u_char *p, u_char *end)
 {
     uint64_t  word, found;
 
@@ -370,8 +359,7 @@ ngx_http_mcp_tasks_json_plain(u_char *p, u_char *end)
         special = _mm_or_si128(_mm_cmplt_epi8(text, _mm_set1_epi8(0x20)),
                                _mm_or_si128(
                                    _mm_cmpeq_epi8(text, _mm_set1_epi8('"')),
-                                   _mm_cmpeq_epi8(text,
-                                                  _mm_set1_epi8('\\'))));
+                                   _mm_cmpeq_epi8(text, _mm_set1_epi8('\\'))));
         found = _mm_movemask_epi8(special);
 
         if (found) {
@@ -386,12 +374,12 @@ ngx_http_mcp_tasks_json_plain(u_char *p, u_char *end)
         ngx_memcpy(&word, p, 8);
 
         found = (word
-                 | (word - NGX_HTTP_MCP_TASKS_JSON_EACH(0x20))
-                 | ((word ^ NGX_HTTP_MCP_TASKS_JSON_EACH('"'))
-                    - NGX_HTTP_MCP_TASKS_JSON_EACH(1))
-                 | ((word ^ NGX_HTTP_MCP_TASKS_JSON_EACH('\\'))
-                    - NGX_HTTP_MCP_TASKS_JSON_EACH(1)))
-                & NGX_HTTP_MCP_TASKS_JSON_EACH(0x80);
+                 | (word - NGX_MCP_JSON_EACH(0x20))
+                 | ((word ^ NGX_MCP_JSON_EACH('"'))
+                    - NGX_MCP_JSON_EACH(1))
+                 | ((word ^ NGX_MCP_JSON_EACH('\\'))
+                    - NGX_MCP_JSON_EACH(1)))
+                & NGX_MCP_JSON_EACH(0x80);
 
         if (found) {
 #if (NGX_HAVE_LITTLE_ENDIAN)
@@ -408,11 +396,11 @@ ngx_http_mcp_tasks_json_plain(u_char *p, u_char *end)
 
 
 static u_char *
-ngx_http_mcp_tasks_json_text(u_char *p, u_char *end, const char **err)
+ngx_mcp_json_text(u_char *p, u_char *end, const char **err)
 {
     for (p++; /* void */ ; /* void */ ) {
 
-        p = ngx_http_mcp_tasks_json_plain(p, end);
+        p = ngx_mcp_json_plain(p, end);
 
         if (p == end) {
             break;
@@ -423,7 +411,7 @@ ngx_http_mcp_tasks_json_text(u_char *p, u_char *end, const char **err)
         }
 
         if (*p == '\\') {
-            p = ngx_http_mcp_tasks_json_escaped(p, end, err);
+            p = ngx_mcp_json_escaped(p, end, err);
 
         } else if (*p < 0x20) {
             *err = "a control character in a string";
@@ -434,7 +422,7 @@ ngx_http_mcp_tasks_json_text(u_char *p, u_char *end, const char **err)
             continue;
 
         } else {
-            p = ngx_http_mcp_tasks_json_utf8(p, end);
+            p = ngx_mcp_json_utf8(p, end);
 
             if (p == NULL) {
                 *err = "invalid UTF-8";
@@ -453,7 +441,7 @@ ngx_http_mcp_tasks_json_text(u_char *p, u_char *end, const char **err)
 
 
 static u_char *
-ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end, const char **err)
+ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err)
 {
     ngx_uint_t  i;
 
@@ -490,7 +478,7 @@ ngx_http_mcp_tasks_json_escaped(u_char *p, u_char *end, const char **err)
 /* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF */
 
 u_char *
-ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end)
+ngx_mcp_json_utf8(u_char *p, u_char *end)
 {
     u_char      c, min, max;
     ngx_uint_t  n;
@@ -531,7 +519,7 @@ ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end)
 
 
 static u_char *
-ngx_http_mcp_tasks_json_digits(u_char *p, u_char *end)
+ngx_mcp_json_digits(u_char *p, u_char *end)
 {
     u_char  *start;
 
@@ -542,7 +530,7 @@ ngx_http_mcp_tasks_json_digits(u_char *p, u_char *end)
 
 
 static u_char *
-ngx_http_mcp_tasks_json_number(u_char *p, u_char *end, const char **err)
+ngx_mcp_json_number(u_char *p, u_char *end, const char **err)
 {
     *err = "an invalid number";
 
@@ -554,14 +542,14 @@ ngx_http_mcp_tasks_json_number(u_char *p, u_char *end, const char **err)
         p++;
 
     } else {
-        p = ngx_http_mcp_tasks_json_digits(p, end);
+        p = ngx_mcp_json_digits(p, end);
         if (p == NULL) {
             return NULL;
         }
     }
 
     if (p < end && *p == '.') {
-        p = ngx_http_mcp_tasks_json_digits(p + 1, end);
+        p = ngx_mcp_json_digits(p + 1, end);
         if (p == NULL) {
             return NULL;
         }
@@ -574,7 +562,7 @@ ngx_http_mcp_tasks_json_number(u_char *p, u_char *end, const char **err)
             p++;
         }
 
-        p = ngx_http_mcp_tasks_json_digits(p, end);
+        p = ngx_mcp_json_digits(p, end);
         if (p == NULL) {
             return NULL;
         }
@@ -589,10 +577,9 @@ ngx_http_mcp_tasks_json_number(u_char *p, u_char *end, const char **err)
 
 
 void
-ngx_http_mcp_tasks_json_iter(ngx_http_mcp_tasks_json_iter_t *it,
-    ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_json_iter(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *value)
 {
-    it->object = (value->type == NGX_HTTP_MCP_TASKS_JSON_OBJECT);
+    it->object = (value->type == NGX_MCP_JSON_OBJECT);
     it->pos = value->text.data + 1;
     it->end = value->text.data + value->text.len - 1;
 }
@@ -601,12 +588,12 @@ ngx_http_mcp_tasks_json_iter(ngx_http_mcp_tasks_json_iter_t *it,
 /* NGX_DONE after the last one; key may be NULL for an array */
 
 ngx_int_t
-ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
-    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_json_next(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *key,
+    ngx_mcp_json_t *value)
 {
     u_char  *p;
 
-    p = ngx_http_mcp_tasks_json_space(it->pos, it->end);
+    p = ngx_mcp_json_space(it->pos, it->end);
 
     if (p == it->end) {
         return NGX_DONE;
@@ -614,19 +601,19 @@ ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
 
     if (it->object) {
         key->text.data = p;
-        key->type = NGX_HTTP_MCP_TASKS_JSON_STRING;
-        p = ngx_http_mcp_tasks_json_skip_string(p, it->end);
+        key->type = NGX_MCP_JSON_STRING;
+        p = ngx_mcp_json_skip_string(p, it->end);
         key->text.len = p - key->text.data;
 
-        p = ngx_http_mcp_tasks_json_space(p, it->end) + 1;
-        p = ngx_http_mcp_tasks_json_space(p, it->end);
+        p = ngx_mcp_json_space(p, it->end) + 1;
+        p = ngx_mcp_json_space(p, it->end);
     }
 
     value->text.data = p;
-    p = ngx_http_mcp_tasks_json_skip(p, it->end, &value->type);
+    p = ngx_mcp_json_skip(p, it->end, &value->type);
     value->text.len = p - value->text.data;
 
-    p = ngx_http_mcp_tasks_json_space(p, it->end);
+    p = ngx_mcp_json_space(p, it->end);
 
     it->pos = (p < it->end) ? p + 1 : p;
 
@@ -637,38 +624,38 @@ ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
 /* over a value that is known to be well-formed */
 
 static u_char *
-ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
+ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
 {
     ngx_uint_t  depth;
 
     switch (*p) {
 
     case '"':
-        *type = NGX_HTTP_MCP_TASKS_JSON_STRING;
-        return ngx_http_mcp_tasks_json_skip_string(p, end);
+        *type = NGX_MCP_JSON_STRING;
+        return ngx_mcp_json_skip_string(p, end);
 
     case 't':
-        *type = NGX_HTTP_MCP_TASKS_JSON_TRUE;
+        *type = NGX_MCP_JSON_TRUE;
         return p + 4;
 
     case 'f':
-        *type = NGX_HTTP_MCP_TASKS_JSON_FALSE;
+        *type = NGX_MCP_JSON_FALSE;
         return p + 5;
 
     case 'n':
-        *type = NGX_HTTP_MCP_TASKS_JSON_NULL;
+        *type = NGX_MCP_JSON_NULL;
         return p + 4;
 
     case '{':
-        *type = NGX_HTTP_MCP_TASKS_JSON_OBJECT;
+        *type = NGX_MCP_JSON_OBJECT;
         break;
 
     case '[':
-        *type = NGX_HTTP_MCP_TASKS_JSON_ARRAY;
+        *type = NGX_MCP_JSON_ARRAY;
         break;
 
     default:
-        *type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+        *type = NGX_MCP_JSON_NUMBER;
 
         /* a digit is the first character of no other token */
 
@@ -687,7 +674,7 @@ ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
         switch (*p) {
 
         case '"':
-            p = ngx_http_mcp_tasks_json_skip_string(p, end);
+            p = ngx_mcp_json_skip_string(p, end);
             continue;
 
         case '{': case '[':
@@ -708,11 +695,11 @@ ngx_http_mcp_tasks_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
 
 
 static u_char *
-ngx_http_mcp_tasks_json_skip_string(u_char *p, u_char *end)
+ngx_mcp_json_skip_string(u_char *p, u_char *end)
 {
     for (p++; /* void */ ; p++) {
 
-        p = ngx_http_mcp_tasks_json_plain(p, end);
+        p = ngx_mcp_json_plain(p, end);
 
         if (*p == '"') {
             return p + 1;
@@ -726,37 +713,37 @@ ngx_http_mcp_tasks_json_skip_string(u_char *p, u_char *end)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_json_members(ngx_http_mcp_tasks_json_t *object,
-    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n)
+ngx_mcp_json_members(ngx_mcp_json_t *object, ngx_mcp_member_t *members,
+    ngx_uint_t n)
 {
-    ngx_uint_t                       i, escaped;
-    ngx_http_mcp_tasks_json_t        key, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    ngx_uint_t            i, escaped;
+    ngx_mcp_json_t        key, value;
+    ngx_mcp_json_iter_t   it;
 
     for (i = 0; i < n; i++) {
-        members[i].value->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+        members[i].value->type = NGX_MCP_JSON_NONE;
         ngx_str_null(&members[i].value->text);
     }
 
-    if (object->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (object->type != NGX_MCP_JSON_OBJECT) {
         return NGX_OK;
     }
 
-    ngx_http_mcp_tasks_json_iter(&it, object);
+    ngx_mcp_json_iter(&it, object);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
         escaped = (memchr(key.text.data, '\\', key.text.len) != NULL);
 
         for (i = 0; i < n; i++) {
 
             if ((!escaped && key.text.len != members[i].name.len + 2)
-                || !ngx_http_mcp_tasks_json_is(&key, &members[i].name))
+                || !ngx_mcp_json_is(&key, &members[i].name))
             {
                 continue;
             }
 
-            if (members[i].value->type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+            if (members[i].value->type != NGX_MCP_JSON_NONE) {
                 return NGX_DECLINED;
             }
 
@@ -770,9 +757,9 @@ ngx_http_mcp_tasks_json_members(ngx_http_mcp_tasks_json_t *object,
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string, ngx_str_t *s)
+ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s)
 {
-    u_char   buf[NGX_HTTP_MCP_TASKS_JSON_KEY], *p;
+    u_char   buf[NGX_MCP_JSON_KEY], *p;
     size_t   len;
 
     p = string->text.data + 1;
@@ -790,8 +777,8 @@ ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string, ngx_str_t *s)
         return 0;
     }
 
-    if (ngx_http_mcp_tasks_json_unescape(p, p + len, buf, buf + sizeof(buf),
-                                         &len)
+    if (ngx_mcp_json_unescape(p, p + len, buf, buf + sizeof(buf),
+                              &len)
         != NGX_OK)
     {
         return 0;
@@ -802,8 +789,7 @@ ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string, ngx_str_t *s)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_json_string(ngx_pool_t *pool,
-    ngx_http_mcp_tasks_json_t *value, ngx_str_t *s)
+ngx_mcp_json_string(ngx_pool_t *pool, ngx_mcp_json_t *value, ngx_str_t *s)
 {
     u_char  *p;
     size_t   len;
@@ -822,14 +808,13 @@ ngx_http_mcp_tasks_json_string(ngx_pool_t *pool,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_json_unescape(p, p + len, s->data,
-                                            s->data + len, &s->len);
+    return ngx_mcp_json_unescape(p, p + len, s->data, s->data + len, &s->len);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_json_unescape(u_char *p, u_char *end, u_char *dst,
-    u_char *dst_end, size_t *len)
+ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst, u_char *dst_end,
+    size_t *len)
 {
     u_char     *start;
     uint32_t    code;
@@ -848,7 +833,7 @@ ngx_http_mcp_tasks_json_unescape(u_char *p, u_char *end, u_char *dst,
             continue;
         }
 
-        p = ngx_http_mcp_tasks_json_code_point(p, end, &code);
+        p = ngx_mcp_json_code_point(p, end, &code);
 
         if (p == NULL || code == 0) {
             return NGX_DECLINED;
@@ -883,7 +868,7 @@ ngx_http_mcp_tasks_json_unescape(u_char *p, u_char *end, u_char *dst,
 /* NULL: half of a surrogate pair, which stands for no character */
 
 static u_char *
-ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end, uint32_t *code)
+ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code)
 {
     uint32_t  low;
 
@@ -936,10 +921,9 @@ ngx_http_mcp_tasks_json_code_point(u_char *p, u_char *end, uint32_t *code)
 /* two strings that mean the same, however they are escaped */
 
 ngx_uint_t
-ngx_http_mcp_tasks_json_same(ngx_http_mcp_tasks_json_t *a,
-    ngx_http_mcp_tasks_json_t *b)
+ngx_mcp_json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 {
-    u_char     buf[NGX_HTTP_MCP_TASKS_JSON_KEY];
+    u_char     buf[NGX_MCP_JSON_KEY];
     ngx_str_t  s;
 
     if (a->text.len == b->text.len
@@ -950,38 +934,38 @@ ngx_http_mcp_tasks_json_same(ngx_http_mcp_tasks_json_t *a,
 
     s.data = buf;
 
-    return ngx_http_mcp_tasks_json_unescape(a->text.data + 1,
-                                            a->text.data + a->text.len - 1,
-                                            buf, buf + sizeof(buf), &s.len)
+    return ngx_mcp_json_unescape(a->text.data + 1,
+                                 a->text.data + a->text.len - 1,
+                                 buf, buf + sizeof(buf), &s.len)
            == NGX_OK
-           && ngx_http_mcp_tasks_json_is(b, &s);
+           && ngx_mcp_json_is(b, &s);
 }
 
 
 /* whether an object or array has anything in it */
 
 ngx_uint_t
-ngx_http_mcp_tasks_json_filled(ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_json_filled(ngx_mcp_json_t *value)
 {
-    ngx_http_mcp_tasks_json_t       k, v;
-    ngx_http_mcp_tasks_json_iter_t  it;
+    ngx_mcp_json_t       k, v;
+    ngx_mcp_json_iter_t  it;
 
-    ngx_http_mcp_tasks_json_iter(&it, value);
+    ngx_mcp_json_iter(&it, value);
 
-    return ngx_http_mcp_tasks_json_next(&it, &k, &v) == NGX_OK;
+    return ngx_mcp_json_next(&it, &k, &v) == NGX_OK;
 }
 
 
 /* a whole number in its plain form: no fraction, no exponent */
 
 ngx_int_t
-ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value, int64_t *n)
+ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n)
 {
     u_char      *p, *end;
     uint64_t     v;
     ngx_uint_t   minus;
 
-    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NUMBER) {
+    if (value->type != NGX_MCP_JSON_NUMBER) {
         return NGX_DECLINED;
     }
 
@@ -1011,12 +995,12 @@ ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value, int64_t *n)
 /* what is too large for a double is no number for us */
 
 ngx_int_t
-ngx_http_mcp_tasks_json_real(ngx_http_mcp_tasks_json_t *value, double *n)
+ngx_mcp_json_real(ngx_mcp_json_t *value, double *n)
 {
     char    *end;
     u_char   buf[64];
 
-    if (value->type != NGX_HTTP_MCP_TASKS_JSON_NUMBER
+    if (value->type != NGX_MCP_JSON_NUMBER
         || value->text.len >= sizeof(buf))
     {
         return NGX_DECLINED;

@@ -6,49 +6,49 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_JSON_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_JSON_H_INCLUDED_
+#ifndef _NGX_MCP_JSON_H_INCLUDED_
+#define _NGX_MCP_JSON_H_INCLUDED_
 
 
 #include <ngx_config.h>
 #include <ngx_core.h>
 
 
-#define NGX_HTTP_MCP_TASKS_JSON_DEPTH   128
+#define NGX_MCP_JSON_DEPTH   128
 
 /* how deep a shape may be */
-#define NGX_HTTP_MCP_TASKS_JSON_SHAPES  8
+#define NGX_MCP_JSON_SHAPES  8
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_JSON_NONE = 0,
-    NGX_HTTP_MCP_TASKS_JSON_NULL,
-    NGX_HTTP_MCP_TASKS_JSON_FALSE,
-    NGX_HTTP_MCP_TASKS_JSON_TRUE,
-    NGX_HTTP_MCP_TASKS_JSON_NUMBER,
-    NGX_HTTP_MCP_TASKS_JSON_STRING,
-    NGX_HTTP_MCP_TASKS_JSON_ARRAY,
-    NGX_HTTP_MCP_TASKS_JSON_OBJECT,
+    NGX_MCP_JSON_NONE = 0,
+    NGX_MCP_JSON_NULL,
+    NGX_MCP_JSON_FALSE,
+    NGX_MCP_JSON_TRUE,
+    NGX_MCP_JSON_NUMBER,
+    NGX_MCP_JSON_STRING,
+    NGX_MCP_JSON_ARRAY,
+    NGX_MCP_JSON_OBJECT,
 
     /* a member that the shape names stands there more than once */
-    NGX_HTTP_MCP_TASKS_JSON_TWICE
-} ngx_http_mcp_tasks_json_e;
+    NGX_MCP_JSON_TWICE
+} ngx_mcp_json_e;
 
 
 /* a value: its exact bytes, with the quotes of a string, without space */
 
 typedef struct {
-    ngx_str_t                    text;
-    ngx_uint_t                   type;
-} ngx_http_mcp_tasks_json_t;
+    ngx_str_t   text;
+    ngx_uint_t  type;
+} ngx_mcp_json_t;
 
 
 /* a member that is looked for */
 
 typedef struct {
-    ngx_str_t                    name;
-    ngx_http_mcp_tasks_json_t   *value;
-} ngx_http_mcp_tasks_member_t;
+    ngx_str_t        name;
+    ngx_mcp_json_t  *value;
+} ngx_mcp_member_t;
 
 
 /*
@@ -56,59 +56,53 @@ typedef struct {
  * be skipped again.  The list ends with an empty name.
  */
 
-typedef struct ngx_http_mcp_tasks_shape_s  ngx_http_mcp_tasks_shape_t;
+typedef struct ngx_mcp_shape_s  ngx_mcp_shape_t;
 
-struct ngx_http_mcp_tasks_shape_s {
-    ngx_str_t                    name;
-    size_t                       value;      /* its offset from a base */
-    ngx_http_mcp_tasks_shape_t  *members;    /* if it is an object; or NULL */
+struct ngx_mcp_shape_s {
+    ngx_str_t         name;
+    size_t            value;      /* its offset from a base */
+    ngx_mcp_shape_t  *members;    /* if it is an object; or NULL */
 };
 
 
 /* walks over the members of an object or the elements of an array */
 
 typedef struct {
-    u_char                      *pos;
-    u_char                      *end;
-    ngx_uint_t                   object;     /* unsigned  object:1; */
-} ngx_http_mcp_tasks_json_iter_t;
+    u_char     *pos;
+    u_char     *end;
+    ngx_uint_t  object;     /* unsigned  object:1; */
+} ngx_mcp_json_iter_t;
 
 
 /* NGX_OK, or NGX_DECLINED with the reason why it is no JSON */
-ngx_int_t ngx_http_mcp_tasks_json_parse(ngx_str_t *text,
-    ngx_http_mcp_tasks_json_t *value, const char **err);
+ngx_int_t ngx_mcp_json_parse(ngx_str_t *text, ngx_mcp_json_t *value,
+    const char **err);
 
 /* the same; values that the shape names must be NONE, and are filled in */
-ngx_int_t ngx_http_mcp_tasks_json_shape(ngx_str_t *text,
-    ngx_http_mcp_tasks_json_t *value, ngx_http_mcp_tasks_shape_t *shape,
-    void *base, const char **err);
+ngx_int_t ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
+    ngx_mcp_shape_t *shape, void *base, const char **err);
 
 /* past a character that is not ASCII; NULL: it is none */
-u_char *ngx_http_mcp_tasks_json_utf8(u_char *p, u_char *end);
+u_char *ngx_mcp_json_utf8(u_char *p, u_char *end);
 
 /* what follows is for values that were parsed */
 
-void ngx_http_mcp_tasks_json_iter(ngx_http_mcp_tasks_json_iter_t *it,
-    ngx_http_mcp_tasks_json_t *value);
-ngx_int_t ngx_http_mcp_tasks_json_next(ngx_http_mcp_tasks_json_iter_t *it,
-    ngx_http_mcp_tasks_json_t *key, ngx_http_mcp_tasks_json_t *value);
+void ngx_mcp_json_iter(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *value);
+ngx_int_t ngx_mcp_json_next(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *key,
+    ngx_mcp_json_t *value);
 
 /* NGX_OK, or NGX_DECLINED: a member that is looked for stands there twice */
-ngx_int_t ngx_http_mcp_tasks_json_members(ngx_http_mcp_tasks_json_t *object,
-    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n);
+ngx_int_t ngx_mcp_json_members(ngx_mcp_json_t *object,
+    ngx_mcp_member_t *members, ngx_uint_t n);
 
 /* NGX_DECLINED: the string cannot be written as UTF-8, or has a NUL in it */
-ngx_int_t ngx_http_mcp_tasks_json_string(ngx_pool_t *pool,
-    ngx_http_mcp_tasks_json_t *value, ngx_str_t *s);
-ngx_uint_t ngx_http_mcp_tasks_json_is(ngx_http_mcp_tasks_json_t *string,
+ngx_int_t ngx_mcp_json_string(ngx_pool_t *pool, ngx_mcp_json_t *value,
     ngx_str_t *s);
-ngx_uint_t ngx_http_mcp_tasks_json_same(ngx_http_mcp_tasks_json_t *a,
-    ngx_http_mcp_tasks_json_t *b);
-ngx_uint_t ngx_http_mcp_tasks_json_filled(ngx_http_mcp_tasks_json_t *value);
-ngx_int_t ngx_http_mcp_tasks_json_integer(ngx_http_mcp_tasks_json_t *value,
-    int64_t *n);
-ngx_int_t ngx_http_mcp_tasks_json_real(ngx_http_mcp_tasks_json_t *value,
-    double *n);
+ngx_uint_t ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s);
+ngx_uint_t ngx_mcp_json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b);
+ngx_uint_t ngx_mcp_json_filled(ngx_mcp_json_t *value);
+ngx_int_t ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n);
+ngx_int_t ngx_mcp_json_real(ngx_mcp_json_t *value, double *n);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_JSON_H_INCLUDED_ */
+#endif /* _NGX_MCP_JSON_H_INCLUDED_ */

@@ -4,28 +4,28 @@
 
 
 /* what is added in most cases; the text grows if it is more */
-#define NGX_HTTP_MCP_TASKS_MERGE_ROOM  256
+#define NGX_MCP_MERGE_ROOM  256
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_EDIT_REMOVE = 0,
-    NGX_HTTP_MCP_TASKS_EDIT_SET,         /* the text is JSON */
-    NGX_HTTP_MCP_TASKS_EDIT_STRING,      /* the text is to become a string */
-    NGX_HTTP_MCP_TASKS_EDIT_DEFAULT,     /* as SET, if it is not there */
-    NGX_HTTP_MCP_TASKS_EDIT_INSIDE       /* it is an object to be edited */
-} ngx_http_mcp_tasks_edit_e;
+    NGX_MCP_EDIT_REMOVE = 0,
+    NGX_MCP_EDIT_SET,         /* the text is JSON */
+    NGX_MCP_EDIT_STRING,      /* the text is to become a string */
+    NGX_MCP_EDIT_DEFAULT,     /* as SET, if it is not there */
+    NGX_MCP_EDIT_INSIDE       /* it is an object to be edited */
+} ngx_mcp_edit_e;
 
 
 /* what is to be done with a member of an object */
 
-typedef struct ngx_http_mcp_tasks_edit_s  ngx_http_mcp_tasks_edit_t;
+typedef struct ngx_mcp_edit_s  ngx_mcp_edit_t;
 
-struct ngx_http_mcp_tasks_edit_s {
-    ngx_str_t                    name;
-    ngx_uint_t                   how;
-    ngx_str_t                    text;
-    ngx_http_mcp_tasks_edit_t   *inside;
-    ngx_uint_t                   n;
+struct ngx_mcp_edit_s {
+    ngx_str_t        name;
+    ngx_uint_t       how;
+    ngx_str_t        text;
+    ngx_mcp_edit_t  *inside;
+    ngx_uint_t       n;
 };
 
 
@@ -36,81 +36,76 @@ struct ngx_http_mcp_tasks_edit_s {
  */
 
 typedef struct {
-    ngx_http_mcp_tasks_out_t    *out;
-    u_char                      *pos;        /* up to which it was read */
-    ngx_str_t                    lead;
-    ngx_uint_t                   items;
-    ngx_uint_t                   kept;
-} ngx_http_mcp_tasks_list_t;
+    ngx_mcp_out_t  *out;
+    u_char         *pos;        /* up to which it was read */
+    ngx_str_t       lead;
+    ngx_uint_t      items;
+    ngx_uint_t      kept;
+} ngx_mcp_list_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_merge_initialize(
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *result,
-    ngx_http_mcp_tasks_merge_by_t *m);
-static ngx_int_t ngx_http_mcp_tasks_merge_discover(
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *result,
-    ngx_http_mcp_tasks_merge_by_t *m);
-static ngx_int_t ngx_http_mcp_tasks_merge_tools(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *result, ngx_http_mcp_tasks_merge_by_t *m);
-static ngx_int_t ngx_http_mcp_tasks_merge_array(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *tools, ngx_http_mcp_tasks_merge_by_t *m);
-static ngx_int_t ngx_http_mcp_tasks_merge_name(ngx_pool_t *pool,
-    ngx_http_mcp_tasks_json_t *tool, ngx_str_t *s);
+static ngx_int_t ngx_mcp_merge_initialize(ngx_mcp_out_t *out,
+    ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m);
+static ngx_int_t ngx_mcp_merge_discover(ngx_mcp_out_t *out,
+    ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m);
+static ngx_int_t ngx_mcp_merge_tools(ngx_mcp_out_t *out,
+    ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m);
+static ngx_int_t ngx_mcp_merge_array(ngx_mcp_out_t *out, ngx_mcp_json_t *tools,
+    ngx_mcp_merge_by_t *m);
+static ngx_int_t ngx_mcp_merge_name(ngx_pool_t *pool, ngx_mcp_json_t *tool,
+    ngx_str_t *s);
 
-static ngx_int_t ngx_http_mcp_tasks_edit(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *object, ngx_http_mcp_tasks_edit_t *edits,
-    ngx_uint_t n);
-static ngx_int_t ngx_http_mcp_tasks_edit_value(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *value, ngx_http_mcp_tasks_edit_t *edit);
-static ngx_uint_t ngx_http_mcp_tasks_edit_adds(
-    ngx_http_mcp_tasks_edit_t *edit);
+static ngx_int_t ngx_mcp_edit(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_edit_t *edits, ngx_uint_t n);
+static ngx_int_t ngx_mcp_edit_value(ngx_mcp_out_t *out, ngx_mcp_json_t *value,
+    ngx_mcp_edit_t *edit);
+static ngx_uint_t ngx_mcp_edit_adds(ngx_mcp_edit_t *edit);
 
-static void ngx_http_mcp_tasks_list_begin(ngx_http_mcp_tasks_list_t *list,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *value);
-static void ngx_http_mcp_tasks_list_item(ngx_http_mcp_tasks_list_t *list,
-    u_char *start, u_char *end, ngx_uint_t keep);
-static void ngx_http_mcp_tasks_list_more(ngx_http_mcp_tasks_list_t *list);
-static void ngx_http_mcp_tasks_list_end(ngx_http_mcp_tasks_list_t *list,
-    ngx_http_mcp_tasks_json_t *value);
+static void ngx_mcp_list_begin(ngx_mcp_list_t *list, ngx_mcp_out_t *out,
+    ngx_mcp_json_t *value);
+static void ngx_mcp_list_item(ngx_mcp_list_t *list, u_char *start, u_char *end,
+    ngx_uint_t keep);
+static void ngx_mcp_list_more(ngx_mcp_list_t *list);
+static void ngx_mcp_list_end(ngx_mcp_list_t *list, ngx_mcp_json_t *value);
 
 
 /* the only revision in which tasks are a capability */
 
-static ngx_str_t  ngx_http_mcp_tasks_merge_version = ngx_string("2025-11-25");
+static ngx_str_t  ngx_mcp_merge_version = ngx_string("2025-11-25");
 
-static ngx_str_t  ngx_http_mcp_tasks_merge_cancel =
+static ngx_str_t  ngx_mcp_merge_cancel =
     ngx_string("{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}");
-static ngx_str_t  ngx_http_mcp_tasks_merge_list =
+static ngx_str_t  ngx_mcp_merge_list =
     ngx_string("{\"list\":{},\"cancel\":{},"
                "\"requests\":{\"tools\":{\"call\":{}}}}");
 
 
 ngx_int_t
-ngx_http_mcp_tasks_merge(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *result,
-    ngx_http_mcp_tasks_merge_by_t *m, ngx_str_t *text)
+ngx_mcp_merge(ngx_pool_t *pool, ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m,
+    ngx_str_t *text)
 {
-    ngx_int_t                 rc;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_int_t      rc;
+    ngx_mcp_out_t  out;
 
-    if (result->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+    if (result->type != NGX_MCP_JSON_OBJECT) {
         return NGX_DECLINED;
     }
 
-    ngx_http_mcp_tasks_out_init(&out, pool, result->text.len + m->tools.len
-                                            + NGX_HTTP_MCP_TASKS_MERGE_ROOM);
+    ngx_mcp_out_init(&out, pool, result->text.len + m->tools.len
+                                 + NGX_MCP_MERGE_ROOM);
 
     switch (m->kind) {
 
-    case NGX_HTTP_MCP_TASKS_MERGE_INITIALIZE:
-        rc = ngx_http_mcp_tasks_merge_initialize(&out, result, m);
+    case NGX_MCP_MERGE_INITIALIZE:
+        rc = ngx_mcp_merge_initialize(&out, result, m);
         break;
 
-    case NGX_HTTP_MCP_TASKS_MERGE_DISCOVER:
-        rc = ngx_http_mcp_tasks_merge_discover(&out, result, m);
+    case NGX_MCP_MERGE_DISCOVER:
+        rc = ngx_mcp_merge_discover(&out, result, m);
         break;
 
-    default: /* NGX_HTTP_MCP_TASKS_MERGE_TOOLS */
-        rc = ngx_http_mcp_tasks_merge_tools(&out, result, m);
+    default: /* NGX_MCP_MERGE_TOOLS */
+        rc = ngx_mcp_merge_tools(&out, result, m);
         break;
     }
 
@@ -118,187 +113,184 @@ ngx_http_mcp_tasks_merge(ngx_pool_t *pool, ngx_http_mcp_tasks_json_t *result,
         return rc;
     }
 
-    return ngx_http_mcp_tasks_out_end(&out, text);
+    return ngx_mcp_out_end(&out, text);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_merge_initialize(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *result, ngx_http_mcp_tasks_merge_by_t *m)
+ngx_mcp_merge_initialize(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
+    ngx_mcp_merge_by_t *m)
 {
-    ngx_http_mcp_tasks_json_t    version;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_mcp_json_t    version;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("protocolVersion"), &version }
     };
-    ngx_http_mcp_tasks_edit_t    inside[] = {
-        { ngx_string("tasks"), NGX_HTTP_MCP_TASKS_EDIT_REMOVE,
+    ngx_mcp_edit_t    inside[] = {
+        { ngx_string("tasks"), NGX_MCP_EDIT_REMOVE,
           ngx_null_string, NULL, 0 },
-        { ngx_string("tools"), NGX_HTTP_MCP_TASKS_EDIT_DEFAULT,
+        { ngx_string("tools"), NGX_MCP_EDIT_DEFAULT,
           ngx_string("{}"), NULL, 0 }
     };
-    ngx_http_mcp_tasks_edit_t    capabilities = {
-        ngx_string("capabilities"), NGX_HTTP_MCP_TASKS_EDIT_INSIDE,
+    ngx_mcp_edit_t    capabilities = {
+        ngx_string("capabilities"), NGX_MCP_EDIT_INSIDE,
         ngx_null_string, inside, m->offers ? 2 : 1
     };
 
-    if (ngx_http_mcp_tasks_json_members(result, members, 1) != NGX_OK
-        || version.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
+    if (ngx_mcp_json_members(result, members, 1) != NGX_OK
+        || version.type != NGX_MCP_JSON_STRING)
     {
         return NGX_DECLINED;
     }
 
-    if (ngx_http_mcp_tasks_json_is(&version,
-                                   &ngx_http_mcp_tasks_merge_version))
-    {
-        inside[0].how = NGX_HTTP_MCP_TASKS_EDIT_SET;
-        inside[0].text = m->lists ? ngx_http_mcp_tasks_merge_list
-                                  : ngx_http_mcp_tasks_merge_cancel;
+    if (ngx_mcp_json_is(&version, &ngx_mcp_merge_version)) {
+        inside[0].how = NGX_MCP_EDIT_SET;
+        inside[0].text = m->lists ? ngx_mcp_merge_list
+                                  : ngx_mcp_merge_cancel;
     }
 
-    return ngx_http_mcp_tasks_edit(out, result, &capabilities, 1);
+    return ngx_mcp_edit(out, result, &capabilities, 1);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_merge_discover(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *result, ngx_http_mcp_tasks_merge_by_t *m)
+ngx_mcp_merge_discover(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
+    ngx_mcp_merge_by_t *m)
 {
-    ngx_http_mcp_tasks_edit_t  extensions[] = {
+    ngx_mcp_edit_t  extensions[] = {
         { ngx_string("io.modelcontextprotocol/tasks"),
-          NGX_HTTP_MCP_TASKS_EDIT_SET, ngx_string("{}"), NULL, 0 },
+          NGX_MCP_EDIT_SET, ngx_string("{}"), NULL, 0 },
         { ngx_string("org.nginx.mcp-tasks/extended"),
-          NGX_HTTP_MCP_TASKS_EDIT_SET, ngx_string("{}"), NULL, 0 }
+          NGX_MCP_EDIT_SET, ngx_string("{}"), NULL, 0 }
     };
-    ngx_http_mcp_tasks_edit_t  inside[] = {
-        { ngx_string("tasks"), NGX_HTTP_MCP_TASKS_EDIT_REMOVE,
+    ngx_mcp_edit_t  inside[] = {
+        { ngx_string("tasks"), NGX_MCP_EDIT_REMOVE,
           ngx_null_string, NULL, 0 },
-        { ngx_string("extensions"), NGX_HTTP_MCP_TASKS_EDIT_INSIDE,
+        { ngx_string("extensions"), NGX_MCP_EDIT_INSIDE,
           ngx_null_string, extensions, 2 },
-        { ngx_string("tools"), NGX_HTTP_MCP_TASKS_EDIT_DEFAULT,
+        { ngx_string("tools"), NGX_MCP_EDIT_DEFAULT,
           ngx_string("{}"), NULL, 0 }
     };
-    ngx_http_mcp_tasks_edit_t  capabilities = {
-        ngx_string("capabilities"), NGX_HTTP_MCP_TASKS_EDIT_INSIDE,
+    ngx_mcp_edit_t  capabilities = {
+        ngx_string("capabilities"), NGX_MCP_EDIT_INSIDE,
         ngx_null_string, inside, m->offers ? 3 : 2
     };
 
-    return ngx_http_mcp_tasks_edit(out, result, &capabilities, 1);
+    return ngx_mcp_edit(out, result, &capabilities, 1);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_merge_tools(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *result, ngx_http_mcp_tasks_merge_by_t *m)
+ngx_mcp_merge_tools(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
+    ngx_mcp_merge_by_t *m)
 {
-    u_char                       *start, *end;
-    ngx_int_t                     rc;
-    ngx_http_mcp_tasks_json_t     tools;
-    ngx_http_mcp_tasks_member_t   members[] = {
+    u_char            *start, *end;
+    ngx_int_t          rc;
+    ngx_mcp_json_t     tools;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("tools"), &tools }
     };
 
-    if (ngx_http_mcp_tasks_json_members(result, members, 1) != NGX_OK
-        || tools.type != NGX_HTTP_MCP_TASKS_JSON_ARRAY)
+    if (ngx_mcp_json_members(result, members, 1) != NGX_OK
+        || tools.type != NGX_MCP_JSON_ARRAY)
     {
         return NGX_DECLINED;
     }
 
     start = result->text.data;
-    ngx_http_mcp_tasks_out_add(out, start, tools.text.data - start);
+    ngx_mcp_out_add(out, start, tools.text.data - start);
 
-    rc = ngx_http_mcp_tasks_merge_array(out, &tools, m);
+    rc = ngx_mcp_merge_array(out, &tools, m);
     if (rc != NGX_OK) {
         return rc;
     }
 
     start = tools.text.data + tools.text.len;
     end = result->text.data + result->text.len;
-    ngx_http_mcp_tasks_out_add(out, start, end - start);
+    ngx_mcp_out_add(out, start, end - start);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_merge_array(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *tools, ngx_http_mcp_tasks_merge_by_t *m)
+ngx_mcp_merge_array(ngx_mcp_out_t *out, ngx_mcp_json_t *tools,
+    ngx_mcp_merge_by_t *m)
 {
-    ngx_int_t                       rc;
-    ngx_str_t                       name;
-    ngx_uint_t                      own;
-    ngx_http_mcp_tasks_list_t       list;
-    ngx_http_mcp_tasks_json_t       tool;
-    ngx_http_mcp_tasks_json_iter_t  it;
-    ngx_http_mcp_tasks_edit_t       support = {
-        ngx_string("taskSupport"), NGX_HTTP_MCP_TASKS_EDIT_STRING,
+    ngx_int_t            rc;
+    ngx_str_t            name;
+    ngx_uint_t           own;
+    ngx_mcp_list_t       list;
+    ngx_mcp_json_t       tool;
+    ngx_mcp_json_iter_t  it;
+    ngx_mcp_edit_t       support = {
+        ngx_string("taskSupport"), NGX_MCP_EDIT_STRING,
         ngx_null_string, NULL, 0
     };
-    ngx_http_mcp_tasks_edit_t       execution = {
-        ngx_string("execution"), NGX_HTTP_MCP_TASKS_EDIT_INSIDE,
+    ngx_mcp_edit_t       execution = {
+        ngx_string("execution"), NGX_MCP_EDIT_INSIDE,
         ngx_null_string, &support, 1
     };
 
-    ngx_http_mcp_tasks_list_begin(&list, out, tools);
-    ngx_http_mcp_tasks_json_iter(&it, tools);
+    ngx_mcp_list_begin(&list, out, tools);
+    ngx_mcp_json_iter(&it, tools);
 
-    while (ngx_http_mcp_tasks_json_next(&it, NULL, &tool) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, NULL, &tool) == NGX_OK) {
 
-        rc = ngx_http_mcp_tasks_merge_name(out->pool, &tool, &name);
+        rc = ngx_mcp_merge_name(out->pool, &tool, &name);
         if (rc != NGX_OK) {
             return rc;
         }
 
         own = m->own(m->data, &name);
 
-        ngx_http_mcp_tasks_list_item(&list, tool.text.data,
-                                     tool.text.data + tool.text.len, !own);
+        ngx_mcp_list_item(&list, tool.text.data,
+                          tool.text.data + tool.text.len, !own);
 
         if (own) {
             continue;
         }
 
         if (!m->supports) {
-            ngx_http_mcp_tasks_out_str(out, &tool.text);
+            ngx_mcp_out_str(out, &tool.text);
             continue;
         }
 
         support.text = *m->support(m->data, &name);
 
-        rc = ngx_http_mcp_tasks_edit(out, &tool, &execution, 1);
+        rc = ngx_mcp_edit(out, &tool, &execution, 1);
         if (rc != NGX_OK) {
             return rc;
         }
     }
 
     if (m->tools.len) {
-        ngx_http_mcp_tasks_list_more(&list);
-        ngx_http_mcp_tasks_out_str(out, &m->tools);
+        ngx_mcp_list_more(&list);
+        ngx_mcp_out_str(out, &m->tools);
     }
 
-    ngx_http_mcp_tasks_list_end(&list, tools);
+    ngx_mcp_list_end(&list, tools);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_merge_name(ngx_pool_t *pool,
-    ngx_http_mcp_tasks_json_t *tool, ngx_str_t *s)
+ngx_mcp_merge_name(ngx_pool_t *pool, ngx_mcp_json_t *tool, ngx_str_t *s)
 {
-    ngx_http_mcp_tasks_json_t    name;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_mcp_json_t    name;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("name"), &name }
     };
 
     /* what is not an object has no members */
 
-    if (ngx_http_mcp_tasks_json_members(tool, members, 1) != NGX_OK
-        || name.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
+    if (ngx_mcp_json_members(tool, members, 1) != NGX_OK
+        || name.type != NGX_MCP_JSON_STRING)
     {
         return NGX_DECLINED;
     }
 
-    return ngx_http_mcp_tasks_json_string(pool, &name, s);
+    return ngx_mcp_json_string(pool, &name, s);
 }
 
 
@@ -308,26 +300,25 @@ ngx_http_mcp_tasks_merge_name(ngx_pool_t *pool,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_edit(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *object, ngx_http_mcp_tasks_edit_t *edits,
+ngx_mcp_edit(ngx_mcp_out_t *out, ngx_mcp_json_t *object, ngx_mcp_edit_t *edits,
     ngx_uint_t n)
 {
-    u_char                          *start;
-    ngx_int_t                        rc;
-    ngx_uint_t                       i, seen, keep;
-    ngx_http_mcp_tasks_list_t        list;
-    ngx_http_mcp_tasks_json_t        key, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    u_char               *start;
+    ngx_int_t             rc;
+    ngx_uint_t            i, seen, keep;
+    ngx_mcp_list_t        list;
+    ngx_mcp_json_t        key, value;
+    ngx_mcp_json_iter_t   it;
 
     seen = 0;
 
-    ngx_http_mcp_tasks_list_begin(&list, out, object);
-    ngx_http_mcp_tasks_json_iter(&it, object);
+    ngx_mcp_list_begin(&list, out, object);
+    ngx_mcp_json_iter(&it, object);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
         for (i = 0; i < n; i++) {
-            if (ngx_http_mcp_tasks_json_is(&key, &edits[i].name)) {
+            if (ngx_mcp_json_is(&key, &edits[i].name)) {
                 break;
             }
         }
@@ -340,45 +331,45 @@ ngx_http_mcp_tasks_edit(ngx_http_mcp_tasks_out_t *out,
             }
 
             seen |= (ngx_uint_t) 1 << i;
-            keep = (edits[i].how != NGX_HTTP_MCP_TASKS_EDIT_REMOVE);
+            keep = (edits[i].how != NGX_MCP_EDIT_REMOVE);
         }
 
         start = key.text.data;
 
-        ngx_http_mcp_tasks_list_item(&list, start,
-                                     value.text.data + value.text.len, keep);
+        ngx_mcp_list_item(&list, start, value.text.data + value.text.len,
+                          keep);
 
         if (!keep) {
             continue;
         }
 
-        ngx_http_mcp_tasks_out_add(out, start, value.text.data - start);
+        ngx_mcp_out_add(out, start, value.text.data - start);
 
-        rc = ngx_http_mcp_tasks_edit_value(out, &value,
-                                           i < n ? &edits[i] : NULL);
+        rc = ngx_mcp_edit_value(out, &value,
+                                i < n ? &edits[i] : NULL);
         if (rc != NGX_OK) {
             return rc;
         }
     }
 
-    value.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    value.type = NGX_MCP_JSON_NONE;
 
     for (i = 0; i < n; i++) {
 
         if ((seen & ((ngx_uint_t) 1 << i))
-            || !ngx_http_mcp_tasks_edit_adds(&edits[i]))
+            || !ngx_mcp_edit_adds(&edits[i]))
         {
             continue;
         }
 
-        ngx_http_mcp_tasks_list_more(&list);
-        ngx_http_mcp_tasks_out_string(out, &edits[i].name);
-        ngx_http_mcp_tasks_out_lit(out, ":");
+        ngx_mcp_list_more(&list);
+        ngx_mcp_out_string(out, &edits[i].name);
+        ngx_mcp_out_lit(out, ":");
 
-        (void) ngx_http_mcp_tasks_edit_value(out, &value, &edits[i]);
+        (void) ngx_mcp_edit_value(out, &value, &edits[i]);
     }
 
-    ngx_http_mcp_tasks_list_end(&list, object);
+    ngx_mcp_list_end(&list, object);
 
     return NGX_OK;
 }
@@ -387,40 +378,40 @@ ngx_http_mcp_tasks_edit(ngx_http_mcp_tasks_out_t *out,
 /* null is taken for a member that is not there */
 
 static ngx_int_t
-ngx_http_mcp_tasks_edit_value(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_json_t *value, ngx_http_mcp_tasks_edit_t *edit)
+ngx_mcp_edit_value(ngx_mcp_out_t *out, ngx_mcp_json_t *value,
+    ngx_mcp_edit_t *edit)
 {
-    ngx_uint_t                        missing;
-    static ngx_http_mcp_tasks_json_t  empty = {
-        ngx_string("{}"), NGX_HTTP_MCP_TASKS_JSON_OBJECT
+    ngx_uint_t             missing;
+    static ngx_mcp_json_t  empty = {
+        ngx_string("{}"), NGX_MCP_JSON_OBJECT
     };
 
-    missing = (value->type == NGX_HTTP_MCP_TASKS_JSON_NONE
-               || value->type == NGX_HTTP_MCP_TASKS_JSON_NULL);
+    missing = (value->type == NGX_MCP_JSON_NONE
+               || value->type == NGX_MCP_JSON_NULL);
 
     if (edit == NULL
-        || (missing && !ngx_http_mcp_tasks_edit_adds(edit))
-        || (!missing && edit->how == NGX_HTTP_MCP_TASKS_EDIT_DEFAULT))
+        || (missing && !ngx_mcp_edit_adds(edit))
+        || (!missing && edit->how == NGX_MCP_EDIT_DEFAULT))
     {
-        ngx_http_mcp_tasks_out_str(out, &value->text);
+        ngx_mcp_out_str(out, &value->text);
         return NGX_OK;
     }
 
-    if (edit->how == NGX_HTTP_MCP_TASKS_EDIT_INSIDE) {
+    if (edit->how == NGX_MCP_EDIT_INSIDE) {
 
-        if (!missing && value->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
+        if (!missing && value->type != NGX_MCP_JSON_OBJECT) {
             return NGX_DECLINED;
         }
 
-        return ngx_http_mcp_tasks_edit(out, missing ? &empty : value,
-                                       edit->inside, edit->n);
+        return ngx_mcp_edit(out, missing ? &empty : value,
+                            edit->inside, edit->n);
     }
 
-    if (edit->how == NGX_HTTP_MCP_TASKS_EDIT_STRING) {
-        ngx_http_mcp_tasks_out_string(out, &edit->text);
+    if (edit->how == NGX_MCP_EDIT_STRING) {
+        ngx_mcp_out_string(out, &edit->text);
 
     } else {
-        ngx_http_mcp_tasks_out_str(out, &edit->text);
+        ngx_mcp_out_str(out, &edit->text);
     }
 
     return NGX_OK;
@@ -430,16 +421,16 @@ ngx_http_mcp_tasks_edit_value(ngx_http_mcp_tasks_out_t *out,
 /* whether it makes a member that is not there */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_edit_adds(ngx_http_mcp_tasks_edit_t *edit)
+ngx_mcp_edit_adds(ngx_mcp_edit_t *edit)
 {
     ngx_uint_t  i;
 
-    if (edit->how != NGX_HTTP_MCP_TASKS_EDIT_INSIDE) {
-        return edit->how != NGX_HTTP_MCP_TASKS_EDIT_REMOVE;
+    if (edit->how != NGX_MCP_EDIT_INSIDE) {
+        return edit->how != NGX_MCP_EDIT_REMOVE;
     }
 
     for (i = 0; i < edit->n; i++) {
-        if (ngx_http_mcp_tasks_edit_adds(&edit->inside[i])) {
+        if (ngx_mcp_edit_adds(&edit->inside[i])) {
             return 1;
         }
     }
@@ -451,23 +442,23 @@ ngx_http_mcp_tasks_edit_adds(ngx_http_mcp_tasks_edit_t *edit)
 /* with the brace or bracket */
 
 static void
-ngx_http_mcp_tasks_list_begin(ngx_http_mcp_tasks_list_t *list,
-    ngx_http_mcp_tasks_out_t *out, ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_list_begin(ngx_mcp_list_t *list, ngx_mcp_out_t *out,
+    ngx_mcp_json_t *value)
 {
-    ngx_memzero(list, sizeof(ngx_http_mcp_tasks_list_t));
+    ngx_memzero(list, sizeof(ngx_mcp_list_t));
 
     list->out = out;
     list->pos = value->text.data + 1;
 
-    ngx_http_mcp_tasks_out_add(out, value->text.data, 1);
+    ngx_mcp_out_add(out, value->text.data, 1);
 }
 
 
 /* what comes before an item; the item itself is not written */
 
 static void
-ngx_http_mcp_tasks_list_item(ngx_http_mcp_tasks_list_t *list, u_char *start,
-    u_char *end, ngx_uint_t keep)
+ngx_mcp_list_item(ngx_mcp_list_t *list, u_char *start, u_char *end,
+    ngx_uint_t keep)
 {
     ngx_str_t  gap;
 
@@ -487,31 +478,30 @@ ngx_http_mcp_tasks_list_item(ngx_http_mcp_tasks_list_t *list, u_char *start,
         gap = list->lead;
     }
 
-    ngx_http_mcp_tasks_out_str(list->out, &gap);
+    ngx_mcp_out_str(list->out, &gap);
 }
 
 
 /* what comes before an item that was not there */
 
 static void
-ngx_http_mcp_tasks_list_more(ngx_http_mcp_tasks_list_t *list)
+ngx_mcp_list_more(ngx_mcp_list_t *list)
 {
     if (list->kept++ == 0) {
-        ngx_http_mcp_tasks_out_str(list->out, &list->lead);
+        ngx_mcp_out_str(list->out, &list->lead);
         return;
     }
 
-    ngx_http_mcp_tasks_out_lit(list->out, ",");
+    ngx_mcp_out_lit(list->out, ",");
 }
 
 
 static void
-ngx_http_mcp_tasks_list_end(ngx_http_mcp_tasks_list_t *list,
-    ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_list_end(ngx_mcp_list_t *list, ngx_mcp_json_t *value)
 {
     u_char  *end;
 
     end = value->text.data + value->text.len;
 
-    ngx_http_mcp_tasks_out_add(list->out, list->pos, end - list->pos);
+    ngx_mcp_out_add(list->out, list->pos, end - list->pos);
 }

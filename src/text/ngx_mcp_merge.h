@@ -5,8 +5,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_MERGE_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_MERGE_H_INCLUDED_
+#ifndef _NGX_MCP_MERGE_H_INCLUDED_
+#define _NGX_MCP_MERGE_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -18,10 +18,10 @@
 /* of which method it is the result */
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_MERGE_INITIALIZE = 1,
-    NGX_HTTP_MCP_TASKS_MERGE_DISCOVER,
-    NGX_HTTP_MCP_TASKS_MERGE_TOOLS
-} ngx_http_mcp_tasks_merge_e;
+    NGX_MCP_MERGE_INITIALIZE = 1,
+    NGX_MCP_MERGE_DISCOVER,
+    NGX_MCP_MERGE_TOOLS
+} ngx_mcp_merge_e;
 
 
 typedef struct {
@@ -41,16 +41,15 @@ typedef struct {
     ngx_str_t  *(*support)(void *data, ngx_str_t *name);
 
     void         *data;
-} ngx_http_mcp_tasks_merge_by_t;
+} ngx_mcp_merge_by_t;
 
 
 /*
  * NGX_OK with the new text of the result; NGX_DECLINED: it is not what such a
  * result has to be, and should be passed on as it is; NGX_ERROR: no memory.
  */
-ngx_int_t ngx_http_mcp_tasks_merge(ngx_pool_t *pool,
-    ngx_http_mcp_tasks_json_t *result, ngx_http_mcp_tasks_merge_by_t *m,
-    ngx_str_t *text);
+ngx_int_t ngx_mcp_merge(ngx_pool_t *pool, ngx_mcp_json_t *result,
+    ngx_mcp_merge_by_t *m, ngx_str_t *text);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_MERGE_H_INCLUDED_ */
+#endif /* _NGX_MCP_MERGE_H_INCLUDED_ */

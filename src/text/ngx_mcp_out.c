@@ -5,14 +5,12 @@
 #include "ngx_mcp_json.h"
 
 
-static void ngx_http_mcp_tasks_out_second(u_char *p, time_t second);
-static void ngx_http_mcp_tasks_out_escaped(ngx_http_mcp_tasks_out_t *out,
-    ngx_str_t *s);
+static void ngx_mcp_out_second(u_char *p, time_t second);
+static void ngx_mcp_out_escaped(ngx_mcp_out_t *out, ngx_str_t *s);
 
 
 void
-ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
-    size_t size)
+ngx_mcp_out_init(ngx_mcp_out_t *out, ngx_pool_t *pool, size_t size)
 {
     out->pool = pool;
     out->failed = 0;
@@ -28,7 +26,7 @@ ngx_http_mcp_tasks_out_init(ngx_http_mcp_tasks_out_t *out, ngx_pool_t *pool,
 
 
 u_char *
-ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
+ngx_mcp_out_room(ngx_mcp_out_t *out, size_t len)
 {
     u_char  *p;
     size_t   size;
@@ -58,7 +56,7 @@ ngx_http_mcp_tasks_out_room(ngx_http_mcp_tasks_out_t *out, size_t len)
 
 
 void
-ngx_http_mcp_tasks_out_number(ngx_http_mcp_tasks_out_t *out, uint64_t n)
+ngx_mcp_out_number(ngx_mcp_out_t *out, uint64_t n)
 {
     u_char   buf[NGX_INT64_LEN], *p;
 
@@ -69,14 +67,14 @@ ngx_http_mcp_tasks_out_number(ngx_http_mcp_tasks_out_t *out, uint64_t n)
         n /= 10;
     } while (n);
 
-    ngx_http_mcp_tasks_out_add(out, p, buf + sizeof(buf) - p);
+    ngx_mcp_out_add(out, p, buf + sizeof(buf) - p);
 }
 
 
 /* the shortest digits that mean the same number */
 
 void
-ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n)
+ngx_mcp_out_real(ngx_mcp_out_t *out, double n)
 {
     int   precision;
     char  buf[32];
@@ -89,18 +87,18 @@ ngx_http_mcp_tasks_out_real(ngx_http_mcp_tasks_out_t *out, double n)
         }
     }
 
-    ngx_http_mcp_tasks_out_add(out, (u_char *) buf, ngx_strlen(buf));
+    ngx_mcp_out_add(out, (u_char *) buf, ngx_strlen(buf));
 }
 
 
 void
-ngx_http_mcp_tasks_out_flag(ngx_http_mcp_tasks_out_t *out, ngx_uint_t on)
+ngx_mcp_out_flag(ngx_mcp_out_t *out, ngx_uint_t on)
 {
     if (on) {
-        ngx_http_mcp_tasks_out_lit(out, "true");
+        ngx_mcp_out_lit(out, "true");
 
     } else {
-        ngx_http_mcp_tasks_out_lit(out, "false");
+        ngx_mcp_out_lit(out, "false");
     }
 }
 
@@ -108,7 +106,7 @@ ngx_http_mcp_tasks_out_flag(ngx_http_mcp_tasks_out_t *out, ngx_uint_t on)
 /* two of them */
 
 static ngx_inline u_char *
-ngx_http_mcp_tasks_out_digits(u_char *p, uint32_t n)
+ngx_mcp_out_digits(u_char *p, uint32_t n)
 {
     *p++ = (u_char) ('0' + n / 10);
     *p++ = (u_char) ('0' + n % 10);
@@ -123,15 +121,14 @@ ngx_http_mcp_tasks_out_digits(u_char *p, uint32_t n)
  */
 
 void
-ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
+ngx_mcp_out_time(ngx_mcp_out_t *out, uint64_t ms)
 {
     u_char           *dst;
     uint64_t          second;
     static u_char     text[] = "\"1970-01-01T00:00:00.";
     static uint64_t   last;
 
-    dst = ngx_http_mcp_tasks_out_room(out,
-                                      sizeof("\"2026-07-28T00:00:00.000Z\""));
+    dst = ngx_mcp_out_room(out, sizeof("\"2026-07-28T00:00:00.000Z\""));
     if (dst == NULL) {
         return;
     }
@@ -140,12 +137,12 @@ ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
     ms %= 1000;
 
     if (second != last) {
-        ngx_http_mcp_tasks_out_second(text + 1, (time_t) second);
+        ngx_mcp_out_second(text + 1, (time_t) second);
         last = second;
     }
 
     dst = ngx_cpymem(dst, text, sizeof(text) - 1);
-    dst = ngx_http_mcp_tasks_out_digits(dst, ms / 10);
+    dst = ngx_mcp_out_digits(dst, ms / 10);
     *dst++ = (u_char) ('0' + ms % 10);
     *dst++ = 'Z';
     *dst++ = '"';
@@ -155,41 +152,41 @@ ngx_http_mcp_tasks_out_time(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
 
 
 static void
-ngx_http_mcp_tasks_out_second(u_char *p, time_t second)
+ngx_mcp_out_second(u_char *p, time_t second)
 {
     ngx_tm_t  tm;
 
     ngx_gmtime(second, &tm);
 
-    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year / 100);
-    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_year % 100) + 1;
-    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mon) + 1;
-    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_mday) + 1;
-    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_hour) + 1;
-    p = ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_min) + 1;
-    (void) ngx_http_mcp_tasks_out_digits(p, tm.ngx_tm_sec);
+    p = ngx_mcp_out_digits(p, tm.ngx_tm_year / 100);
+    p = ngx_mcp_out_digits(p, tm.ngx_tm_year % 100) + 1;
+    p = ngx_mcp_out_digits(p, tm.ngx_tm_mon) + 1;
+    p = ngx_mcp_out_digits(p, tm.ngx_tm_mday) + 1;
+    p = ngx_mcp_out_digits(p, tm.ngx_tm_hour) + 1;
+    p = ngx_mcp_out_digits(p, tm.ngx_tm_min) + 1;
+    (void) ngx_mcp_out_digits(p, tm.ngx_tm_sec);
 }
 
 
 /* a duration, as a number of seconds */
 
 void
-ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
+ngx_mcp_out_seconds(ngx_mcp_out_t *out, uint64_t ms)
 {
     ngx_uint_t  unit;
 
-    ngx_http_mcp_tasks_out_number(out, ms / 1000);
+    ngx_mcp_out_number(out, ms / 1000);
 
     ms %= 1000;
 
     if (ms) {
-        ngx_http_mcp_tasks_out_lit(out, ".");
+        ngx_mcp_out_lit(out, ".");
     }
 
     /* no zeros at the end */
 
     for (unit = 100; ms; unit /= 10) {
-        ngx_http_mcp_tasks_out_number(out, ms / unit);
+        ngx_mcp_out_number(out, ms / unit);
         ms %= unit;
     }
 }
@@ -198,20 +195,20 @@ ngx_http_mcp_tasks_out_seconds(ngx_http_mcp_tasks_out_t *out, uint64_t ms)
 /* text as a JSON string, with the quotes */
 
 void
-ngx_http_mcp_tasks_out_string(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+ngx_mcp_out_string(ngx_mcp_out_t *out, ngx_str_t *s)
 {
-    ngx_http_mcp_tasks_out_lit(out, "\"");
-    ngx_http_mcp_tasks_out_escaped(out, s);
-    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_mcp_out_lit(out, "\"");
+    ngx_mcp_out_escaped(out, s);
+    ngx_mcp_out_lit(out, "\"");
 }
 
 
 static void
-ngx_http_mcp_tasks_out_escaped(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+ngx_mcp_out_escaped(ngx_mcp_out_t *out, ngx_str_t *s)
 {
     u_char  *dst;
 
-    dst = ngx_http_mcp_tasks_out_room(out, s->len
+    dst = ngx_mcp_out_room(out, s->len
                              + ngx_escape_json(NULL, s->data, s->len));
     if (dst) {
         out->pos = (u_char *) ngx_escape_json(dst, s->data, s->len);
@@ -222,7 +219,7 @@ ngx_http_mcp_tasks_out_escaped(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
 /* the same of what may not be UTF-8: each byte that is not becomes U+FFFD */
 
 void
-ngx_http_mcp_tasks_out_bytes(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+ngx_mcp_out_bytes(ngx_mcp_out_t *out, ngx_str_t *s)
 {
     u_char     *p, *next, *start, *end;
     ngx_str_t   part;
@@ -230,17 +227,17 @@ ngx_http_mcp_tasks_out_bytes(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
     start = s->data;
     end = start + s->len;
 
-    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_mcp_out_lit(out, "\"");
 
     for (p = start; p < end; p = next) {
 
-        next = *p < 0x80 ? p + 1 : ngx_http_mcp_tasks_json_utf8(p, end);
+        next = *p < 0x80 ? p + 1 : ngx_mcp_json_utf8(p, end);
 
         if (next == NULL) {
             part.data = start;
             part.len = p - start;
-            ngx_http_mcp_tasks_out_escaped(out, &part);
-            ngx_http_mcp_tasks_out_lit(out, "\xef\xbf\xbd");
+            ngx_mcp_out_escaped(out, &part);
+            ngx_mcp_out_lit(out, "\xef\xbf\xbd");
 
             next = start = p + 1;
         }
@@ -248,14 +245,14 @@ ngx_http_mcp_tasks_out_bytes(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
 
     part.data = start;
     part.len = end - start;
-    ngx_http_mcp_tasks_out_escaped(out, &part);
+    ngx_mcp_out_escaped(out, &part);
 
-    ngx_http_mcp_tasks_out_lit(out, "\"");
+    ngx_mcp_out_lit(out, "\"");
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_out_end(ngx_http_mcp_tasks_out_t *out, ngx_str_t *s)
+ngx_mcp_out_end(ngx_mcp_out_t *out, ngx_str_t *s)
 {
     if (out->failed) {
         return NGX_ERROR;

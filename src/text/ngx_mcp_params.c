@@ -2,45 +2,43 @@
 #include "ngx_mcp_params.h"
 
 
-#define NGX_HTTP_MCP_TASKS_PARAM_MARK    "x-mcp-header"
-#define NGX_HTTP_MCP_TASKS_PARAM_PREFIX  "Mcp-Param-"
-#define NGX_HTTP_MCP_TASKS_PARAM_DEPTH   16
+#define NGX_MCP_PARAM_MARK    "x-mcp-header"
+#define NGX_MCP_PARAM_PREFIX  "Mcp-Param-"
+#define NGX_MCP_PARAM_DEPTH   16
 
 
 /* a property, and those that it is a property of */
 
-typedef struct ngx_http_mcp_tasks_place_s  ngx_http_mcp_tasks_place_t;
+typedef struct ngx_mcp_place_s  ngx_mcp_place_t;
 
-struct ngx_http_mcp_tasks_place_s {
-    ngx_http_mcp_tasks_place_t  *parent;
-    const char                  *name;       /* NULL: the schema itself */
-    ngx_uint_t                   depth;
+struct ngx_mcp_place_s {
+    ngx_mcp_place_t  *parent;
+    const char       *name;       /* NULL: the schema itself */
+    ngx_uint_t        depth;
 };
 
 
-static const char *ngx_http_mcp_tasks_params_schema(ngx_array_t *params,
-    json_t *schema, ngx_http_mcp_tasks_place_t *place);
-static const char *ngx_http_mcp_tasks_params_elsewhere(json_t *json,
-    ngx_uint_t depth);
-static const char *ngx_http_mcp_tasks_params_add(ngx_array_t *params,
-    json_t *schema, json_t *mark, ngx_http_mcp_tasks_place_t *place);
-static ngx_uint_t ngx_http_mcp_tasks_params_token(const char *s, size_t len);
+static const char *ngx_mcp_params_schema(ngx_array_t *params, json_t *schema,
+    ngx_mcp_place_t *place);
+static const char *ngx_mcp_params_elsewhere(json_t *json, ngx_uint_t depth);
+static const char *ngx_mcp_params_add(ngx_array_t *params, json_t *schema,
+    json_t *mark, ngx_mcp_place_t *place);
+static ngx_uint_t ngx_mcp_params_token(const char *s, size_t len);
 
 
 const char *
-ngx_http_mcp_tasks_params_read(ngx_pool_t *pool, json_t *schema,
-    ngx_array_t **params)
+ngx_mcp_params_read(ngx_pool_t *pool, json_t *schema, ngx_array_t **params)
 {
-    ngx_http_mcp_tasks_place_t  root;
+    ngx_mcp_place_t  root;
 
-    *params = ngx_array_create(pool, 2, sizeof(ngx_http_mcp_tasks_param_t));
+    *params = ngx_array_create(pool, 2, sizeof(ngx_mcp_param_t));
     if (*params == NULL) {
         return "no memory";
     }
 
-    ngx_memzero(&root, sizeof(ngx_http_mcp_tasks_place_t));
+    ngx_memzero(&root, sizeof(ngx_mcp_place_t));
 
-    return ngx_http_mcp_tasks_params_schema(*params, schema, &root);
+    return ngx_mcp_params_schema(*params, schema, &root);
 }
 
 
@@ -50,18 +48,18 @@ ngx_http_mcp_tasks_params_read(ngx_pool_t *pool, json_t *schema,
  */
 
 static const char *
-ngx_http_mcp_tasks_params_schema(ngx_array_t *params, json_t *schema,
-    ngx_http_mcp_tasks_place_t *place)
+ngx_mcp_params_schema(ngx_array_t *params, json_t *schema,
+    ngx_mcp_place_t *place)
 {
-    json_t                      *value, *property;
-    const char                  *key, *name, *err;
-    ngx_http_mcp_tasks_place_t   below;
+    json_t           *value, *property;
+    const char       *key, *name, *err;
+    ngx_mcp_place_t   below;
 
     if (!json_is_object(schema)) {
         return NULL;
     }
 
-    if (place->depth == NGX_HTTP_MCP_TASKS_PARAM_DEPTH) {
+    if (place->depth == NGX_MCP_PARAM_DEPTH) {
         return "has properties nested too deeply";
     }
 
@@ -69,8 +67,8 @@ ngx_http_mcp_tasks_params_schema(ngx_array_t *params, json_t *schema,
 
         err = NULL;
 
-        if (ngx_strcmp(key, NGX_HTTP_MCP_TASKS_PARAM_MARK) == 0) {
-            err = ngx_http_mcp_tasks_params_add(params, schema, value, place);
+        if (ngx_strcmp(key, NGX_MCP_PARAM_MARK) == 0) {
+            err = ngx_mcp_params_add(params, schema, value, place);
 
         } else if (ngx_strcmp(key, "properties") == 0) {
 
@@ -79,15 +77,14 @@ ngx_http_mcp_tasks_params_schema(ngx_array_t *params, json_t *schema,
 
             json_object_foreach(value, name, property) {
                 below.name = name;
-                err = ngx_http_mcp_tasks_params_schema(params, property,
-                                                       &below);
+                err = ngx_mcp_params_schema(params, property, &below);
                 if (err) {
                     break;
                 }
             }
 
         } else {
-            err = ngx_http_mcp_tasks_params_elsewhere(value, 0);
+            err = ngx_mcp_params_elsewhere(value, 0);
         }
 
         if (err) {
@@ -100,30 +97,30 @@ ngx_http_mcp_tasks_params_schema(ngx_array_t *params, json_t *schema,
 
 
 static const char *
-ngx_http_mcp_tasks_params_elsewhere(json_t *json, ngx_uint_t depth)
+ngx_mcp_params_elsewhere(json_t *json, ngx_uint_t depth)
 {
     size_t       i;
     json_t      *value;
     const char  *key, *err;
 
-    if (depth == 8 * NGX_HTTP_MCP_TASKS_PARAM_DEPTH) {
+    if (depth == 8 * NGX_MCP_PARAM_DEPTH) {
         return "is nested too deeply";
     }
 
     json_object_foreach(json, key, value) {
-        if (ngx_strcmp(key, NGX_HTTP_MCP_TASKS_PARAM_MARK) == 0) {
-            return "has an \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" elsewhere "
+        if (ngx_strcmp(key, NGX_MCP_PARAM_MARK) == 0) {
+            return "has an \"" NGX_MCP_PARAM_MARK "\" elsewhere "
                    "than on properties";
         }
 
-        err = ngx_http_mcp_tasks_params_elsewhere(value, depth + 1);
+        err = ngx_mcp_params_elsewhere(value, depth + 1);
         if (err) {
             return err;
         }
     }
 
     json_array_foreach(json, i, value) {
-        err = ngx_http_mcp_tasks_params_elsewhere(value, depth + 1);
+        err = ngx_mcp_params_elsewhere(value, depth + 1);
         if (err) {
             return err;
         }
@@ -134,14 +131,14 @@ ngx_http_mcp_tasks_params_elsewhere(json_t *json, ngx_uint_t depth)
 
 
 static const char *
-ngx_http_mcp_tasks_params_add(ngx_array_t *params, json_t *schema,
-    json_t *mark, ngx_http_mcp_tasks_place_t *place)
+ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
+    ngx_mcp_place_t *place)
 {
-    size_t                       len;
-    ngx_str_t                   *name, *names, s;
-    ngx_uint_t                   i;
-    const char                  *type;
-    ngx_http_mcp_tasks_param_t  *param, *others;
+    size_t            len;
+    ngx_str_t        *name, *names, s;
+    ngx_uint_t        i;
+    const char       *type;
+    ngx_mcp_param_t  *param, *others;
 
     type = json_string_value(json_object_get(schema, "type"));
     len = json_string_length(mark);
@@ -152,25 +149,25 @@ ngx_http_mcp_tasks_params_add(ngx_array_t *params, json_t *schema,
             && ngx_strcmp(type, "integer") != 0
             && ngx_strcmp(type, "boolean") != 0))
     {
-        return "has an \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" on what is no "
+        return "has an \"" NGX_MCP_PARAM_MARK "\" on what is no "
                "string, integer or boolean";
     }
 
     if (!json_is_string(mark)
-        || !ngx_http_mcp_tasks_params_token(json_string_value(mark), len))
+        || !ngx_mcp_params_token(json_string_value(mark), len))
     {
-        return "has an \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" that is no name "
+        return "has an \"" NGX_MCP_PARAM_MARK "\" that is no name "
                "of a header";
     }
 
-    s.len = sizeof(NGX_HTTP_MCP_TASKS_PARAM_PREFIX) - 1 + len;
+    s.len = sizeof(NGX_MCP_PARAM_PREFIX) - 1 + len;
     s.data = ngx_pnalloc(params->pool, s.len);
 
     if (s.data == NULL) {
         return "no memory";
     }
 
-    (void) ngx_sprintf(s.data, NGX_HTTP_MCP_TASKS_PARAM_PREFIX "%s",
+    (void) ngx_sprintf(s.data, NGX_MCP_PARAM_PREFIX "%s",
                        json_string_value(mark));
     ngx_strlow(s.data, s.data, s.len);
 
@@ -180,7 +177,7 @@ ngx_http_mcp_tasks_params_add(ngx_array_t *params, json_t *schema,
         if (others[i].header.len == s.len
             && ngx_memcmp(others[i].header.data, s.data, s.len) == 0)
         {
-            return "has the same \"" NGX_HTTP_MCP_TASKS_PARAM_MARK "\" twice";
+            return "has the same \"" NGX_MCP_PARAM_MARK "\" twice";
         }
     }
 
@@ -221,7 +218,7 @@ ngx_http_mcp_tasks_params_add(ngx_array_t *params, json_t *schema,
 /* RFC 9110: what a header's name consists of */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_params_token(const char *s, size_t len)
+ngx_mcp_params_token(const char *s, size_t len)
 {
     size_t  i;
 
@@ -241,13 +238,13 @@ ngx_http_mcp_tasks_params_token(const char *s, size_t len)
 
 
 void
-ngx_http_mcp_tasks_params_value(ngx_http_mcp_tasks_param_t *param,
-    ngx_http_mcp_tasks_json_t *arguments, ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_params_value(ngx_mcp_param_t *param, ngx_mcp_json_t *arguments,
+    ngx_mcp_json_t *value)
 {
-    ngx_str_t                    *names;
-    ngx_uint_t                    i;
-    ngx_http_mcp_tasks_json_t     object;
-    ngx_http_mcp_tasks_member_t   member;
+    ngx_str_t         *names;
+    ngx_uint_t         i;
+    ngx_mcp_json_t     object;
+    ngx_mcp_member_t   member;
 
     names = param->path.elts;
     *value = *arguments;
@@ -256,33 +253,32 @@ ngx_http_mcp_tasks_params_value(ngx_http_mcp_tasks_param_t *param,
         object = *value;
         member.name = names[i];
         member.value = value;
-        (void) ngx_http_mcp_tasks_json_members(&object, &member, 1);
+        (void) ngx_mcp_json_members(&object, &member, 1);
     }
 
-    if (value->type == NGX_HTTP_MCP_TASKS_JSON_NULL) {
-        value->type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+    if (value->type == NGX_MCP_JSON_NULL) {
+        value->type = NGX_MCP_JSON_NONE;
     }
 }
 
 
 ngx_uint_t
-ngx_http_mcp_tasks_params_same(ngx_str_t *header,
-    ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_params_same(ngx_str_t *header, ngx_mcp_json_t *value)
 {
-    double                     a, b;
-    ngx_http_mcp_tasks_json_t  number;
+    double          a, b;
+    ngx_mcp_json_t  number;
 
     switch (value->type) {
 
-    case NGX_HTTP_MCP_TASKS_JSON_STRING:
-        return ngx_http_mcp_tasks_json_is(value, header);
+    case NGX_MCP_JSON_STRING:
+        return ngx_mcp_json_is(value, header);
 
-    case NGX_HTTP_MCP_TASKS_JSON_NUMBER:
+    case NGX_MCP_JSON_NUMBER:
 
         /* 42 and 42.0 are the same */
 
         number.text = *header;
-        number.type = NGX_HTTP_MCP_TASKS_JSON_NUMBER;
+        number.type = NGX_MCP_JSON_NUMBER;
 
         if (header->len == value->text.len
             && ngx_memcmp(header->data, value->text.data, header->len) == 0)
@@ -291,8 +287,8 @@ ngx_http_mcp_tasks_params_same(ngx_str_t *header,
         }
 
         return header->len
-               && ngx_http_mcp_tasks_json_real(&number, &a) == NGX_OK
-               && ngx_http_mcp_tasks_json_real(value, &b) == NGX_OK
+               && ngx_mcp_json_real(&number, &a) == NGX_OK
+               && ngx_mcp_json_real(value, &b) == NGX_OK
                && a == b;
 
     default: /* true and false; nothing else is marked */

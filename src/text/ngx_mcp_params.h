@@ -5,8 +5,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_PARAMS_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_PARAMS_H_INCLUDED_
+#ifndef _NGX_MCP_PARAMS_H_INCLUDED_
+#define _NGX_MCP_PARAMS_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -17,22 +17,21 @@
 
 
 typedef struct {
-    ngx_str_t                    header;     /* in lower case */
-    ngx_array_t                  path;       /* of ngx_str_t: property names */
-} ngx_http_mcp_tasks_param_t;
+    ngx_str_t    header;     /* in lower case */
+    ngx_array_t  path;       /* of ngx_str_t: property names */
+} ngx_mcp_param_t;
 
 
 /* NULL, or what is wrong with the marks */
-const char *ngx_http_mcp_tasks_params_read(ngx_pool_t *pool, json_t *schema,
+const char *ngx_mcp_params_read(ngx_pool_t *pool, json_t *schema,
     ngx_array_t **params);
 
 /* the value that the mark of a parameter means; NONE if there is none */
-void ngx_http_mcp_tasks_params_value(ngx_http_mcp_tasks_param_t *param,
-    ngx_http_mcp_tasks_json_t *arguments, ngx_http_mcp_tasks_json_t *value);
+void ngx_mcp_params_value(ngx_mcp_param_t *param, ngx_mcp_json_t *arguments,
+    ngx_mcp_json_t *value);
 
 /* whether a header, decoded, says the same as the value */
-ngx_uint_t ngx_http_mcp_tasks_params_same(ngx_str_t *header,
-    ngx_http_mcp_tasks_json_t *value);
+ngx_uint_t ngx_mcp_params_same(ngx_str_t *header, ngx_mcp_json_t *value);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_PARAMS_H_INCLUDED_ */
+#endif /* _NGX_MCP_PARAMS_H_INCLUDED_ */

@@ -2,121 +2,118 @@
 #include "ngx_mcp_rpc.h"
 
 
-static ngx_int_t ngx_http_mcp_tasks_rpc_invalid(
-    ngx_http_mcp_tasks_rpc_error_t *err, const char *detail);
-static ngx_uint_t ngx_http_mcp_tasks_rpc_valid_id(
-    ngx_http_mcp_tasks_json_t *id);
+static ngx_int_t ngx_mcp_rpc_invalid(ngx_mcp_rpc_error_t *err,
+    const char *detail);
+static ngx_uint_t ngx_mcp_rpc_valid_id(ngx_mcp_json_t *id);
 
 
-static ngx_str_t  ngx_http_mcp_tasks_rpc_version = ngx_string("2.0");
+static ngx_str_t  ngx_mcp_rpc_version = ngx_string("2.0");
 
 
 ngx_int_t
-ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
-    ngx_http_mcp_tasks_shape_t *params, ngx_http_mcp_tasks_rpc_t *rpc,
-    ngx_http_mcp_tasks_rpc_error_t *err)
+ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
+    ngx_mcp_rpc_t *rpc, ngx_mcp_rpc_error_t *err)
 {
-    ngx_int_t                   rc;
-    ngx_http_mcp_tasks_json_t   message, id;
-    ngx_http_mcp_tasks_shape_t  shape[] = {
+    ngx_int_t        rc;
+    ngx_mcp_json_t   message, id;
+    ngx_mcp_shape_t  shape[] = {
         { ngx_string("jsonrpc"),
-          offsetof(ngx_http_mcp_tasks_rpc_t, version), NULL },
-        { ngx_string("id"), offsetof(ngx_http_mcp_tasks_rpc_t, id), NULL },
+          offsetof(ngx_mcp_rpc_t, version), NULL },
+        { ngx_string("id"), offsetof(ngx_mcp_rpc_t, id), NULL },
         { ngx_string("method"),
-          offsetof(ngx_http_mcp_tasks_rpc_t, verb), NULL },
+          offsetof(ngx_mcp_rpc_t, verb), NULL },
         { ngx_string("params"),
-          offsetof(ngx_http_mcp_tasks_rpc_t, params), params },
+          offsetof(ngx_mcp_rpc_t, params), params },
         { ngx_string("result"),
-          offsetof(ngx_http_mcp_tasks_rpc_t, result), NULL },
+          offsetof(ngx_mcp_rpc_t, result), NULL },
         { ngx_string("error"),
-          offsetof(ngx_http_mcp_tasks_rpc_t, error), NULL },
+          offsetof(ngx_mcp_rpc_t, error), NULL },
         { ngx_null_string, 0, NULL }
     };
 
-    ngx_memzero(rpc, sizeof(ngx_http_mcp_tasks_rpc_t));
+    ngx_memzero(rpc, sizeof(ngx_mcp_rpc_t));
 
-    rc = ngx_http_mcp_tasks_json_shape(body, &message, shape, rpc,
-                                       &err->detail);
+    rc = ngx_mcp_json_shape(body, &message, shape, rpc, &err->detail);
 
     id = rpc->id;
-    ngx_memzero(&rpc->id, sizeof(ngx_http_mcp_tasks_json_t));
+    ngx_memzero(&rpc->id, sizeof(ngx_mcp_json_t));
 
     if (rc != NGX_OK) {
-        ngx_memzero(rpc, sizeof(ngx_http_mcp_tasks_rpc_t));
-        err->code = NGX_HTTP_MCP_TASKS_RPC_PARSE;
+        ngx_memzero(rpc, sizeof(ngx_mcp_rpc_t));
+        err->code = NGX_MCP_RPC_PARSE;
         err->message = "Parse error";
         return NGX_DECLINED;
     }
 
-    if (message.type == NGX_HTTP_MCP_TASKS_JSON_ARRAY) {
-        return ngx_http_mcp_tasks_rpc_invalid(err, "batches are not supported");
+    if (message.type == NGX_MCP_JSON_ARRAY) {
+        return ngx_mcp_rpc_invalid(err, "batches are not supported");
     }
 
-    if (message.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT) {
-        return ngx_http_mcp_tasks_rpc_invalid(err, "not an object");
+    if (message.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_rpc_invalid(err, "not an object");
     }
 
-    if (id.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || rpc->version.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || rpc->verb.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || rpc->params.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || rpc->result.type == NGX_HTTP_MCP_TASKS_JSON_TWICE
-        || rpc->error.type == NGX_HTTP_MCP_TASKS_JSON_TWICE)
+    if (id.type == NGX_MCP_JSON_TWICE
+        || rpc->version.type == NGX_MCP_JSON_TWICE
+        || rpc->verb.type == NGX_MCP_JSON_TWICE
+        || rpc->params.type == NGX_MCP_JSON_TWICE
+        || rpc->result.type == NGX_MCP_JSON_TWICE
+        || rpc->error.type == NGX_MCP_JSON_TWICE)
     {
-        return ngx_http_mcp_tasks_rpc_invalid(err, "a member stands twice");
+        return ngx_mcp_rpc_invalid(err, "a member stands twice");
     }
 
     /* the id first, so that the error can be told to whom it concerns */
 
-    if (id.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
-        if (!ngx_http_mcp_tasks_rpc_valid_id(&id)) {
-            return ngx_http_mcp_tasks_rpc_invalid(err,
+    if (id.type != NGX_MCP_JSON_NONE) {
+        if (!ngx_mcp_rpc_valid_id(&id)) {
+            return ngx_mcp_rpc_invalid(err,
                                     "id is neither a string nor an integer");
         }
 
         rpc->id = id;
     }
 
-    if (rpc->version.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || !ngx_http_mcp_tasks_json_is(&rpc->version,
-                                       &ngx_http_mcp_tasks_rpc_version))
+    if (rpc->version.type != NGX_MCP_JSON_STRING
+        || !ngx_mcp_json_is(&rpc->version,
+                            &ngx_mcp_rpc_version))
     {
-        return ngx_http_mcp_tasks_rpc_invalid(err, "jsonrpc is not 2.0");
+        return ngx_mcp_rpc_invalid(err, "jsonrpc is not 2.0");
     }
 
-    if (rpc->verb.type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (rpc->verb.type == NGX_MCP_JSON_NONE) {
 
-        if (rpc->id.type == NGX_HTTP_MCP_TASKS_JSON_NONE
-            || (rpc->result.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
-               == (rpc->error.type == NGX_HTTP_MCP_TASKS_JSON_NONE))
+        if (rpc->id.type == NGX_MCP_JSON_NONE
+            || (rpc->result.type == NGX_MCP_JSON_NONE)
+               == (rpc->error.type == NGX_MCP_JSON_NONE))
         {
-            return ngx_http_mcp_tasks_rpc_invalid(err, "method is missing");
+            return ngx_mcp_rpc_invalid(err, "method is missing");
         }
 
-        rpc->kind = NGX_HTTP_MCP_TASKS_RPC_RESPONSE;
+        rpc->kind = NGX_MCP_RPC_RESPONSE;
 
         return NGX_OK;
     }
 
-    if (rpc->verb.type != NGX_HTTP_MCP_TASKS_JSON_STRING) {
-        return ngx_http_mcp_tasks_rpc_invalid(err, "method is not a string");
+    if (rpc->verb.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_rpc_invalid(err, "method is not a string");
     }
 
-    rc = ngx_http_mcp_tasks_json_string(pool, &rpc->verb, &rpc->method);
+    rc = ngx_mcp_json_string(pool, &rpc->verb, &rpc->method);
 
     if (rc != NGX_OK) {
         return (rc == NGX_ERROR) ? rc
-               : ngx_http_mcp_tasks_rpc_invalid(err, "method is not text");
+               : ngx_mcp_rpc_invalid(err, "method is not text");
     }
 
-    rpc->kind = (rpc->id.type == NGX_HTTP_MCP_TASKS_JSON_NONE)
-                ? NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION
-                : NGX_HTTP_MCP_TASKS_RPC_REQUEST;
+    rpc->kind = (rpc->id.type == NGX_MCP_JSON_NONE)
+                ? NGX_MCP_RPC_NOTIFICATION
+                : NGX_MCP_RPC_REQUEST;
 
-    if (rpc->params.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && rpc->params.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    if (rpc->params.type != NGX_MCP_JSON_NONE
+        && rpc->params.type != NGX_MCP_JSON_OBJECT)
     {
-        err->code = NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS;
+        err->code = NGX_MCP_RPC_INVALID_PARAMS;
         err->message = "Invalid params";
         err->detail = "params is not an object";
         return NGX_DECLINED;
@@ -127,10 +124,9 @@ ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_rpc_invalid(ngx_http_mcp_tasks_rpc_error_t *err,
-    const char *detail)
+ngx_mcp_rpc_invalid(ngx_mcp_rpc_error_t *err, const char *detail)
 {
-    err->code = NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST;
+    err->code = NGX_MCP_RPC_INVALID_REQUEST;
     err->message = "Invalid Request";
     err->detail = detail;
 
@@ -141,15 +137,15 @@ ngx_http_mcp_tasks_rpc_invalid(ngx_http_mcp_tasks_rpc_error_t *err,
 /* MCP allows strings and integers; these may be of any length */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_rpc_valid_id(ngx_http_mcp_tasks_json_t *id)
+ngx_mcp_rpc_valid_id(ngx_mcp_json_t *id)
 {
     size_t  i;
 
-    if (id->type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
+    if (id->type == NGX_MCP_JSON_STRING) {
         return 1;
     }
 
-    if (id->type != NGX_HTTP_MCP_TASKS_JSON_NUMBER) {
+    if (id->type != NGX_MCP_JSON_NUMBER) {
         return 0;
     }
 
@@ -166,15 +162,14 @@ ngx_http_mcp_tasks_rpc_valid_id(ngx_http_mcp_tasks_json_t *id)
 /* ids and tokens: a string may have other escapes than before */
 
 ngx_uint_t
-ngx_http_mcp_tasks_rpc_same_id(ngx_http_mcp_tasks_json_t *a,
-    ngx_http_mcp_tasks_json_t *b)
+ngx_mcp_rpc_same_id(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 {
     if (a->type != b->type) {
         return 0;
     }
 
-    if (a->type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
-        return ngx_http_mcp_tasks_json_same(a, b);
+    if (a->type == NGX_MCP_JSON_STRING) {
+        return ngx_mcp_json_same(a, b);
     }
 
     return a->text.len == b->text.len

@@ -2,8 +2,8 @@
 /* The JSON-RPC envelope: what came, and the frame of what goes. */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_RPC_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_RPC_H_INCLUDED_
+#ifndef _NGX_MCP_RPC_H_INCLUDED_
+#define _NGX_MCP_RPC_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -12,64 +12,62 @@
 #include "ngx_mcp_json.h"
 
 
-#define NGX_HTTP_MCP_TASKS_RPC_PARSE             -32700
-#define NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST   -32600
-#define NGX_HTTP_MCP_TASKS_RPC_NO_METHOD         -32601
-#define NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS    -32602
-#define NGX_HTTP_MCP_TASKS_RPC_INTERNAL          -32603
+#define NGX_MCP_RPC_PARSE             -32700
+#define NGX_MCP_RPC_INVALID_REQUEST   -32600
+#define NGX_MCP_RPC_NO_METHOD         -32601
+#define NGX_MCP_RPC_INVALID_PARAMS    -32602
+#define NGX_MCP_RPC_INTERNAL          -32603
 
 /* ours */
-#define NGX_HTTP_MCP_TASKS_RPC_NO_SESSION        -32001
-#define NGX_HTTP_MCP_TASKS_RPC_LIMIT             -32010
-#define NGX_HTTP_MCP_TASKS_RPC_LEASE             -32011
-#define NGX_HTTP_MCP_TASKS_RPC_NOT_READY         -32012
-#define NGX_HTTP_MCP_TASKS_RPC_TASK_FAILED       -32013
-#define NGX_HTTP_MCP_TASKS_RPC_UPSTREAM          -32014
-#define NGX_HTTP_MCP_TASKS_RPC_STORE             -32015
+#define NGX_MCP_RPC_NO_SESSION        -32001
+#define NGX_MCP_RPC_LIMIT             -32010
+#define NGX_MCP_RPC_LEASE             -32011
+#define NGX_MCP_RPC_NOT_READY         -32012
+#define NGX_MCP_RPC_TASK_FAILED       -32013
+#define NGX_MCP_RPC_UPSTREAM          -32014
+#define NGX_MCP_RPC_STORE             -32015
 
-#define NGX_HTTP_MCP_TASKS_RPC_HEADER_MISMATCH   -32020
-#define NGX_HTTP_MCP_TASKS_RPC_CAPABILITY        -32021
-#define NGX_HTTP_MCP_TASKS_RPC_VERSION           -32022
+#define NGX_MCP_RPC_HEADER_MISMATCH   -32020
+#define NGX_MCP_RPC_CAPABILITY        -32021
+#define NGX_MCP_RPC_VERSION           -32022
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_RPC_REQUEST = 0,
-    NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION,
-    NGX_HTTP_MCP_TASKS_RPC_RESPONSE
-} ngx_http_mcp_tasks_rpc_e;
+    NGX_MCP_RPC_REQUEST = 0,
+    NGX_MCP_RPC_NOTIFICATION,
+    NGX_MCP_RPC_RESPONSE
+} ngx_mcp_rpc_e;
 
 
 typedef struct {
-    ngx_uint_t                   kind;
-    ngx_http_mcp_tasks_json_t    id;         /* NONE: none, or not readable */
-    ngx_str_t                    method;
-    ngx_http_mcp_tasks_json_t    params;     /* NONE or an object */
-    ngx_http_mcp_tasks_json_t    result;
-    ngx_http_mcp_tasks_json_t    error;
+    ngx_uint_t      kind;
+    ngx_mcp_json_t  id;         /* NONE: none, or not readable */
+    ngx_str_t       method;
+    ngx_mcp_json_t  params;     /* NONE or an object */
+    ngx_mcp_json_t  result;
+    ngx_mcp_json_t  error;
 
     /* as they came */
-    ngx_http_mcp_tasks_json_t    version;
-    ngx_http_mcp_tasks_json_t    verb;
-} ngx_http_mcp_tasks_rpc_t;
+    ngx_mcp_json_t  version;
+    ngx_mcp_json_t  verb;
+} ngx_mcp_rpc_t;
 
 
 typedef struct {
-    ngx_int_t                    code;
-    const char                  *message;
-    const char                  *detail;     /* may be NULL */
-} ngx_http_mcp_tasks_rpc_error_t;
+    ngx_int_t    code;
+    const char  *message;
+    const char  *detail;     /* may be NULL */
+} ngx_mcp_rpc_error_t;
 
 
 /*
  * NGX_OK; NGX_DECLINED with an error; NGX_ERROR.  The shape is that of params,
  * with offsets from rpc, and may be NULL.
  */
-ngx_int_t ngx_http_mcp_tasks_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
-    ngx_http_mcp_tasks_shape_t *params, ngx_http_mcp_tasks_rpc_t *rpc,
-    ngx_http_mcp_tasks_rpc_error_t *err);
+ngx_int_t ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body,
+    ngx_mcp_shape_t *params, ngx_mcp_rpc_t *rpc, ngx_mcp_rpc_error_t *err);
 
-ngx_uint_t ngx_http_mcp_tasks_rpc_same_id(ngx_http_mcp_tasks_json_t *a,
-    ngx_http_mcp_tasks_json_t *b);
+ngx_uint_t ngx_mcp_rpc_same_id(ngx_mcp_json_t *a, ngx_mcp_json_t *b);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_RPC_H_INCLUDED_ */
+#endif /* _NGX_MCP_RPC_H_INCLUDED_ */

@@ -8,24 +8,22 @@ typedef struct {
     u_char  *lf;
     u_char  *cr;
     u_char  *end;
-} ngx_http_mcp_tasks_sse_lines_t;
+} ngx_mcp_sse_lines_t;
 
 
-static void ngx_http_mcp_tasks_sse_lines(ngx_http_mcp_tasks_sse_lines_t *lines,
-    ngx_str_t *text);
-static u_char *ngx_http_mcp_tasks_sse_line(
-    ngx_http_mcp_tasks_sse_lines_t *lines, u_char *p);
-static u_char *ngx_http_mcp_tasks_sse_find(u_char *p, u_char *end, u_char c);
+static void ngx_mcp_sse_lines(ngx_mcp_sse_lines_t *lines, ngx_str_t *text);
+static u_char *ngx_mcp_sse_line(ngx_mcp_sse_lines_t *lines, u_char *p);
+static u_char *ngx_mcp_sse_find(u_char *p, u_char *end, u_char c);
 
 
 /* what an event takes at most */
 
 size_t
-ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
+ngx_mcp_sse_size(ngx_str_t *id, ngx_str_t *text)
 {
-    u_char                          *p;
-    size_t                           size;
-    ngx_http_mcp_tasks_sse_lines_t   lines;
+    u_char               *p;
+    size_t                size;
+    ngx_mcp_sse_lines_t   lines;
 
     size = sizeof("id: \ndata: \n\n") - 1 + text->len;
 
@@ -33,11 +31,11 @@ ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
         size += id->len;
     }
 
-    ngx_http_mcp_tasks_sse_lines(&lines, text);
+    ngx_mcp_sse_lines(&lines, text);
 
-    for (p = ngx_http_mcp_tasks_sse_line(&lines, text->data);
+    for (p = ngx_mcp_sse_line(&lines, text->data);
          p < lines.end;
-         p = ngx_http_mcp_tasks_sse_line(&lines, p + 1))
+         p = ngx_mcp_sse_line(&lines, p + 1))
     {
         size += sizeof("data: ") - 1;
     }
@@ -49,10 +47,10 @@ ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text)
 /* a line of the text is a line of data, whichever way it ends */
 
 u_char *
-ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
+ngx_mcp_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
 {
-    u_char                          *s, *line;
-    ngx_http_mcp_tasks_sse_lines_t   lines;
+    u_char               *s, *line;
+    ngx_mcp_sse_lines_t   lines;
 
     if (id) {
         p = ngx_cpymem(p, "id: ", 4);
@@ -61,11 +59,11 @@ ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
     }
 
     p = ngx_cpymem(p, "data: ", 6);
-    ngx_http_mcp_tasks_sse_lines(&lines, text);
+    ngx_mcp_sse_lines(&lines, text);
 
     for (s = text->data; /* void */ ; s = line + 1) {
 
-        line = ngx_http_mcp_tasks_sse_line(&lines, s);
+        line = ngx_mcp_sse_line(&lines, s);
         p = ngx_cpymem(p, s, line - s);
 
         if (line == lines.end) {
@@ -85,12 +83,11 @@ ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
 
 
 static void
-ngx_http_mcp_tasks_sse_lines(ngx_http_mcp_tasks_sse_lines_t *lines,
-    ngx_str_t *text)
+ngx_mcp_sse_lines(ngx_mcp_sse_lines_t *lines, ngx_str_t *text)
 {
     lines->end = text->data + text->len;
-    lines->lf = ngx_http_mcp_tasks_sse_find(text->data, lines->end, '\n');
-    lines->cr = ngx_http_mcp_tasks_sse_find(text->data, lines->end, '\r');
+    lines->lf = ngx_mcp_sse_find(text->data, lines->end, '\n');
+    lines->cr = ngx_mcp_sse_find(text->data, lines->end, '\r');
 }
 
 
@@ -100,14 +97,14 @@ ngx_http_mcp_tasks_sse_lines(ngx_http_mcp_tasks_sse_lines_t *lines,
  */
 
 static u_char *
-ngx_http_mcp_tasks_sse_line(ngx_http_mcp_tasks_sse_lines_t *lines, u_char *p)
+ngx_mcp_sse_line(ngx_mcp_sse_lines_t *lines, u_char *p)
 {
     if (lines->lf < p) {
-        lines->lf = ngx_http_mcp_tasks_sse_find(p, lines->end, '\n');
+        lines->lf = ngx_mcp_sse_find(p, lines->end, '\n');
     }
 
     if (lines->cr < p) {
-        lines->cr = ngx_http_mcp_tasks_sse_find(p, lines->end, '\r');
+        lines->cr = ngx_mcp_sse_find(p, lines->end, '\r');
     }
 
     return ngx_min(lines->lf, lines->cr);
@@ -115,7 +112,7 @@ ngx_http_mcp_tasks_sse_line(ngx_http_mcp_tasks_sse_lines_t *lines, u_char *p)
 
 
 static u_char *
-ngx_http_mcp_tasks_sse_find(u_char *p, u_char *end, u_char c)
+ngx_mcp_sse_find(u_char *p, u_char *end, u_char c)
 {
     u_char  *found;
 
@@ -131,20 +128,20 @@ ngx_http_mcp_tasks_sse_find(u_char *p, u_char *end, u_char c)
 
 /* not in a pool: it belongs to no request */
 
-ngx_http_mcp_tasks_shared_t *
-ngx_http_mcp_tasks_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)
+ngx_mcp_shared_t *
+ngx_mcp_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)
 {
-    ngx_http_mcp_tasks_shared_t  *shared;
+    ngx_mcp_shared_t  *shared;
 
-    shared = ngx_alloc(sizeof(ngx_http_mcp_tasks_shared_t)
-                       + ngx_http_mcp_tasks_sse_size(id, text), log);
+    shared = ngx_alloc(sizeof(ngx_mcp_shared_t)
+                       + ngx_mcp_sse_size(id, text), log);
     if (shared == NULL) {
         return NULL;
     }
 
     shared->refs = 1;
-    shared->data = (u_char *) shared + sizeof(ngx_http_mcp_tasks_shared_t);
-    shared->len = ngx_http_mcp_tasks_sse_event(shared->data, id, text)
+    shared->data = (u_char *) shared + sizeof(ngx_mcp_shared_t);
+    shared->len = ngx_mcp_sse_event(shared->data, id, text)
                   - shared->data;
 
     return shared;
@@ -152,7 +149,7 @@ ngx_http_mcp_tasks_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)
 
 
 void
-ngx_http_mcp_tasks_unshare(ngx_http_mcp_tasks_shared_t *shared)
+ngx_mcp_unshare(ngx_mcp_shared_t *shared)
 {
     if (shared && --shared->refs == 0) {
         ngx_free(shared);

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_SSE_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_SSE_H_INCLUDED_
+#ifndef _NGX_MCP_SSE_H_INCLUDED_
+#define _NGX_MCP_SSE_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -13,26 +13,25 @@
 
 
 /* when to come back after a cut, in milliseconds */
-#define NGX_HTTP_MCP_TASKS_RETRY      1000
-#define NGX_HTTP_MCP_TASKS_RETRY_LEN  (sizeof("retry: \n\n") + NGX_INT_T_LEN)
+#define NGX_MCP_RETRY      1000
+#define NGX_MCP_RETRY_LEN  (sizeof("retry: \n\n") + NGX_INT_T_LEN)
 
 
 /* one event; freed when the last stream that refers to it has sent it */
 
 typedef struct {
-    ngx_uint_t   refs;
-    size_t       len;
-    u_char      *data;
-} ngx_http_mcp_tasks_shared_t;
+    ngx_uint_t  refs;
+    size_t      len;
+    u_char     *data;
+} ngx_mcp_shared_t;
 
 
-size_t ngx_http_mcp_tasks_sse_size(ngx_str_t *id, ngx_str_t *text);
-u_char *ngx_http_mcp_tasks_sse_event(u_char *p, ngx_str_t *id,
-    ngx_str_t *text);
+size_t ngx_mcp_sse_size(ngx_str_t *id, ngx_str_t *text);
+u_char *ngx_mcp_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text);
 
-ngx_http_mcp_tasks_shared_t *ngx_http_mcp_tasks_share(ngx_str_t *id,
-    ngx_str_t *text, ngx_log_t *log);
-void ngx_http_mcp_tasks_unshare(ngx_http_mcp_tasks_shared_t *shared);
+ngx_mcp_shared_t *ngx_mcp_share(ngx_str_t *id, ngx_str_t *text,
+    ngx_log_t *log);
+void ngx_mcp_unshare(ngx_mcp_shared_t *shared);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_SSE_H_INCLUDED_ */
+#endif /* _NGX_MCP_SSE_H_INCLUDED_ */

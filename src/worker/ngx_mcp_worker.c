@@ -11,140 +11,134 @@
 #include "ngx_mcp_signal.h"
 
 
-#define NGX_HTTP_MCP_TASKS_ASK_TRIES  10
+#define NGX_MCP_ASK_TRIES  10
 
 /* members of their own that methods have, beside the task and the lease */
-#define NGX_HTTP_MCP_TASKS_HELD_OWN   3
+#define NGX_MCP_HELD_OWN   3
 
 
 typedef struct {
-    ngx_http_mcp_tasks_wait_t        wait;    /* must be the first */
-    uint64_t                         lease;
-} ngx_http_mcp_tasks_answers_t;
+    ngx_mcp_wait_t  wait;    /* must be the first */
+    uint64_t        lease;
+} ngx_mcp_answers_t;
 
 
 /* what workers say of a task that they hold */
 
 typedef struct {
-    ngx_http_mcp_tasks_op_update_t   op;      /* must be the first */
-    ngx_http_mcp_tasks_json_t        requests;
-    ngx_uint_t                       tries;
-} ngx_http_mcp_tasks_holding_t;
+    ngx_mcp_op_update_t  op;      /* must be the first */
+    ngx_mcp_json_t       requests;
+    ngx_uint_t           tries;
+} ngx_mcp_holding_t;
 
 
 typedef struct {
-    ngx_http_mcp_tasks_op_get_t      op;      /* must be the first */
-    ngx_http_mcp_tasks_holding_t    *holding;
-} ngx_http_mcp_tasks_asking_t;
+    ngx_mcp_op_get_t    op;      /* must be the first */
+    ngx_mcp_holding_t  *holding;
+} ngx_mcp_asking_t;
 
 
-static void ngx_http_mcp_tasks_worker_message(ngx_http_request_t *r);
-static ngx_int_t ngx_http_mcp_tasks_worker_heartbeat(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_worker_progress(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_worker_ask(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_ask_read(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_holding_t *h);
-static ngx_int_t ngx_http_mcp_tasks_ask_check(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_ask_done(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_worker_answers(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w);
-static ngx_int_t ngx_http_mcp_tasks_worker_complete(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_worker_fail(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
-static ngx_int_t ngx_http_mcp_tasks_worker_release(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx);
+static void ngx_mcp_worker_message(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_worker_heartbeat(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_worker_progress(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_ask_read(ngx_http_request_t *r, ngx_mcp_holding_t *h);
+static ngx_int_t ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_ask_done(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_worker_answers(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_answers_look(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_worker_complete(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_worker_fail(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_worker_release(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
 
-static ngx_http_mcp_tasks_holding_t *ngx_http_mcp_tasks_holding(
-    ngx_http_request_t *r, ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t event,
-    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n, ngx_int_t *rc);
-static ngx_int_t ngx_http_mcp_tasks_held(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_op_t *o);
+static ngx_mcp_holding_t *ngx_mcp_holding(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_uint_t event, ngx_mcp_member_t *members,
+    ngx_uint_t n, ngx_int_t *rc);
+static ngx_int_t ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
-static ngx_http_mcp_tasks_method_t  ngx_http_mcp_tasks_worker_methods[] = {
-    { ngx_string("worker/claim"), ngx_http_mcp_tasks_worker_claim },
-    { ngx_string("worker/heartbeat"), ngx_http_mcp_tasks_worker_heartbeat },
-    { ngx_string("worker/progress"), ngx_http_mcp_tasks_worker_progress },
-    { ngx_string("worker/ask"), ngx_http_mcp_tasks_worker_ask },
-    { ngx_string("worker/answers"), ngx_http_mcp_tasks_worker_answers },
-    { ngx_string("worker/complete"), ngx_http_mcp_tasks_worker_complete },
-    { ngx_string("worker/fail"), ngx_http_mcp_tasks_worker_fail },
-    { ngx_string("worker/release"), ngx_http_mcp_tasks_worker_release },
+static ngx_mcp_method_t  ngx_mcp_worker_methods[] = {
+    { ngx_string("worker/claim"), ngx_mcp_worker_claim },
+    { ngx_string("worker/heartbeat"), ngx_mcp_worker_heartbeat },
+    { ngx_string("worker/progress"), ngx_mcp_worker_progress },
+    { ngx_string("worker/ask"), ngx_mcp_worker_ask },
+    { ngx_string("worker/answers"), ngx_mcp_worker_answers },
+    { ngx_string("worker/complete"), ngx_mcp_worker_complete },
+    { ngx_string("worker/fail"), ngx_mcp_worker_fail },
+    { ngx_string("worker/release"), ngx_mcp_worker_release },
     { ngx_null_string, NULL }
 };
 
 
 ngx_int_t
-ngx_http_mcp_tasks_worker_handler(ngx_http_request_t *r)
+ngx_mcp_worker_handler(ngx_http_request_t *r)
 {
-    ngx_str_t                       allow;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
+    ngx_str_t            allow;
+    ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     r->disable_not_modified = 1;
 
-    if (!lcf->open && !ngx_http_mcp_tasks_local(r)) {
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_FORBIDDEN,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
-                     "Invalid Request: workers on this machine only");
+    if (!lcf->open && !ngx_mcp_local(r)) {
+        return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
+                              NGX_MCP_RPC_INVALID_REQUEST,
+                              "Invalid Request: workers on this machine only");
     }
 
     /* no page in a browser is a worker */
 
-    if (!ngx_http_mcp_tasks_origin(r)) {
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_FORBIDDEN,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
+    if (!ngx_mcp_origin(r)) {
+        return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
+                     NGX_MCP_RPC_INVALID_REQUEST,
                      "Invalid Request: Origin or Host is not allowed");
     }
 
     if (r->method != NGX_HTTP_POST) {
         ngx_str_set(&allow, "POST");
 
-        if (ngx_http_mcp_tasks_add_header(r, "Allow", &allow) != NGX_OK) {
+        if (ngx_mcp_add_header(r, "Allow", &allow) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        return ngx_http_mcp_tasks_refuse(r, NGX_HTTP_NOT_ALLOWED,
-                     NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
-                     "Invalid Request: use POST");
+        return ngx_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED,
+                              NGX_MCP_RPC_INVALID_REQUEST,
+                              "Invalid Request: use POST");
     }
 
-    return ngx_http_mcp_tasks_post(r, ngx_http_mcp_tasks_worker_message);
+    return ngx_mcp_post(r, ngx_mcp_worker_message);
 }
 
 
 static void
-ngx_http_mcp_tasks_worker_message(ngx_http_request_t *r)
+ngx_mcp_worker_message(ngx_http_request_t *r)
 {
-    ngx_int_t                  rc;
-    ngx_http_mcp_tasks_ctx_t  *ctx;
+    ngx_int_t       rc;
+    ngx_mcp_ctx_t  *ctx;
 
-    rc = ngx_http_mcp_tasks_read(r, &ctx);
+    rc = ngx_mcp_read(r, &ctx);
 
     if (rc == NGX_DECLINED
-        && ctx->rpc.kind != NGX_HTTP_MCP_TASKS_RPC_REQUEST)
+        && ctx->rpc.kind != NGX_MCP_RPC_REQUEST)
     {
-        rc = ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                                      NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST,
-                                      "Invalid Request: id is missing", NULL);
+        rc = ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
+                           NGX_MCP_RPC_INVALID_REQUEST,
+                           "Invalid Request: id is missing", NULL);
     }
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_mcp_tasks_dispatch(r, ctx,
-                                         ngx_http_mcp_tasks_worker_methods);
+        rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_worker_methods);
     }
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
-                                      NGX_HTTP_MCP_TASKS_RPC_NO_METHOD,
-                                      "Method not found", NULL);
+        rc = ngx_mcp_error(r, ctx, NGX_HTTP_OK,
+                           NGX_MCP_RPC_NO_METHOD,
+                           "Method not found", NULL);
     }
 
     ngx_http_finalize_request(r, rc);
@@ -152,411 +146,390 @@ ngx_http_mcp_tasks_worker_message(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_worker_heartbeat(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_worker_heartbeat(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t                        n;
-    ngx_int_t                      rc;
-    const char                    *err;
-    ngx_http_mcp_tasks_json_t      lease;
-    ngx_http_mcp_tasks_holding_t  *h;
-    ngx_http_mcp_tasks_member_t    members[] = {
+    int64_t             n;
+    ngx_int_t           rc;
+    const char         *err;
+    ngx_mcp_json_t      lease;
+    ngx_mcp_holding_t  *h;
+    ngx_mcp_member_t    members[] = {
         { ngx_string("leaseMs"), &lease }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT,
-                                   members, 1, &rc);
+    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_HEARTBEAT, members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
 
     n = 0;
-    err = ngx_http_mcp_tasks_worker_ms(&lease, 86400000, &n);
+    err = ngx_mcp_worker_ms(&lease, 86400000, &n);
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
     h->op.event.lease_time = (uint32_t) n;
 
-    return ngx_http_mcp_tasks_run(r, &h->op.op, ngx_http_mcp_tasks_held);
+    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_worker_progress(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_worker_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                      rc;
-    const char                    *err;
-    ngx_http_mcp_tasks_json_t      progress, total, message;
-    ngx_http_mcp_tasks_holding_t  *h;
-    ngx_http_mcp_tasks_member_t    members[] = {
+    ngx_int_t           rc;
+    const char         *err;
+    ngx_mcp_json_t      progress, total, message;
+    ngx_mcp_holding_t  *h;
+    ngx_mcp_member_t    members[] = {
         { ngx_string("progress"), &progress },
         { ngx_string("total"), &total },
         { ngx_string("message"), &message }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                                   members, 3, &rc);
+    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_PROGRESS, members, 3, &rc);
     if (h == NULL) {
         return rc;
     }
 
-    err = ngx_http_mcp_tasks_progress_args(&progress, &total, &message,
-                                           &h->op);
+    err = ngx_mcp_progress_args(&progress, &total, &message, &h->op);
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    return ngx_http_mcp_tasks_run(r, &h->op.op, ngx_http_mcp_tasks_held);
+    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_worker_ask(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                      rc;
-    ngx_http_mcp_tasks_holding_t  *h;
-    ngx_http_mcp_tasks_json_t      requests, message;
-    ngx_http_mcp_tasks_member_t    members[] = {
+    ngx_int_t           rc;
+    ngx_mcp_holding_t  *h;
+    ngx_mcp_json_t      requests, message;
+    ngx_mcp_member_t    members[] = {
         { ngx_string("inputRequests"), &requests },
         { ngx_string("message"), &message }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_ASK,
-                                   members, 2, &rc);
+    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_ASK, members, 2, &rc);
     if (h == NULL) {
         return rc;
     }
 
     h->requests = requests;
 
-    if (message.type != NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (message.type != NGX_MCP_JSON_NONE) {
 
-        if (message.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-            || message.text.len > NGX_HTTP_MCP_TASKS_MAX_MESSAGE)
+        if (message.type != NGX_MCP_JSON_STRING
+            || message.text.len > NGX_MCP_MAX_MESSAGE)
         {
-            return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
                              "message is not a string of at most 1024 bytes");
         }
 
-        h->op.change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = message.text;
+        h->op.change.payload[NGX_MCP_MESSAGE] = message.text;
     }
 
-    return ngx_http_mcp_tasks_ask_read(r, h);
+    return ngx_mcp_ask_read(r, h);
 }
 
 
 /* the keys of questions must not be those of questions answered before */
 
 static ngx_int_t
-ngx_http_mcp_tasks_ask_read(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_holding_t *h)
+ngx_mcp_ask_read(ngx_http_request_t *r, ngx_mcp_holding_t *h)
 {
-    ngx_http_mcp_tasks_asking_t  *a;
+    ngx_mcp_asking_t  *a;
 
-    a = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_GET,
-                              sizeof(ngx_http_mcp_tasks_asking_t));
+    a = ngx_mcp_op(r, NGX_MCP_OP_GET, sizeof(ngx_mcp_asking_t));
     if (a == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     a->holding = h;
     a->op.id = h->op.id;
-    a->op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES);
+    a->op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
 
-    return ngx_http_mcp_tasks_run(r, &a->op.op, ngx_http_mcp_tasks_ask_check);
+    return ngx_mcp_run(r, &a->op.op, ngx_mcp_ask_check);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_ask_check(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    const char                    *err;
-    ngx_http_mcp_tasks_ctx_t      *ctx;
-    ngx_http_mcp_tasks_asking_t   *a;
-    ngx_http_mcp_tasks_holding_t  *h;
+    const char         *err;
+    ngx_mcp_ctx_t      *ctx;
+    ngx_mcp_asking_t   *a;
+    ngx_mcp_holding_t  *h;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    a = (ngx_http_mcp_tasks_asking_t *) o;
+    a = (ngx_mcp_asking_t *) o;
     h = a->holding;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_worker_refused(r, ctx, o->reason, NULL);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_worker_refused(r, ctx, o->reason, NULL);
     }
 
-    err = ngx_http_mcp_tasks_input_check(&h->requests,
-                         &a->op.view.payload[NGX_HTTP_MCP_TASKS_RESPONSES]);
+    err = ngx_mcp_input_check(&h->requests,
+                              &a->op.view.payload[NGX_MCP_RESPONSES]);
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
     h->op.version = a->op.view.task.version;
-    h->op.change.payload[NGX_HTTP_MCP_TASKS_REQUESTS] = h->requests.text;
+    h->op.change.payload[NGX_MCP_REQUESTS] = h->requests.text;
 
-    return ngx_http_mcp_tasks_run(r, &h->op.op, ngx_http_mcp_tasks_ask_done);
+    return ngx_mcp_run(r, &h->op.op, ngx_mcp_ask_done);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_ask_done(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_ask_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_holding_t  *h;
+    ngx_mcp_holding_t  *h;
 
-    h = (ngx_http_mcp_tasks_holding_t *) o;
+    h = (ngx_mcp_holding_t *) o;
 
-    if (o->reason == NGX_HTTP_MCP_TASKS_VERSION_CONFLICT
-        && ++h->tries < NGX_HTTP_MCP_TASKS_ASK_TRIES)
+    if (o->reason == NGX_MCP_VERSION_CONFLICT
+        && ++h->tries < NGX_MCP_ASK_TRIES)
     {
-        return ngx_http_mcp_tasks_ask_read(r, h);
+        return ngx_mcp_ask_read(r, h);
     }
 
-    return ngx_http_mcp_tasks_held(r, o);
+    return ngx_mcp_held(r, o);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_worker_answers(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_worker_answers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t                        n;
-    ngx_int_t                      rc;
-    const char                    *err;
-    ngx_http_mcp_tasks_json_t      wait;
-    ngx_http_mcp_tasks_answers_t  *a;
-    ngx_http_mcp_tasks_holding_t  *h;
-    ngx_http_mcp_tasks_member_t    members[] = {
+    int64_t             n;
+    ngx_int_t           rc;
+    const char         *err;
+    ngx_mcp_json_t      wait;
+    ngx_mcp_answers_t  *a;
+    ngx_mcp_holding_t  *h;
+    ngx_mcp_member_t    members[] = {
         { ngx_string("waitMs"), &wait }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT,
-                                   members, 1, &rc);
+    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_HEARTBEAT, members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
 
     n = 0;
-    err = ngx_http_mcp_tasks_worker_ms(&wait, 3600000, &n);
+    err = ngx_mcp_worker_ms(&wait, 3600000, &n);
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    a = ngx_pcalloc(r->pool, sizeof(ngx_http_mcp_tasks_answers_t));
+    a = ngx_pcalloc(r->pool, sizeof(ngx_mcp_answers_t));
     if (a == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     a->lease = h->op.event.lease;
-    ngx_http_mcp_tasks_wait_init(&a->wait, r, ctx);
+    ngx_mcp_wait_init(&a->wait, r, ctx);
     a->wait.id = h->op.id;
     a->wait.task = 1;
-    a->wait.look = ngx_http_mcp_tasks_answers_look;
+    a->wait.look = ngx_mcp_answers_look;
     a->wait.until = ngx_current_msec
-                    + ngx_min(n, NGX_HTTP_MCP_TASKS_WORKER_WAIT);
+                    + ngx_min(n, NGX_MCP_WORKER_WAIT);
 
-    return ngx_http_mcp_tasks_wait(&a->wait);
+    return ngx_mcp_wait(&a->wait);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_answers_look(ngx_http_mcp_tasks_wait_t *w)
+ngx_mcp_answers_look(ngx_mcp_wait_t *w)
 {
-    ngx_http_mcp_tasks_out_t        out;
-    ngx_http_mcp_tasks_view_t      *v;
-    ngx_http_mcp_tasks_op_get_t     op;
-    ngx_http_mcp_tasks_answers_t   *a;
+    ngx_mcp_out_t        out;
+    ngx_mcp_view_t      *v;
+    ngx_mcp_op_get_t     op;
+    ngx_mcp_answers_t   *a;
 
-    a = (ngx_http_mcp_tasks_answers_t *) w;
+    a = (ngx_mcp_answers_t *) w;
 
-    ngx_memzero(&op, sizeof(ngx_http_mcp_tasks_op_get_t));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_get_t));
+    op.op.type = NGX_MCP_OP_GET;
     op.op.pool = w->r->pool;
     op.id = w->id;
     op.watch = 1;
 
     /* bytes only when there is something to tell */
 
-    if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     v = &op.view;
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
-        && v->task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+    if (op.op.reason == NGX_MCP_OK
+        && v->task.state == NGX_MCP_INPUT_REQUIRED
         && v->task.lease == a->lease
         && ngx_current_msec < w->until && !ngx_exiting)
     {
         return NGX_DECLINED;
     }
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK) {
-        op.want = NGX_HTTP_MCP_TASKS_WANT(NGX_HTTP_MCP_TASKS_RESPONSES);
+    if (op.op.reason == NGX_MCP_OK) {
+        op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
 
-        if (ngx_http_mcp_tasks_now(w->zcf, &op.op) != NGX_OK) {
+        if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK
+    if (op.op.reason == NGX_MCP_OK
         && (a->lease == 0 || v->task.lease != a->lease))
     {
-        op.op.reason = NGX_HTTP_MCP_TASKS_LEASE_LOST;
+        op.op.reason = NGX_MCP_LEASE_LOST;
     }
 
-    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_worker_refused(w->r, w->ctx, op.op.reason,
-                                                 NULL);
+    if (op.op.reason != NGX_MCP_OK) {
+        return ngx_mcp_worker_refused(w->r, w->ctx, op.op.reason, NULL);
     }
 
-    if (ngx_http_mcp_tasks_terminal(v->task.state)) {
-        return ngx_http_mcp_tasks_worker_refused(w->r, w->ctx,
-                                          NGX_HTTP_MCP_TASKS_TERMINAL, v);
+    if (ngx_mcp_terminal(v->task.state)) {
+        return ngx_mcp_worker_refused(w->r, w->ctx, NGX_MCP_TERMINAL, v);
     }
 
-    ngx_http_mcp_tasks_out_answer(&out, w->r, w->ctx,
-                        128 + v->payload[NGX_HTTP_MCP_TASKS_RESPONSES].len);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"inputResponses\":");
+    ngx_mcp_out_answer(&out, w->r, w->ctx,
+                       128 + v->payload[NGX_MCP_RESPONSES].len);
+    ngx_mcp_out_lit(&out, "{\"inputResponses\":");
 
-    if (v->payload[NGX_HTTP_MCP_TASKS_RESPONSES].len) {
-        ngx_http_mcp_tasks_out_str(&out,
-                                   &v->payload[NGX_HTTP_MCP_TASKS_RESPONSES]);
+    if (v->payload[NGX_MCP_RESPONSES].len) {
+        ngx_mcp_out_str(&out, &v->payload[NGX_MCP_RESPONSES]);
 
     } else {
-        ngx_http_mcp_tasks_out_lit(&out, "{}");
+        ngx_mcp_out_lit(&out, "{}");
     }
 
-    ngx_http_mcp_tasks_worker_told(&out, v, v->drain);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_worker_told(&out, v, v->drain);
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(w->r, &out);
+    return ngx_mcp_out_result(w->r, &out);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_worker_complete(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                      rc;
-    ngx_http_mcp_tasks_json_t      result, is_error;
-    ngx_http_mcp_tasks_holding_t  *h;
-    ngx_http_mcp_tasks_member_t    members[] = {
+    ngx_int_t           rc;
+    ngx_mcp_json_t      result, is_error;
+    ngx_mcp_holding_t  *h;
+    ngx_mcp_member_t    members[] = {
         { ngx_string("result"), &result }
     };
-    ngx_http_mcp_tasks_member_t    inner[] = {
+    ngx_mcp_member_t    inner[] = {
         { ngx_string("isError"), &is_error }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                                   members, 1, &rc);
+    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_COMPLETE, members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
 
-    if (result.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
-        || ngx_http_mcp_tasks_json_members(&result, inner, 1) != NGX_OK)
+    if (result.type != NGX_MCP_JSON_OBJECT
+        || ngx_mcp_json_members(&result, inner, 1) != NGX_OK)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "result is not an object");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "result is not an object");
     }
 
-    if (is_error.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && is_error.type != NGX_HTTP_MCP_TASKS_JSON_FALSE
-        && is_error.type != NGX_HTTP_MCP_TASKS_JSON_TRUE)
+    if (is_error.type != NGX_MCP_JSON_NONE
+        && is_error.type != NGX_MCP_JSON_FALSE
+        && is_error.type != NGX_MCP_JSON_TRUE)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "isError is not a boolean");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "isError is not a boolean");
     }
 
-    if (is_error.type == NGX_HTTP_MCP_TASKS_JSON_TRUE) {
-        h->op.event.flags = NGX_HTTP_MCP_TASKS_TOOL_ERROR;
+    if (is_error.type == NGX_MCP_JSON_TRUE) {
+        h->op.event.flags = NGX_MCP_TOOL_ERROR;
     }
 
-    h->op.change.payload[NGX_HTTP_MCP_TASKS_RESULT] = result.text;
+    h->op.change.payload[NGX_MCP_RESULT] = result.text;
 
-    return ngx_http_mcp_tasks_run(r, &h->op.op, ngx_http_mcp_tasks_held);
+    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_worker_fail(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t                        n;
-    ngx_int_t                      rc;
-    const char                    *err;
-    ngx_http_mcp_tasks_json_t      error, retryable, delay, code, message;
-    ngx_http_mcp_tasks_holding_t  *h;
-    ngx_http_mcp_tasks_member_t    members[] = {
+    int64_t             n;
+    ngx_int_t           rc;
+    const char         *err;
+    ngx_mcp_json_t      error, retryable, delay, code, message;
+    ngx_mcp_holding_t  *h;
+    ngx_mcp_member_t    members[] = {
         { ngx_string("error"), &error },
         { ngx_string("retryable"), &retryable },
         { ngx_string("delayMs"), &delay }
     };
-    ngx_http_mcp_tasks_member_t    inner[] = {
+    ngx_mcp_member_t    inner[] = {
         { ngx_string("code"), &code },
         { ngx_string("message"), &message }
     };
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_FAIL,
-                                   members, 3, &rc);
+    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_FAIL, members, 3, &rc);
     if (h == NULL) {
         return rc;
     }
 
-    if (error.type != NGX_HTTP_MCP_TASKS_JSON_OBJECT
-        || ngx_http_mcp_tasks_json_members(&error, inner, 2) != NGX_OK
-        || ngx_http_mcp_tasks_json_integer(&code, &n) != NGX_OK
-        || message.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
+    if (error.type != NGX_MCP_JSON_OBJECT
+        || ngx_mcp_json_members(&error, inner, 2) != NGX_OK
+        || ngx_mcp_json_integer(&code, &n) != NGX_OK
+        || message.type != NGX_MCP_JSON_STRING)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
                    "error is not an object with a code and a message");
     }
 
     n = 0;
-    err = ngx_http_mcp_tasks_worker_ms(&delay, 86400000, &n);
+    err = ngx_mcp_worker_ms(&delay, 86400000, &n);
 
     if (err) {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK, err);
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    if (retryable.type != NGX_HTTP_MCP_TASKS_JSON_NONE
-        && retryable.type != NGX_HTTP_MCP_TASKS_JSON_FALSE
-        && retryable.type != NGX_HTTP_MCP_TASKS_JSON_TRUE)
+    if (retryable.type != NGX_MCP_JSON_NONE
+        && retryable.type != NGX_MCP_JSON_FALSE
+        && retryable.type != NGX_MCP_JSON_TRUE)
     {
-        return ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                          "retryable is not a boolean");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "retryable is not a boolean");
     }
 
-    if (retryable.type == NGX_HTTP_MCP_TASKS_JSON_TRUE) {
-        h->op.event.type = NGX_HTTP_MCP_TASKS_EV_RETRY;
+    if (retryable.type == NGX_MCP_JSON_TRUE) {
+        h->op.event.type = NGX_MCP_EV_RETRY;
         h->op.event.delay = (uint32_t) n;
     }
 
-    h->op.event.flags = NGX_HTTP_MCP_TASKS_RPC_ERROR;
-    h->op.change.payload[NGX_HTTP_MCP_TASKS_RESULT] = error.text;
+    h->op.event.flags = NGX_MCP_RPC_ERROR;
+    h->op.change.payload[NGX_MCP_RESULT] = error.text;
 
-    return ngx_http_mcp_tasks_run(r, &h->op.op, ngx_http_mcp_tasks_held);
+    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_worker_release(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx)
+ngx_mcp_worker_release(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t                      rc;
-    ngx_http_mcp_tasks_holding_t  *h;
+    ngx_int_t           rc;
+    ngx_mcp_holding_t  *h;
 
-    h = ngx_http_mcp_tasks_holding(r, ctx, NGX_HTTP_MCP_TASKS_EV_RELEASE,
-                                   NULL, 0, &rc);
+    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_RELEASE, NULL, 0, &rc);
     if (h == NULL) {
         return rc;
     }
 
-    return ngx_http_mcp_tasks_run(r, &h->op.op, ngx_http_mcp_tasks_held);
+    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
 }
 
 
@@ -565,16 +538,15 @@ ngx_http_mcp_tasks_worker_release(ngx_http_request_t *r,
  * NULL: rc is what to finalize with.
  */
 
-static ngx_http_mcp_tasks_holding_t *
-ngx_http_mcp_tasks_holding(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t event,
-    ngx_http_mcp_tasks_member_t *members, ngx_uint_t n, ngx_int_t *rc)
+static ngx_mcp_holding_t *
+ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
+    ngx_mcp_member_t *members, ngx_uint_t n, ngx_int_t *rc)
 {
-    ngx_str_t                       text;
-    ngx_http_mcp_tasks_json_t       id, lease;
-    ngx_http_mcp_tasks_holding_t   *h;
-    ngx_http_mcp_tasks_loc_conf_t  *lcf;
-    ngx_http_mcp_tasks_member_t     all[2 + NGX_HTTP_MCP_TASKS_HELD_OWN] = {
+    ngx_str_t            text;
+    ngx_mcp_json_t       id, lease;
+    ngx_mcp_holding_t   *h;
+    ngx_mcp_loc_conf_t  *lcf;
+    ngx_mcp_member_t     all[2 + NGX_MCP_HELD_OWN] = {
         { ngx_string("taskId"), &id },
         { ngx_string("lease"), &lease }
     };
@@ -584,43 +556,40 @@ ngx_http_mcp_tasks_holding(ngx_http_request_t *r,
     /* all in one pass: the text may be long */
 
     if (n) {
-        ngx_memcpy(&all[2], members, n * sizeof(ngx_http_mcp_tasks_member_t));
+        ngx_memcpy(&all[2], members, n * sizeof(ngx_mcp_member_t));
     }
 
-    if (ngx_http_mcp_tasks_members(ctx, all, 2 + n) != NGX_OK) {
-        *rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                         "a member stands twice");
+    if (ngx_mcp_members(ctx, all, 2 + n) != NGX_OK) {
+        *rc = ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "a member stands twice");
         return NULL;
     }
 
-    if (id.type != NGX_HTTP_MCP_TASKS_JSON_STRING
-        || lease.type != NGX_HTTP_MCP_TASKS_JSON_STRING)
+    if (id.type != NGX_MCP_JSON_STRING
+        || lease.type != NGX_MCP_JSON_STRING)
     {
-        *rc = ngx_http_mcp_tasks_invalid(r, ctx, NGX_HTTP_OK,
-                                         "taskId and lease must be strings");
+        *rc = ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                              "taskId and lease must be strings");
         return NULL;
     }
 
-    h = ngx_http_mcp_tasks_op(r, NGX_HTTP_MCP_TASKS_OP_UPDATE,
-                              sizeof(ngx_http_mcp_tasks_holding_t));
+    h = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_holding_t));
 
     if (h == NULL
-        || ngx_http_mcp_tasks_json_string(r->pool, &id, &text) == NGX_ERROR)
+        || ngx_mcp_json_string(r->pool, &id, &text) == NGX_ERROR)
     {
         *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
         return NULL;
     }
 
-    if (ngx_http_mcp_tasks_id_parse(&h->op.id, &text) != NGX_OK) {
-        *rc = ngx_http_mcp_tasks_worker_refused(r, ctx,
-                                          NGX_HTTP_MCP_TASKS_NOT_FOUND, NULL);
+    if (ngx_mcp_id_parse(&h->op.id, &text) != NGX_OK) {
+        *rc = ngx_mcp_worker_refused(r, ctx, NGX_MCP_NOT_FOUND, NULL);
         return NULL;
     }
 
     ctx->task_id = text;
 
     h->op.event.type = event;
-    h->op.event.lease = ngx_http_mcp_tasks_lease(&lease);
+    h->op.event.lease = ngx_mcp_lease(&lease);
     h->op.event.progress = -1;
     h->op.change.max_payload = lcf->max_payload;
 
@@ -631,14 +600,14 @@ ngx_http_mcp_tasks_holding(ngx_http_request_t *r,
 /* 0, which no task has, if it is no token at all */
 
 uint64_t
-ngx_http_mcp_tasks_lease(ngx_http_mcp_tasks_json_t *value)
+ngx_mcp_lease(ngx_mcp_json_t *value)
 {
     u_char     *p;
     uint64_t    lease;
     ngx_int_t   n;
     ngx_uint_t  i;
 
-    if (value->type != NGX_HTTP_MCP_TASKS_JSON_STRING
+    if (value->type != NGX_MCP_JSON_STRING
         || value->text.len != 18)
     {
         return 0;
@@ -661,114 +630,109 @@ ngx_http_mcp_tasks_lease(ngx_http_mcp_tasks_json_t *value)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_held(ngx_http_request_t *r, ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_ctx_t        *ctx;
-    ngx_http_mcp_tasks_out_t         out;
-    ngx_http_mcp_tasks_op_update_t  *op;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_out_t         out;
+    ngx_mcp_op_update_t  *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    op = (ngx_http_mcp_tasks_op_update_t *) o;
+    op = (ngx_mcp_op_update_t *) o;
 
-    if (o->reason != NGX_HTTP_MCP_TASKS_OK) {
-        return ngx_http_mcp_tasks_worker_refused(r, ctx, o->reason, &op->view);
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_worker_refused(r, ctx, o->reason, &op->view);
     }
 
-    ngx_http_mcp_tasks_known(r, ctx, &op->view);
+    ngx_mcp_known(r, ctx, &op->view);
 
-    ngx_http_mcp_tasks_out_answer(&out, r, ctx, 128);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"phase\":\"");
-    ngx_http_mcp_tasks_out_str(&out,
-                       ngx_http_mcp_tasks_state_name(op->view.task.state));
-    ngx_http_mcp_tasks_out_lit(&out, "\"");
-    ngx_http_mcp_tasks_worker_told(&out, &op->view, op->view.drain);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_out_answer(&out, r, ctx, 128);
+    ngx_mcp_out_lit(&out, "{\"phase\":\"");
+    ngx_mcp_out_str(&out, ngx_mcp_state_name(op->view.task.state));
+    ngx_mcp_out_lit(&out, "\"");
+    ngx_mcp_worker_told(&out, &op->view, op->view.drain);
+    ngx_mcp_out_lit(&out, "}");
 
-    return ngx_http_mcp_tasks_out_result(r, &out);
+    return ngx_mcp_out_result(r, &out);
 }
 
 
 /* told in every answer: whether to stop this, and whether to stop at all */
 
 void
-ngx_http_mcp_tasks_worker_told(ngx_http_mcp_tasks_out_t *out,
-    ngx_http_mcp_tasks_view_t *v, ngx_uint_t drain)
+ngx_mcp_worker_told(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t drain)
 {
-    if (v && v->task.state == NGX_HTTP_MCP_TASKS_CANCELLED) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"cancelled\":true");
+    if (v && v->task.state == NGX_MCP_CANCELLED) {
+        ngx_mcp_out_lit(out, ",\"cancelled\":true");
 
     } else {
-        ngx_http_mcp_tasks_out_lit(out, ",\"cancelled\":false");
+        ngx_mcp_out_lit(out, ",\"cancelled\":false");
     }
 
     if (drain || ngx_exiting) {
-        ngx_http_mcp_tasks_out_lit(out, ",\"drain\":true");
+        ngx_mcp_out_lit(out, ",\"drain\":true");
 
     } else {
-        ngx_http_mcp_tasks_out_lit(out, ",\"drain\":false");
+        ngx_mcp_out_lit(out, ",\"drain\":false");
     }
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_worker_refused(ngx_http_request_t *r,
-    ngx_http_mcp_tasks_ctx_t *ctx, ngx_uint_t reason,
-    ngx_http_mcp_tasks_view_t *v)
+ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_uint_t reason, ngx_mcp_view_t *v)
 {
-    ngx_str_t                 data;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t      data;
+    ngx_mcp_out_t  out;
 
     switch (reason) {
 
-    case NGX_HTTP_MCP_TASKS_NOT_FOUND:
-    case NGX_HTTP_MCP_TASKS_LEASE_LOST:
-    case NGX_HTTP_MCP_TASKS_TERMINAL:
+    case NGX_MCP_NOT_FOUND:
+    case NGX_MCP_LEASE_LOST:
+    case NGX_MCP_TERMINAL:
         break;
 
     default:
-        return ngx_http_mcp_tasks_refused(r, ctx, reason);
+        return ngx_mcp_refused(r, ctx, reason);
     }
 
     /* whatever the reason: this worker has nothing to do with it any more */
 
-    ngx_http_mcp_tasks_out_init(&out, r->pool, 128);
-    ngx_http_mcp_tasks_out_lit(&out, "{\"reason\":\"");
-    ngx_http_mcp_tasks_out_str(&out, ngx_http_mcp_tasks_reason_name(reason));
-    ngx_http_mcp_tasks_out_lit(&out, "\"");
+    ngx_mcp_out_init(&out, r->pool, 128);
+    ngx_mcp_out_lit(&out, "{\"reason\":\"");
+    ngx_mcp_out_str(&out, ngx_mcp_reason_name(reason));
+    ngx_mcp_out_lit(&out, "\"");
 
-    if (reason != NGX_HTTP_MCP_TASKS_TERMINAL) {
+    if (reason != NGX_MCP_TERMINAL) {
         v = NULL;
     }
 
     if (v) {
-        ngx_http_mcp_tasks_out_lit(&out, ",\"phase\":\"");
-        ngx_http_mcp_tasks_out_str(&out,
-                               ngx_http_mcp_tasks_state_name(v->task.state));
-        ngx_http_mcp_tasks_out_lit(&out, "\"");
+        ngx_mcp_out_lit(&out, ",\"phase\":\"");
+        ngx_mcp_out_str(&out, ngx_mcp_state_name(v->task.state));
+        ngx_mcp_out_lit(&out, "\"");
     }
 
-    ngx_http_mcp_tasks_worker_told(&out, v, v && v->drain);
-    ngx_http_mcp_tasks_out_lit(&out, "}");
+    ngx_mcp_worker_told(&out, v, v && v->drain);
+    ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_http_mcp_tasks_out_end(&out, &data) != NGX_OK) {
+    if (ngx_mcp_out_end(&out, &data) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_mcp_tasks_error(r, ctx, NGX_HTTP_OK,
-                                    NGX_HTTP_MCP_TASKS_RPC_LEASE,
-                                    "The task is not yours any more", &data);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
+                         NGX_MCP_RPC_LEASE,
+                         "The task is not yours any more", &data);
 }
 
 
 const char *
-ngx_http_mcp_tasks_worker_ms(ngx_http_mcp_tasks_json_t *value, int64_t max,
-    int64_t *ms)
+ngx_mcp_worker_ms(ngx_mcp_json_t *value, int64_t max, int64_t *ms)
 {
-    if (value->type == NGX_HTTP_MCP_TASKS_JSON_NONE) {
+    if (value->type == NGX_MCP_JSON_NONE) {
         return NULL;
     }
 
-    if (ngx_http_mcp_tasks_json_integer(value, ms) != NGX_OK
+    if (ngx_mcp_json_integer(value, ms) != NGX_OK
         || *ms < 0 || *ms > max)
     {
         return "a time is not an integer of milliseconds, or too long";

@@ -15,28 +15,28 @@
 
 
 #define TASK   (&t->slots[2])
-#define OWNER  ngx_http_mcp_tasks_name(t, TASK->owner)
+#define OWNER  ngx_mcp_name(t, TASK->owner)
 #define HELD   (&t->slots[t->sh->held.head])
-#define CALLS(s)  ngx_http_mcp_tasks_name(t, (s)->tool)->running
-#define TOLD   ngx_http_mcp_tasks_name(t, told(t)->session)->u.told
+#define CALLS(s)  ngx_mcp_name(t, (s)->tool)->running
+#define TOLD   ngx_mcp_name(t, told(t)->session)->u.told
 
 #define BREAK(label, message, mend, ...)                                      \
-    static void label(ngx_http_mcp_tasks_table_t *t) { __VA_ARGS__; }         \
+    static void label(ngx_mcp_table_t *t) { __VA_ARGS__; }                    \
     static const case_t  label##_case = { #label, message, mend, label }
 
 
 typedef struct {
-    const char   *name;
-    const char   *message;
-    int           mend;         /* recovery knows better */
-    void        (*run)(ngx_http_mcp_tasks_table_t *t);
+    const char  *name;
+    const char  *message;
+    int          mend;         /* recovery knows better */
+    void       (*run)(ngx_mcp_table_t *t);
 } case_t;
 
 
 /* a claimable task, with others before and after it in its queue */
 
-static ngx_http_mcp_tasks_slot_t *
-queued(ngx_http_mcp_tasks_table_t *t)
+static ngx_mcp_slot_t *
+queued(ngx_mcp_table_t *t)
 {
     uint32_t  n;
 
@@ -52,14 +52,14 @@ queued(ngx_http_mcp_tasks_table_t *t)
 
 /* the task of a session that changed first of those that its client knows */
 
-static ngx_http_mcp_tasks_slot_t *
-told(ngx_http_mcp_tasks_table_t *t)
+static ngx_mcp_slot_t *
+told(ngx_mcp_table_t *t)
 {
     uint32_t  n;
 
     for (n = 1; n < t->sh->slot.fresh; n++) {
-        if (t->slots[n].body.task.state != NGX_HTTP_MCP_TASKS_FREE
-            && ngx_http_mcp_tasks_news_has(&t->slots[n])
+        if (t->slots[n].body.task.state != NGX_MCP_FREE
+            && ngx_mcp_news_has(&t->slots[n])
             && t->slots[n].news.next == 0)
         {
             return &t->slots[n];
@@ -72,13 +72,13 @@ told(ngx_http_mcp_tasks_table_t *t)
 
 /* a call that waits for its turn, with others before and after it */
 
-static ngx_http_mcp_tasks_slot_t *
-waiting(ngx_http_mcp_tasks_table_t *t)
+static ngx_mcp_slot_t *
+waiting(ngx_mcp_table_t *t)
 {
     uint32_t  n;
 
     for (n = t->sh->held.head; n; n = t->slots[n].queue_next) {
-        if (t->slots[n].body.task.state == NGX_HTTP_MCP_TASKS_QUEUED) {
+        if (t->slots[n].body.task.state == NGX_MCP_QUEUED) {
             return &t->slots[n];
         }
     }
@@ -89,8 +89,8 @@ waiting(ngx_http_mcp_tasks_table_t *t)
 
 /* the second of those that run, of another tool than the first */
 
-static ngx_http_mcp_tasks_slot_t *
-second(ngx_http_mcp_tasks_table_t *t)
+static ngx_mcp_slot_t *
+second(ngx_mcp_table_t *t)
 {
     return &t->slots[HELD->queue_next];
 }
@@ -99,13 +99,13 @@ second(ngx_http_mcp_tasks_table_t *t)
 /* the length of a chain of many blocks */
 
 static uint32_t *
-long_chain(ngx_http_mcp_tasks_table_t *t)
+long_chain(ngx_mcp_table_t *t)
 {
     uint32_t  n;
 
     for (n = 1; n < t->sh->slot.fresh; n++) {
-        if (t->slots[n].body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED) {
-            return &t->slots[n].body.payload[NGX_HTTP_MCP_TASKS_REQUESTS].len;
+        if (t->slots[n].body.task.state == NGX_MCP_INPUT_REQUIRED) {
+            return &t->slots[n].body.payload[NGX_MCP_REQUESTS].len;
         }
     }
 
@@ -140,7 +140,7 @@ BREAK(change_back, "out of order", 1,
       t->slots[OWNER->u.owned.by_change[0]].by_change[0].prev = 1);
 BREAK(change_future, "from the future", 1, TASK->body.changed = t->sh->seq + 1);
 BREAK(session_count, "names miscount", 1,
-      ngx_http_mcp_tasks_name(t, told(t)->session)->tasks++);
+      ngx_mcp_name(t, told(t)->session)->tasks++);
 BREAK(news_stranger, "session's list has a stranger", 1, TOLD.news = 2);
 BREAK(news_loop, "session's list has a stranger or a loop", 1,
       told(t)->news.next = TOLD.news);
@@ -152,7 +152,7 @@ BREAK(news_told, "session's news are miscounted", 1, TOLD.told = 0);
 BREAK(queue_back, "stranger or is out of order", 1,
       t->slots[queued(t)->queue_next].queue_prev = 0);
 BREAK(queue_tail, "wrong end", 1,
-      ngx_http_mcp_tasks_name(t, queued(t)->tool)->u.queue[1].tail = 1);
+      ngx_mcp_name(t, queued(t)->tool)->u.queue[1].tail = 1);
 BREAK(held_head, "stranger or is out of order", 1,
       t->sh->held.head = HELD->queue_next);
 BREAK(held_back, "stranger or is out of order", 1, second(t)->queue_prev = 0);
@@ -175,9 +175,9 @@ BREAK(held_last, "not in its queue", 1,
 BREAK(held_short, "wrong end", 1, second(t)->queue_next = 0);
 BREAK(held_lost, "in a queue and not claimable", 1, HELD->queued = 0);
 BREAK(held_ended, "in a queue and not claimable", 1,
-      waiting(t)->body.task.state = NGX_HTTP_MCP_TASKS_FAILED;
-      t->sh->states[NGX_HTTP_MCP_TASKS_QUEUED]--;
-      t->sh->states[NGX_HTTP_MCP_TASKS_FAILED]++);
+      waiting(t)->body.task.state = NGX_MCP_FAILED;
+      t->sh->states[NGX_MCP_QUEUED]--;
+      t->sh->states[NGX_MCP_FAILED]++);
 BREAK(holding, "running calls are miscounted", 1, t->sh->holding++);
 BREAK(running, "running calls are miscounted", 1, t->sh->running--);
 BREAK(tool_more, "tool's running calls are miscounted", 1, CALLS(HELD)++);
@@ -203,7 +203,7 @@ BREAK(stat_tool, "belongs to another tool", 1, t->tool_stats[1].tool = 0);
 BREAK(stat_swapped, "belongs to another tool", 0,
       t->tool_stats[1].name[0]++);
 BREAK(stat_index, "entry that there is not", 1,
-      ngx_http_mcp_tasks_name(t, TASK->tool)->stat = 255);
+      ngx_mcp_name(t, TASK->tool)->stat = 255);
 BREAK(stat_tools, "more entries", 0, t->sh->tool_stats = 1000000);
 BREAK(stat_workers, "more entries", 0, t->sh->worker_stats = 1000000);
 
@@ -232,11 +232,11 @@ static const case_t  *cases[] = {
 int
 main(void)
 {
-    u_char                      *copy;
-    const char                  *err;
-    const case_t               **c;
-    ngx_slab_pool_t             *sp;
-    ngx_http_mcp_tasks_zone_t   *zone;
+    u_char            *copy;
+    const char        *err;
+    const case_t     **c;
+    ngx_slab_pool_t   *sp;
+    ngx_mcp_zone_t    *zone;
 
     zone = crash_zone();
     sp = zone->table.shpool;
@@ -247,14 +247,14 @@ main(void)
 
     for (c = cases; *c; c++) {
         (*c)->run(&zone->table);
-        err = ngx_http_mcp_tasks_check_locked(&zone->table);
+        err = ngx_mcp_check_locked(&zone->table);
 
         ok(err && ngx_strstr(err, (*c)->message), "%s: %s", (*c)->name,
            err ? err : "nothing was said");
 
         if ((*c)->mend) {
-            ngx_http_mcp_tasks_recover_locked(&zone->table);
-            ok(ngx_http_mcp_tasks_check_locked(&zone->table) == NULL,
+            ngx_mcp_recover_locked(&zone->table);
+            ok(ngx_mcp_check_locked(&zone->table) == NULL,
                "%s: recovery mends it", (*c)->name);
         }
 

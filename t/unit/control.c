@@ -14,23 +14,22 @@
 #include "ngx_mcp_stats.h"
 
 
-#define OK      NGX_HTTP_MCP_TASKS_OK
-#define FULL    NGX_HTTP_MCP_TASKS_LIMIT_RUNNING
-#define HOLDER  ngx_http_mcp_tasks_stream(1, 0, 1)
+#define OK      NGX_MCP_OK
+#define FULL    NGX_MCP_LIMIT_RUNNING
+#define HOLDER  ngx_mcp_stream(1, 0, 1)
 
 #define pause(zone, tool, on)                                                 \
-    test_control(zone, NGX_HTTP_MCP_TASKS_OP_PAUSE, tool, on)
+    test_control(zone, NGX_MCP_OP_PAUSE, tool, on)
 #define drain(zone, worker, on)                                               \
-    test_control(zone, NGX_HTTP_MCP_TASKS_OP_DRAIN, worker, on)
+    test_control(zone, NGX_MCP_OP_DRAIN, worker, on)
 
 
 /* of two tools, as a worker that waits if there is nothing */
 
-static ngx_http_mcp_tasks_op_claim_t  claimed;
+static ngx_mcp_op_claim_t  claimed;
 
 static ngx_uint_t
-claim(ngx_http_mcp_tasks_zone_t *zone, const char *a, const char *b,
-    const char *by)
+claim(ngx_mcp_zone_t *zone, const char *a, const char *b, const char *by)
 {
     ngx_str_t  tools[2];
 
@@ -38,7 +37,7 @@ claim(ngx_http_mcp_tasks_zone_t *zone, const char *a, const char *b,
     tools[1] = str(b);
 
     ngx_memzero(&claimed, sizeof(claimed));
-    claimed.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    claimed.op.type = NGX_MCP_OP_CLAIM;
     claimed.tools = tools;
     claimed.ntools = b ? 2 : 1;
     claimed.worker = str(by);
@@ -54,22 +53,22 @@ claim(ngx_http_mcp_tasks_zone_t *zone, const char *a, const char *b,
 static uint64_t  cursor;
 
 static ngx_uint_t
-told(ngx_http_mcp_tasks_zone_t *zone, uint32_t hash)
+told(ngx_mcp_zone_t *zone, uint32_t hash)
 {
-    ngx_uint_t                   i, n, found;
-    ngx_http_mcp_tasks_signal_t  signals[16];
+    ngx_uint_t        i, n, found;
+    ngx_mcp_signal_t  signals[16];
 
     found = 0;
 
     do {
-        n = ngx_http_mcp_tasks_signal_read(&zone->table, &cursor, signals, 16);
+        n = ngx_mcp_signal_read(&zone->table, &cursor, signals, 16);
 
         if (n > 16) {
             return 16;
         }
 
         for (i = 0; i < n; i++) {
-            found += (signals[i].key == ngx_http_mcp_tasks_signal_name(hash));
+            found += (signals[i].key == ngx_mcp_signal_name(hash));
         }
 
     } while (n);
@@ -79,20 +78,20 @@ told(ngx_http_mcp_tasks_zone_t *zone, uint32_t hash)
 
 
 static uint32_t
-hash(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t kind, const char *name)
+hash(ngx_mcp_zone_t *zone, ngx_uint_t kind, const char *name)
 {
     ngx_str_t  s;
 
     s = str(name);
 
-    return ngx_http_mcp_tasks_name_hash(&zone->table, kind, &s);
+    return ngx_mcp_name_hash(&zone->table, kind, &s);
 }
 
 
-static ngx_http_mcp_tasks_zone_t *
+static ngx_mcp_zone_t *
 begin(void)
 {
-    ngx_http_mcp_tasks_zone_t  *zone;
+    ngx_mcp_zone_t  *zone;
 
     ngx_current_msec = 1000000;
     zone = test_zone(1 << 20, 0);
@@ -108,14 +107,14 @@ begin(void)
 static void
 test_pause(void)
 {
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    ngx_mcp_id_t     id;
+    ngx_mcp_zone_t  *zone;
 
     zone = begin();
 
-    is(pause(zone, "dig", 1), NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND,
+    is(pause(zone, "dig", 1), NGX_MCP_TOOL_NOT_FOUND,
        "a tool that never had a task");
-    is(pause(zone, "", 1), NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND, "no name");
+    is(pause(zone, "", 1), NGX_MCP_TOOL_NOT_FOUND, "no name");
 
     (void) test_create(zone, "o", "dig", "{}", &id);
     (void) test_create(zone, "o", "walk", "{}", NULL);
@@ -140,8 +139,7 @@ test_pause(void)
 
     (void) told(zone, 0);
     is(pause(zone, "dig", 0), OK, "goes on");
-    is(told(zone, hash(zone, NGX_HTTP_MCP_TASKS_TOOL, "dig")), 1,
-       "who waits is told");
+    is(told(zone, hash(zone, NGX_MCP_TOOL, "dig")), 1, "who waits is told");
     ok(claim(zone, "dig", NULL, "w"), "and gets it");
     ok(test_check(zone) == NULL, "all fits together");
 }
@@ -150,15 +148,15 @@ test_pause(void)
 static void
 test_pause_outlives(void)
 {
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    ngx_mcp_id_t     id;
+    ngx_mcp_zone_t  *zone;
 
     zone = begin();
 
     (void) test_create(zone, "o", "dig", "{}", &id);
     (void) pause(zone, "dig", 1);
     (void) test_delete(zone, &id);
-    is(zone->table.sh->names[NGX_HTTP_MCP_TASKS_TOOL], 0, "no tool is left");
+    is(zone->table.sh->names[NGX_MCP_TOOL], 0, "no tool is left");
 
     (void) test_create(zone, "o", "dig", "{}", &id);
     ok(!claim(zone, "dig", NULL, "w"), "its next task is paused");
@@ -168,9 +166,9 @@ test_pause_outlives(void)
 static void
 test_pause_other(void)
 {
-    int                         i;
-    char                        name[32];
-    ngx_http_mcp_tasks_zone_t  *zone;
+    int              i;
+    char             name[32];
+    ngx_mcp_zone_t  *zone;
 
     zone = begin();
 
@@ -182,7 +180,7 @@ test_pause_other(void)
     }
 
     (void) test_create(zone, "o", "late", "{}", NULL);
-    is(pause(zone, "late", 1), NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND,
+    is(pause(zone, "late", 1), NGX_MCP_TOOL_NOT_FOUND,
        "a tool without an entry of its own");
 
     is(pause(zone, "other", 1), OK, "all of these together");
@@ -198,8 +196,8 @@ test_pause_other(void)
 static void
 test_pause_calls(void)
 {
-    ngx_http_mcp_tasks_id_t     dig, walk;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    ngx_mcp_id_t     dig, walk;
+    ngx_mcp_zone_t  *zone;
 
     zone = begin();
     test_holder = HOLDER;
@@ -212,14 +210,14 @@ test_pause_calls(void)
        "the other one comes first");
     (void) told(zone, 0);
     (void) pause(zone, "dig", 1);
-    is(told(zone, NGX_HTTP_MCP_TASKS_ROOM), 1, "until it is paused");
+    is(told(zone, NGX_MCP_ROOM), 1, "until it is paused");
     is(test_run(zone, &dig, HOLDER, 1, 0, NULL), FULL, "which waits");
     is(test_run(zone, &walk, HOLDER, 1, 0, NULL), OK, "then this one");
     is(test_run(zone, &dig, HOLDER, 0, 0, NULL), FULL, "without limits, too");
 
     (void) told(zone, 0);
     (void) pause(zone, "dig", 0);
-    is(told(zone, NGX_HTTP_MCP_TASKS_ROOM), 1, "it is told when it goes on");
+    is(told(zone, NGX_MCP_ROOM), 1, "it is told when it goes on");
     is(test_run(zone, &dig, HOLDER, 2, 0, NULL), OK, "and runs");
     ok(test_check(zone) == NULL, "all fits together");
 }
@@ -228,19 +226,19 @@ test_pause_calls(void)
 static void
 test_drain(void)
 {
-    int                         i;
-    char                        name[32];
-    uint32_t                    worker;
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_view_t   v;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    int              i;
+    char             name[32];
+    uint32_t         worker;
+    ngx_mcp_id_t     id;
+    ngx_mcp_view_t   v;
+    ngx_mcp_zone_t  *zone;
 
     zone = begin();
-    worker = hash(zone, NGX_HTTP_MCP_TASKS_NAMES, "w1");
+    worker = hash(zone, NGX_MCP_NAMES, "w1");
 
-    is(drain(zone, "w1", 1), NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND,
+    is(drain(zone, "w1", 1), NGX_MCP_WORKER_NOT_FOUND,
        "a worker that nobody has seen");
-    is(drain(zone, "", 1), NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND, "no name");
+    is(drain(zone, "", 1), NGX_MCP_WORKER_NOT_FOUND, "no name");
 
     (void) test_create(zone, "o", "dig", "{}", &id);
     ok(claim(zone, "dig", NULL, "w1"), "it has a task");
@@ -274,7 +272,7 @@ test_drain(void)
 
     (void) drain(zone, "w1", 1);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_STAT_WORKERS; i++) {
+    for (i = 0; i < NGX_MCP_STAT_WORKERS; i++) {
         ngx_current_msec++;
         (void) sprintf(name, "more%d", i);
         (void) claim(zone, "nix", NULL, name);

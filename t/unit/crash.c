@@ -15,9 +15,9 @@
 
 
 typedef struct {
-    volatile int                acked;
-    volatile ngx_uint_t         hits;
-    char                        label[64];
+    volatile int         acked;
+    volatile ngx_uint_t  hits;
+    char                 label[64];
 } shared_t;
 
 
@@ -43,8 +43,7 @@ remember(const char *label)
 
 
 static int
-run_child(crash_case_t *c, ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t hit,
-    pid_t *pid)
+run_child(crash_case_t *c, ngx_mcp_zone_t *zone, ngx_uint_t hit, pid_t *pid)
 {
     int  status;
 
@@ -56,12 +55,11 @@ run_child(crash_case_t *c, ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t hit,
 
     if (*pid == 0) {
         ngx_pid = getpid();
-        ngx_http_mcp_tasks_failpoint_note(shared->label,
-                                          sizeof(shared->label));
-        ngx_http_mcp_tasks_failpoint_arm(NULL, hit);
+        ngx_mcp_failpoint_note(shared->label, sizeof(shared->label));
+        ngx_mcp_failpoint_arm(NULL, hit);
         c->run(zone);
         shared->acked = 1;
-        shared->hits = ngx_http_mcp_tasks_failpoint_hits();
+        shared->hits = ngx_mcp_failpoint_hits();
         _exit(0);
     }
 
@@ -77,14 +75,14 @@ run_child(crash_case_t *c, ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t hit,
 static void
 test_case(crash_case_t *c)
 {
-    int                         killed;
-    pid_t                       pid;
-    u_char                     *copy;
-    uint64_t                    time;
-    ngx_uint_t                  hit, locked;
-    const char                 *err;
-    ngx_slab_pool_t            *sp;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    int               killed;
+    pid_t             pid;
+    u_char           *copy;
+    uint64_t          time;
+    ngx_uint_t        hit, locked;
+    const char       *err;
+    ngx_slab_pool_t  *sp;
+    ngx_mcp_zone_t   *zone;
 
     zone = crash_zone();
     sp = zone->table.shpool;
@@ -177,7 +175,7 @@ test_labels(void)
     FILE  *f;
 
     f = popen("sed -n 's/.*_failpoint(\"\\([a-z_]*\\)\").*/\\1/p'"
-              " src/ngx_http_mcp_tasks_*.c | sort -u", "r");
+              " src/ngx_mcp_*.c | sort -u", "r");
 
     for (n = 0, missing = 0; f && fgets(line, sizeof(line), f); n++) {
         line[strcspn(line, "\n")] = '\0';

@@ -19,12 +19,12 @@
  */
 
 typedef struct {
-    u_char      *data;
-    size_t       len;
-    size_t       size;
-    ngx_uint_t   events;
-    ngx_uint_t   stop;         /* at which event to refuse; 0: never */
-    ngx_int_t    code;
+    u_char     *data;
+    size_t      len;
+    size_t      size;
+    ngx_uint_t  events;
+    ngx_uint_t  stop;         /* at which event to refuse; 0: never */
+    ngx_int_t   code;
 } record_t;
 
 
@@ -87,7 +87,7 @@ equal(record_t *a, const void *p, size_t n)
 
 
 static ngx_int_t
-note(void *ctx, ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *data)
+note(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
 {
     record_t  *r = ctx;
 
@@ -101,7 +101,7 @@ note(void *ctx, ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *data)
 /* in memory of exactly that size, so that a sanitizer sees a read too far */
 
 static ngx_int_t
-give(ngx_http_mcp_tasks_feed_t *feed, const void *p, size_t n, record_t *r)
+give(ngx_mcp_feed_t *feed, const void *p, size_t n, record_t *r)
 {
     u_char     *copy;
     ngx_int_t   rc;
@@ -113,7 +113,7 @@ give(ngx_http_mcp_tasks_feed_t *feed, const void *p, size_t n, record_t *r)
     }
 
     memcpy(copy, p, n);
-    rc = ngx_http_mcp_tasks_feed_read(feed, n ? copy : NULL, n, note, r);
+    rc = ngx_mcp_feed_read(feed, n ? copy : NULL, n, note, r);
     free(copy);
 
     return rc;
@@ -121,7 +121,7 @@ give(ngx_http_mcp_tasks_feed_t *feed, const void *p, size_t n, record_t *r)
 
 
 static void
-finish(ngx_http_mcp_tasks_feed_t *feed, ngx_int_t rc, record_t *r)
+finish(ngx_mcp_feed_t *feed, ngx_int_t rc, record_t *r)
 {
     if (rc == NGX_OK) {
         put_state(r, feed->id.data, feed->id.len, feed->retry);
@@ -130,7 +130,7 @@ finish(ngx_http_mcp_tasks_feed_t *feed, ngx_int_t rc, record_t *r)
         put(r, "!", 1);
     }
 
-    ngx_http_mcp_tasks_feed_free(feed);
+    ngx_mcp_feed_free(feed);
 }
 
 
@@ -140,10 +140,10 @@ static void
 feed_cut(const char *text, size_t len, size_t a, size_t b, size_t max,
     record_t *r)
 {
-    ngx_int_t                  rc;
-    ngx_http_mcp_tasks_feed_t  feed;
+    ngx_int_t       rc;
+    ngx_mcp_feed_t  feed;
 
-    ngx_http_mcp_tasks_feed_init(&feed, max, ngx_cycle->log);
+    ngx_mcp_feed_init(&feed, max, ngx_cycle->log);
 
     rc = give(&feed, text, a, r);
 
@@ -162,11 +162,11 @@ feed_cut(const char *text, size_t len, size_t a, size_t b, size_t max,
 static void
 feed_bytes(const char *text, size_t len, size_t max, record_t *r)
 {
-    size_t                     i;
-    ngx_int_t                  rc;
-    ngx_http_mcp_tasks_feed_t  feed;
+    size_t          i;
+    ngx_int_t       rc;
+    ngx_mcp_feed_t  feed;
 
-    ngx_http_mcp_tasks_feed_init(&feed, max, ngx_cycle->log);
+    ngx_mcp_feed_init(&feed, max, ngx_cycle->log);
     rc = NGX_OK;
 
     for (i = 0; i < len && rc == NGX_OK; i++) {
@@ -318,8 +318,8 @@ test_id_length(void)
     record_t  r;
     size_t    n, i;
 
-    for (n = NGX_HTTP_MCP_TASKS_FEED_ID - 1;
-         n <= NGX_HTTP_MCP_TASKS_FEED_ID + 1;
+    for (n = NGX_MCP_FEED_ID - 1;
+         n <= NGX_MCP_FEED_ID + 1;
          n++)
     {
         i = sprintf(text, "id:first\n\nid:");
@@ -327,7 +327,7 @@ test_id_length(void)
         i += n;
         i += sprintf(text + i, "\ndata:a\n\n");
 
-        if (n <= NGX_HTTP_MCP_TASKS_FEED_ID) {
+        if (n <= NGX_MCP_FEED_ID) {
             sprintf(want, "(%.*s 0 a)%.*s 0", (int) n, text + 13,
                     (int) n, text + 13);
 
@@ -397,13 +397,13 @@ test_limits(void)
 static void
 test_memory(void)
 {
-    u_char                     *piece;
-    size_t                      i, n;
-    record_t                    r;
-    ngx_int_t                   rc;
-    ngx_uint_t                  k;
-    ngx_http_mcp_tasks_feed_t   feed;
-    static const char          *endless[] = {
+    u_char              *piece;
+    size_t               i, n;
+    record_t             r;
+    ngx_int_t            rc;
+    ngx_uint_t           k;
+    ngx_mcp_feed_t       feed;
+    static const char   *endless[] = {
         ":", "", "unknown:", "id:", "event:", "retry:", "data"
     };
 
@@ -421,7 +421,7 @@ test_memory(void)
         /* digits, as no other value may be long */
         memset(piece, '1', n);
 
-        ngx_http_mcp_tasks_feed_init(&feed, 100, ngx_cycle->log);
+        ngx_mcp_feed_init(&feed, 100, ngx_cycle->log);
         rc = give(&feed, endless[k], strlen(endless[k]), &r);
 
         for (i = 0; i < 100 && rc == NGX_OK; i++) {
@@ -434,30 +434,30 @@ test_memory(void)
         rc = give(&feed, "\nevent\ndata:a\n\n", 15, &r);
         is(r.events, 1, "and the rest is read");
 
-        ngx_http_mcp_tasks_feed_free(&feed);
+        ngx_mcp_feed_free(&feed);
         forget(&r);
     }
 
     /* data: by and by up to its limit, and back */
 
-    ngx_http_mcp_tasks_feed_init(&feed, 100000, ngx_cycle->log);
+    ngx_mcp_feed_init(&feed, 100000, ngx_cycle->log);
 
     (void) give(&feed, "data:", 5, &r);
     is(feed.size, 0, "no data needs no memory");
 
     (void) give(&feed, piece, 1, &r);
-    is(feed.size, NGX_HTTP_MCP_TASKS_FEED_SIZE, "a little to begin with");
+    is(feed.size, NGX_MCP_FEED_SIZE, "a little to begin with");
 
-    (void) give(&feed, piece, NGX_HTTP_MCP_TASKS_FEED_SIZE, &r);
-    is(feed.size, 2 * NGX_HTTP_MCP_TASKS_FEED_SIZE, "it doubles");
+    (void) give(&feed, piece, NGX_MCP_FEED_SIZE, &r);
+    is(feed.size, 2 * NGX_MCP_FEED_SIZE, "it doubles");
 
     (void) give(&feed, piece, n, &r);
-    is(feed.size, n + NGX_HTTP_MCP_TASKS_FEED_SIZE + 1, "or takes what it is");
+    is(feed.size, n + NGX_MCP_FEED_SIZE + 1, "or takes what it is");
 
     (void) give(&feed, piece, 20000, &r);
     is(feed.size, 100000, "but no more than it may");
 
-    i = 100000 - 1 - NGX_HTTP_MCP_TASKS_FEED_SIZE - n - 20000;
+    i = 100000 - 1 - NGX_MCP_FEED_SIZE - n - 20000;
     is(give(&feed, piece, i, &r), NGX_OK, "all that it may");
     is(give(&feed, "\n\n", 2, &r), NGX_OK, "the end of it");
     is(r.events, 1, "an event");
@@ -466,16 +466,16 @@ test_memory(void)
 
     (void) give(&feed, "data:abc\n\n", 10, &r);
     is(r.events, 2, "another event");
-    is(feed.size, NGX_HTTP_MCP_TASKS_FEED_SIZE, "a small buffer is kept");
+    is(feed.size, NGX_MCP_FEED_SIZE, "a small buffer is kept");
 
-    ngx_http_mcp_tasks_feed_free(&feed);
-    ngx_http_mcp_tasks_feed_free(&feed);
+    ngx_mcp_feed_free(&feed);
+    ngx_mcp_feed_free(&feed);
     is(feed.size, 0, "until it is freed, even twice");
 
-    ngx_http_mcp_tasks_feed_init(&feed, 100, ngx_cycle->log);
+    ngx_mcp_feed_init(&feed, 100, ngx_cycle->log);
     (void) give(&feed, "data:abc\n\n", 10, &r);
     is(feed.size, 100, "a buffer not larger than what it may get");
-    ngx_http_mcp_tasks_feed_free(&feed);
+    ngx_mcp_feed_free(&feed);
 
     forget(&r);
     free(piece);
@@ -485,9 +485,9 @@ test_memory(void)
 /* a handler that takes the feed with it */
 
 static ngx_int_t
-leave(void *ctx, ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *data)
+leave(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
 {
-    ngx_http_mcp_tasks_feed_free(feed);
+    ngx_mcp_feed_free(feed);
     free(feed);
 
     return NGX_DONE;
@@ -497,11 +497,11 @@ leave(void *ctx, ngx_http_mcp_tasks_feed_t *feed, ngx_str_t *data)
 static void
 test_refusal(void)
 {
-    u_char                     *text;
-    size_t                      n;
-    record_t                    r;
-    ngx_http_mcp_tasks_feed_t   feed, *gone;
-    static const ngx_int_t      codes[] = {
+    u_char                  *text;
+    size_t                   n;
+    record_t                 r;
+    ngx_mcp_feed_t           feed, *gone;
+    static const ngx_int_t   codes[] = {
         NGX_DONE, NGX_ERROR, NGX_DECLINED, NGX_AGAIN, NGX_ABORT, 1
     };
 
@@ -510,12 +510,12 @@ test_refusal(void)
         r.stop = 2;
         r.code = codes[n];
 
-        ngx_http_mcp_tasks_feed_init(&feed, 100, ngx_cycle->log);
+        ngx_mcp_feed_init(&feed, 100, ngx_cycle->log);
         is(give(&feed, "data:a\n\ndata:b\n\nid:1\ndata:c\n\n", 29, &r),
            codes[n], "a handler says %ld", (long) codes[n]);
         ok(equal(&r, "( 0 a)( 0 b)", 12), "and gets no more");
         is(feed.id.len, 0, "nothing more is read");
-        ngx_http_mcp_tasks_feed_free(&feed);
+        ngx_mcp_feed_free(&feed);
 
         forget(&r);
     }
@@ -523,7 +523,7 @@ test_refusal(void)
     /* with a buffer that is kept, and with one that is not */
 
     for (n = 100; n <= 100000; n *= 1000) {
-        gone = malloc(sizeof(ngx_http_mcp_tasks_feed_t));
+        gone = malloc(sizeof(ngx_mcp_feed_t));
         text = malloc(n);
 
         if (gone == NULL || text == NULL) {
@@ -534,8 +534,8 @@ test_refusal(void)
         memcpy(text, "data:", 5);
         memcpy(text + n - 10, "\r\n\r\ndata:\n", 10);
 
-        ngx_http_mcp_tasks_feed_init(gone, MANY, ngx_cycle->log);
-        is(ngx_http_mcp_tasks_feed_read(gone, text, n, leave, NULL), NGX_DONE,
+        ngx_mcp_feed_init(gone, MANY, ngx_cycle->log);
+        is(ngx_mcp_feed_read(gone, text, n, leave, NULL), NGX_DONE,
            "a handler frees all, after %lu bytes", (unsigned long) n);
 
         free(text);
@@ -548,13 +548,13 @@ test_refusal(void)
 static void
 test_time(void)
 {
-    u_char                     *text;
-    size_t                      i, n, len;
-    record_t                    r;
-    clock_t                     start;
-    ngx_uint_t                  k;
-    ngx_http_mcp_tasks_feed_t   feed;
-    static const char          *lines[] = {
+    u_char              *text;
+    size_t               i, n, len;
+    record_t             r;
+    clock_t              start;
+    ngx_uint_t           k;
+    ngx_mcp_feed_t       feed;
+    static const char   *lines[] = {
         "\r", "\n", "data:x\r", "data:x\n", ":x\r", "id:1\r\r", "data:x"
     };
 
@@ -574,20 +574,20 @@ test_time(void)
         }
 
         memset(&r, 0, sizeof(r));
-        ngx_http_mcp_tasks_feed_init(&feed, MANY, ngx_cycle->log);
+        ngx_mcp_feed_init(&feed, MANY, ngx_cycle->log);
         start = clock();
 
-        (void) ngx_http_mcp_tasks_feed_read(&feed, text, n, note, &r);
+        (void) ngx_mcp_feed_read(&feed, text, n, note, &r);
 
         for (i = 0; i < n; i += 8) {
-            (void) ngx_http_mcp_tasks_feed_read(&feed, text + i, 8, note, &r);
+            (void) ngx_mcp_feed_read(&feed, text + i, 8, note, &r);
         }
 
         ok(clock() - start < 10 * CLOCKS_PER_SEC,
            "lines %lu, millions of bytes in one piece and in many",
            (unsigned long) k);
 
-        ngx_http_mcp_tasks_feed_free(&feed);
+        ngx_mcp_feed_free(&feed);
         forget(&r);
     }
 
@@ -612,16 +612,16 @@ draw(uint32_t n)
 /* the standard read word by word, from a text that is all there */
 
 typedef struct {
-    u_char      data[8192];
-    size_t      len;
-    u_char      id[8192];
-    size_t      id_len;
-    u_char      last[8192];
-    size_t      last_len;
-    u_char      type[8192];
-    size_t      type_len;
-    uint64_t    retry;
-    size_t      max;
+    u_char    data[8192];
+    size_t    len;
+    u_char    id[8192];
+    size_t    id_len;
+    u_char    last[8192];
+    size_t    last_len;
+    u_char    type[8192];
+    size_t    type_len;
+    uint64_t  retry;
+    size_t    max;
 } model_t;
 
 
@@ -660,7 +660,7 @@ model_field(model_t *m, u_char *name, size_t n, u_char *value, size_t len,
     }
 
     if (model_is(name, n, "id")
-        && len <= NGX_HTTP_MCP_TASKS_FEED_ID
+        && len <= NGX_MCP_FEED_ID
         && memchr(value, '\0', len) == NULL)
     {
         memcpy(m->id, value, len);
@@ -796,13 +796,13 @@ random_text(u_char *text, size_t room)
 static void
 test_random(void)
 {
-    u_char                     text[4096];
-    size_t                     len, at, n, max;
-    record_t                   want, got;
-    ngx_int_t                  rc;
-    ngx_uint_t                 i, k, bad, rounds, events, refused;
-    static model_t             m;
-    ngx_http_mcp_tasks_feed_t  feed;
+    u_char          text[4096];
+    size_t          len, at, n, max;
+    record_t        want, got;
+    ngx_int_t       rc;
+    ngx_uint_t      i, k, bad, rounds, events, refused;
+    static model_t  m;
+    ngx_mcp_feed_t  feed;
 
     rounds = 100000;
     bad = 0;
@@ -825,7 +825,7 @@ test_random(void)
 
         for (k = 0; k < 3; k++) {
             memset(&got, 0, sizeof(got));
-            ngx_http_mcp_tasks_feed_init(&feed, max, ngx_cycle->log);
+            ngx_mcp_feed_init(&feed, max, ngx_cycle->log);
             rc = NGX_OK;
 
             for (at = 0; at < len && rc == NGX_OK; at += n) {

@@ -9,16 +9,16 @@
 #include "ngx_mcp_stats.h"
 
 
-#define OK         NGX_HTTP_MCP_TASKS_OK
+#define OK         NGX_MCP_OK
 
-#define CLAIM      NGX_HTTP_MCP_TASKS_EV_CLAIM
-#define RELEASE    NGX_HTTP_MCP_TASKS_EV_RELEASE
-#define COMPLETE   NGX_HTTP_MCP_TASKS_EV_COMPLETE
-#define ASK        NGX_HTTP_MCP_TASKS_EV_ASK
-#define ANSWERED   NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL
+#define CLAIM      NGX_MCP_EV_CLAIM
+#define RELEASE    NGX_MCP_EV_RELEASE
+#define COMPLETE   NGX_MCP_EV_COMPLETE
+#define ASK        NGX_MCP_EV_ASK
+#define ANSWERED   NGX_MCP_EV_ANSWER_ALL
 
 
-static ngx_http_mcp_tasks_zone_t  *zone;
+static ngx_mcp_zone_t  *zone;
 
 
 static void
@@ -34,22 +34,22 @@ later(ngx_uint_t ms)
 
 
 static void
-get(ngx_http_mcp_tasks_id_t *id, ngx_http_mcp_tasks_view_t *view)
+get(ngx_mcp_id_t *id, ngx_mcp_view_t *view)
 {
     is(test_get(zone, id, view), OK, "the task is there");
 }
 
 
 static ngx_uint_t
-claim(ngx_http_mcp_tasks_view_t *view, const char *worker)
+claim(ngx_mcp_view_t *view, const char *worker)
 {
-    ngx_uint_t                     rc;
-    ngx_str_t                      tool;
-    ngx_http_mcp_tasks_op_claim_t  op;
+    ngx_uint_t          rc;
+    ngx_str_t           tool;
+    ngx_mcp_op_claim_t  op;
 
     ngx_memzero(&op, sizeof(op));
     tool = str("t");
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.type = NGX_MCP_OP_CLAIM;
     op.tools = &tool;
     op.ntools = 1;
     op.worker = str(worker);
@@ -57,17 +57,17 @@ claim(ngx_http_mcp_tasks_view_t *view, const char *worker)
     rc = test_submit(zone, &op.op);
     *view = op.view;
 
-    return op.found ? rc : NGX_HTTP_MCP_TASKS_NOT_FOUND;
+    return op.found ? rc : NGX_MCP_NOT_FOUND;
 }
 
 
 static void
 test_life(void)
 {
-    uint64_t                      created;
-    ngx_http_mcp_tasks_id_t       id;
-    ngx_http_mcp_tasks_view_t     view, held;
-    ngx_http_mcp_tasks_moment_t  *h;
+    uint64_t           created;
+    ngx_mcp_id_t       id;
+    ngx_mcp_view_t     view, held;
+    ngx_mcp_moment_t  *h;
 
     is(test_create(zone, "o", "t", "{}", &id), OK, "a task");
     get(&id, &view);
@@ -79,18 +79,18 @@ test_life(void)
     is(claim(&held, "render-1"), OK, "it is claimed");
     later(90000);
     is(test_event(zone, &id, ASK, held.task.lease,
-                  NGX_HTTP_MCP_TASKS_REQUESTS, "{}"), OK, "it asks");
+                  NGX_MCP_REQUESTS, "{}"), OK, "it asks");
     is(test_move(zone, &id, held.task.lease, 0.5, "\"half\""), OK,
        "it makes progress");
     later(600000);
-    is(test_event(zone, &id, ANSWERED, 0, NGX_HTTP_MCP_TASKS_REQUESTS, ""),
+    is(test_event(zone, &id, ANSWERED, 0, NGX_MCP_REQUESTS, ""),
        OK, "it is answered, ten minutes later");
     later(1);
     is(test_event(zone, &id, RELEASE, held.task.lease, 0, NULL), OK,
        "it is given back");
     is(claim(&held, "render-2"), OK, "it is claimed again");
     is(test_event(zone, &id, COMPLETE, held.task.lease,
-                  NGX_HTTP_MCP_TASKS_RESULT, "{}"), OK, "it ends");
+                  NGX_MCP_RESULT, "{}"), OK, "it ends");
 
     get(&id, &view);
     h = view.history;
@@ -101,40 +101,39 @@ test_life(void)
        == 0, "the worker is known");
 
     ok(h[0].event == CLAIM && h[0].at == created + 250 && h[0].attempt == 1
-       && h[0].state == NGX_HTTP_MCP_TASKS_RUNNING && h[0].worker.len == 8
+       && h[0].state == NGX_MCP_RUNNING && h[0].worker.len == 8
        && ngx_strncmp(h[0].worker.data, "render-1", 8) == 0, "claimed");
     ok(h[1].event == ASK && h[1].at == created + 90250 && h[1].attempt == 1
-       && h[1].state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+       && h[1].state == NGX_MCP_INPUT_REQUIRED
        && h[1].worker.len == 0, "asked");
     ok(h[2].event == ANSWERED && h[2].at == created + 690250
-       && h[2].state == NGX_HTTP_MCP_TASKS_RUNNING, "answered");
+       && h[2].state == NGX_MCP_RUNNING, "answered");
     ok(h[3].event == RELEASE && h[3].at == created + 690251
-       && h[3].attempt == 0 && h[3].state == NGX_HTTP_MCP_TASKS_QUEUED,
+       && h[3].attempt == 0 && h[3].state == NGX_MCP_QUEUED,
        "released: the attempt does not count");
     ok(h[4].event == CLAIM && h[4].attempt == 1 && h[4].worker.len == 8
        && ngx_strncmp(h[4].worker.data, "render-2", 8) == 0,
        "claimed by another");
     ok(h[5].event == COMPLETE && h[5].attempt == 1
-       && h[5].state == NGX_HTTP_MCP_TASKS_COMPLETED, "completed");
+       && h[5].state == NGX_MCP_COMPLETED, "completed");
 }
 
 
 /* as a store does it: the bytes are written, and read into a slot */
 
 static void
-reload(ngx_http_mcp_tasks_id_t *id)
+reload(ngx_mcp_id_t *id)
 {
-    u_char                     *p, bytes[NGX_HTTP_MCP_TASKS_BLOCK_DATA];
-    size_t                      len;
-    ngx_http_mcp_tasks_slot_t  *s;
+    u_char          *p, bytes[NGX_MCP_BLOCK_DATA];
+    size_t           len;
+    ngx_mcp_slot_t  *s;
 
-    s = ngx_http_mcp_tasks_find_locked(&zone->table, id, NULL,
-                                       ngx_current_msec);
-    len = ngx_http_mcp_tasks_history_bytes_locked(&zone->table, s, &p);
+    s = ngx_mcp_find_locked(&zone->table, id, NULL, ngx_current_msec);
+    len = ngx_mcp_history_bytes_locked(&zone->table, s, &p);
     ngx_memcpy(bytes, p, len);
     ngx_memset(p, 0xff, len);
 
-    ngx_http_mcp_tasks_history_load_locked(&zone->table, s, bytes, len);
+    ngx_mcp_history_load_locked(&zone->table, s, bytes, len);
 }
 
 
@@ -143,11 +142,11 @@ reload(ngx_http_mcp_tasks_id_t *id)
 static void
 test_sizes(void)
 {
-    u_char                       params[400];
-    size_t                       len;
-    ngx_uint_t                   i, kept, least, most, bad;
-    ngx_http_mcp_tasks_id_t      id;
-    ngx_http_mcp_tasks_view_t    view, held;
+    u_char           params[400];
+    size_t           len;
+    ngx_uint_t       i, kept, least, most, bad;
+    ngx_mcp_id_t     id;
+    ngx_mcp_view_t   view, held;
 
     bad = 0;
     least = 1000;
@@ -182,8 +181,8 @@ test_sizes(void)
         most = ngx_max(most, kept);
 
         bad += (kept + view.dropped != 80);
-        bad += (view.payload[NGX_HTTP_MCP_TASKS_PARAMS].len != len
-                || ngx_memcmp(view.payload[NGX_HTTP_MCP_TASKS_PARAMS].data,
+        bad += (view.payload[NGX_MCP_PARAMS].len != len
+                || ngx_memcmp(view.payload[NGX_MCP_PARAMS].data,
                               params, len)
                    != 0);
 
@@ -200,8 +199,7 @@ test_sizes(void)
 
     is(bad, 0, "params and history are right, whatever their length");
     ok(least >= 6, "at least six changes are kept (%d)", (int) least);
-    ok(most <= NGX_HTTP_MCP_TASKS_HISTORY_MAX, "never too many (%d)",
-       (int) most);
+    ok(most <= NGX_MCP_HISTORY_MAX, "never too many (%d)", (int) most);
     ok(test_check(zone) == NULL, "the table is in order");
 }
 
@@ -209,8 +207,8 @@ test_sizes(void)
 static void
 test_clock(void)
 {
-    ngx_http_mcp_tasks_id_t    id;
-    ngx_http_mcp_tasks_view_t  view, held;
+    ngx_mcp_id_t    id;
+    ngx_mcp_view_t  view, held;
 
     (void) test_create(zone, "o", "t", "{}", &id);
     ngx_cached_time->sec -= 3600;
@@ -220,7 +218,7 @@ test_clock(void)
 
     ngx_cached_time->sec += 3600 * 24 * 365 * 40ULL;
     is(test_event(zone, &id, COMPLETE, held.task.lease,
-                  NGX_HTTP_MCP_TASKS_RESULT, "{}"), OK,
+                  NGX_MCP_RESULT, "{}"), OK,
        "completed forty years later");
     get(&id, &view);
     is(view.nhistory, 2, "both are told");
@@ -233,26 +231,25 @@ test_clock(void)
 static void
 test_garbage(void)
 {
-    u_char                     *p, *q, bytes[NGX_HTTP_MCP_TASKS_BLOCK_DATA];
-    size_t                      room;
-    uint64_t                    state;
-    ngx_uint_t                  round, i, n, size, dropped, bad;
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_past_t   past[NGX_HTTP_MCP_TASKS_HISTORY_MAX];
-    ngx_http_mcp_tasks_slot_t  *s;
+    u_char          *p, *q, bytes[NGX_MCP_BLOCK_DATA];
+    size_t           room;
+    uint64_t         state;
+    ngx_uint_t       round, i, n, size, dropped, bad;
+    ngx_mcp_id_t     id;
+    ngx_mcp_past_t   past[NGX_MCP_HISTORY_MAX];
+    ngx_mcp_slot_t  *s;
 
     state = 1;
     bad = 0;
 
     (void) test_create(zone, "o", "t", "{\"a\":\"some bytes before it\"}", &id);
-    s = ngx_http_mcp_tasks_find_locked(&zone->table, &id, NULL,
-                                       ngx_current_msec);
-    room = ngx_http_mcp_tasks_history_bytes_locked(&zone->table, s, &q);
+    s = ngx_mcp_find_locked(&zone->table, &id, NULL, ngx_current_msec);
+    room = ngx_mcp_history_bytes_locked(&zone->table, s, &q);
     ngx_memcpy(bytes, q + room, sizeof(uint64_t));
 
     for (round = 0; round < 20000; round++) {
-        size = NGX_HTTP_MCP_TASKS_HISTORY
-               + round % (sizeof(bytes) - NGX_HTTP_MCP_TASKS_HISTORY + 1);
+        size = NGX_MCP_HISTORY
+               + round % (sizeof(bytes) - NGX_MCP_HISTORY + 1);
         p = ngx_alloc(size, ngx_cycle->log);
 
         for (i = 0; i < size; i++) {
@@ -260,10 +257,10 @@ test_garbage(void)
             p[i] = (u_char) (state >> 33);
         }
 
-        n = ngx_http_mcp_tasks_history_read(p, size, 1, past, &dropped);
-        bad += (n > NGX_HTTP_MCP_TASKS_HISTORY_MAX);
+        n = ngx_mcp_history_read(p, size, 1, past, &dropped);
+        bad += (n > NGX_MCP_HISTORY_MAX);
 
-        ngx_http_mcp_tasks_history_load_locked(&zone->table, s, p, size);
+        ngx_mcp_history_load_locked(&zone->table, s, p, size);
         bad += (q[0] + 7u > room
                 || ngx_memcmp(bytes, q + room, sizeof(uint64_t)) != 0);
 

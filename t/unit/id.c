@@ -20,7 +20,7 @@ test_digits(void)
 
     for (bad = 0, n = 0; n <= 256; n++) {
         text[2 * n] = 'x';
-        p = ngx_http_mcp_tasks_hex(text, data, n);
+        p = ngx_mcp_hex(text, data, n);
         bad += (p != text + 2 * n || *p != 'x');
 
         for (i = 0; i < n; i++) {
@@ -28,7 +28,7 @@ test_digits(void)
             bad += (ngx_memcmp(two, text + 2 * i, 2) != 0);
         }
 
-        bad += (ngx_http_mcp_tasks_unhex(back, text, n) != NGX_OK
+        bad += (ngx_mcp_unhex(back, text, n) != NGX_OK
                 || ngx_memcmp(data, back, n) != 0);
     }
 
@@ -39,21 +39,21 @@ test_digits(void)
 static void
 test_ids(void)
 {
-    u_char                   text[37], again[37];
-    ngx_str_t                s;
-    ngx_uint_t               i, k, bad, seen;
-    ngx_http_mcp_tasks_id_t  id, back;
+    u_char        text[37], again[37];
+    ngx_str_t     s;
+    ngx_uint_t    i, k, bad, seen;
+    ngx_mcp_id_t  id, back;
 
     text[36] = again[36] = '\0';
     s.data = text;
     s.len = 36;
 
     for (bad = 0, i = 0; i < 10000; i++) {
-        (void) ngx_http_mcp_tasks_id_new(&id);
-        (void) ngx_http_mcp_tasks_id_text(text, &id);
+        (void) ngx_mcp_id_new(&id);
+        (void) ngx_mcp_id_text(text, &id);
 
         bad += (text[14] != '4' || ngx_strchr("89ab", text[19]) == NULL);
-        bad += (ngx_http_mcp_tasks_id_parse(&back, &s) != NGX_OK);
+        bad += (ngx_mcp_id_parse(&back, &s) != NGX_OK);
         bad += (ngx_memcmp(&id, &back, sizeof(id)) != 0);
     }
 
@@ -61,7 +61,7 @@ test_ids(void)
 
     for (bad = 0, i = 0; i < 36; i++) {
         for (k = 0; k < 256; k++) {
-            (void) ngx_http_mcp_tasks_id_text(text, &id);
+            (void) ngx_mcp_id_text(text, &id);
 
             if (text[i] == k || (text[i] != '-' && k >= '0' && k <= '9')
                 || (text[i] != '-' && k >= 'a' && k <= 'f'))
@@ -70,22 +70,22 @@ test_ids(void)
             }
 
             text[i] = (u_char) k;
-            bad += (ngx_http_mcp_tasks_id_parse(&back, &s) == NGX_OK);
+            bad += (ngx_mcp_id_parse(&back, &s) == NGX_OK);
         }
     }
 
     is(bad, 0, "no other spelling is an id, nor upper case");
 
     s.len = 35;
-    ok(ngx_http_mcp_tasks_id_parse(&back, &s) == NGX_DECLINED, "too short");
+    ok(ngx_mcp_id_parse(&back, &s) == NGX_DECLINED, "too short");
     s.len = 37;
-    ok(ngx_http_mcp_tasks_id_parse(&back, &s) == NGX_DECLINED, "too long");
+    ok(ngx_mcp_id_parse(&back, &s) == NGX_DECLINED, "too long");
 
     /* each of the 122 bits is random: seen as 0 and as 1 */
 
     for (seen = 0, k = 0; k < 128; k++) {
         for (bad = 0, i = 0; i < 64; i++) {
-            (void) ngx_http_mcp_tasks_id_new(&id);
+            (void) ngx_mcp_id_new(&id);
             bad += id.data[k / 8] >> (k % 8) & 1;
         }
 
@@ -103,7 +103,7 @@ test_fork(void)
     u_char  mine[32], theirs[32], big[4096];
     pid_t   pid;
 
-    (void) ngx_http_mcp_tasks_random(mine, 1);
+    (void) ngx_mcp_random(mine, 1);
 
     if (pipe(fd) == -1) {
         exit(2);
@@ -113,17 +113,17 @@ test_fork(void)
 
     if (pid == 0) {
         ngx_pid = getpid();
-        (void) ngx_http_mcp_tasks_random(theirs, 32);
+        (void) ngx_mcp_random(theirs, 32);
         _exit(write(fd[1], theirs, 32) != 32);
     }
 
-    (void) ngx_http_mcp_tasks_random(mine, 32);
+    (void) ngx_mcp_random(mine, 32);
     ok(read(fd[0], theirs, 32) == 32, "a child draws as well");
     ok(ngx_memcmp(mine, theirs, 32) != 0, "parent and child draw others");
     (void) waitpid(pid, NULL, 0);
 
     ngx_memzero(big, sizeof(big));
-    ok(ngx_http_mcp_tasks_random(big, sizeof(big)) == NGX_OK
+    ok(ngx_mcp_random(big, sizeof(big)) == NGX_OK
        && (big[4090] | big[4091] | big[4092] | big[4093] | big[4094]),
        "many at once");
 }
@@ -150,11 +150,11 @@ test_hash(void)
     key[1] = 0x0f0e0d0c0b0a0908ULL;
 
     for (i = 0; i < 9; i++) {
-        ok(ngx_http_mcp_tasks_siphash(key, in, i) == vectors[i],
+        ok(ngx_mcp_siphash(key, in, i) == vectors[i],
            "SipHash-2-4 of %d bytes", (int) i);
     }
 
-    ok(ngx_http_mcp_tasks_siphash(key, in, 15) == 0xa129ca6149be45e5ULL,
+    ok(ngx_mcp_siphash(key, in, 15) == 0xa129ca6149be45e5ULL,
        "SipHash-2-4 of 15 bytes");
 }
 

@@ -8,16 +8,16 @@
 #include "ngx_mcp_rpc.h"
 
 
-static ngx_http_mcp_tasks_json_t
+static ngx_mcp_json_t
 json(const char *text)
 {
-    ngx_str_t                   s;
-    const char                 *err;
-    ngx_http_mcp_tasks_json_t   v;
+    ngx_str_t        s;
+    const char      *err;
+    ngx_mcp_json_t   v;
 
     s = str(text);
 
-    if (ngx_http_mcp_tasks_json_parse(&s, &v, &err) != NGX_OK) {
+    if (ngx_mcp_json_parse(&s, &v, &err) != NGX_OK) {
         diag("%s: %s", text, err);
         exit(2);
     }
@@ -42,10 +42,10 @@ same(ngx_str_t *s, const char *text)
 static void
 test_questions(void)
 {
-    ngx_uint_t                  i;
-    ngx_str_t                   none, some;
-    ngx_http_mcp_tasks_json_t   v;
-    static const char          *bad[] = {
+    ngx_uint_t           i;
+    ngx_str_t            none, some;
+    ngx_mcp_json_t       v;
+    static const char   *bad[] = {
         "[]", "1", "{}", "{\"a\":1}", "{\"a\":{}}",
         "{\"a\":{\"method\":1,\"params\":{}}}",
         "{\"a\":{\"method\":\"m\"}}",
@@ -59,33 +59,31 @@ test_questions(void)
 
     for (i = 0; bad[i]; i++) {
         v = json(bad[i]);
-        ok(ngx_http_mcp_tasks_input_check(&v, &none) != NULL, "%s is refused",
-           bad[i]);
+        ok(ngx_mcp_input_check(&v, &none) != NULL, "%s is refused", bad[i]);
     }
 
     v = json("{\"a\":{\"method\":\"m\",\"params\":{}}}");
-    ok(ngx_http_mcp_tasks_input_check(&v, &none) == NULL, "a new key");
-    ok(ngx_http_mcp_tasks_input_check(&v, &some) != NULL, "a used key");
+    ok(ngx_mcp_input_check(&v, &none) == NULL, "a new key");
+    ok(ngx_mcp_input_check(&v, &some) != NULL, "a used key");
 
     v = json("{\"\\u0061\":{\"method\":\"m\",\"params\":{}}}");
-    ok(ngx_http_mcp_tasks_input_check(&v, &some) != NULL,
-       "a used key in disguise");
+    ok(ngx_mcp_input_check(&v, &some) != NULL, "a used key in disguise");
 }
 
 
 static void
 test_merge(void)
 {
-    ngx_str_t                   requests, responses;
-    ngx_http_mcp_tasks_json_t   answers;
-    ngx_http_mcp_tasks_merge_t  m;
+    ngx_str_t        requests, responses;
+    ngx_mcp_json_t   answers;
+    ngx_mcp_merge_t  m;
 
     requests = str("{ \"a\": {\"q\": 1} , \"b\":{\"q\":2}}");
     responses = str("");
 
     answers = json("{\"b\": {\"n\": 1.0}, \"zzz\": 1}");
-    is(ngx_http_mcp_tasks_input_merge(test_pool, &requests, &responses,
-                                      &answers, &m), NGX_OK, "merge");
+    is(ngx_mcp_input_merge(test_pool, &requests, &responses,
+                           &answers, &m), NGX_OK, "merge");
     is(m.taken, 1, "one is taken");
     is(m.left, 1, "one is left");
     ok(same(&m.requests, "{\"a\":{\"q\": 1}}"), "which");
@@ -94,13 +92,11 @@ test_merge(void)
     requests = m.requests;
     responses = m.responses;
     answers = json("{\"b\": 5}");
-    (void) ngx_http_mcp_tasks_input_merge(test_pool, &requests, &responses,
-                                          &answers, &m);
+    (void) ngx_mcp_input_merge(test_pool, &requests, &responses, &answers, &m);
     is(m.taken, 0, "an answered key is not taken again");
 
     answers = json("{\"\\u0061\": true}");
-    (void) ngx_http_mcp_tasks_input_merge(test_pool, &requests, &responses,
-                                          &answers, &m);
+    (void) ngx_mcp_input_merge(test_pool, &requests, &responses, &answers, &m);
     is(m.taken, 1, "the last one, its key escaped");
     is(m.left, 0, "none is left");
     is(m.requests.len, 0, "no questions");
@@ -111,10 +107,10 @@ test_merge(void)
 static void
 test_drop(void)
 {
-    ngx_uint_t                  i;
-    ngx_str_t                   requests;
-    ngx_http_mcp_tasks_json_t   key;
-    ngx_http_mcp_tasks_merge_t  m;
+    ngx_uint_t       i;
+    ngx_str_t        requests;
+    ngx_mcp_json_t   key;
+    ngx_mcp_merge_t  m;
     static struct {
         const char  *requests;
         const char  *key;
@@ -145,7 +141,7 @@ test_drop(void)
         key = json(cases[i].key);
         m.taken = m.left = 99;
 
-        is(ngx_http_mcp_tasks_input_drop(test_pool, &requests, &key, &m),
+        is(ngx_mcp_input_drop(test_pool, &requests, &key, &m),
            NGX_OK, "%s without %s", cases[i].requests, cases[i].key);
         is(m.taken, cases[i].taken, "whether it was there");
         is(m.left, cases[i].left, "how many are left");
@@ -157,10 +153,10 @@ test_drop(void)
 static void
 test_answer(void)
 {
-    ngx_uint_t                  i, found;
-    ngx_str_t                   responses, key;
-    ngx_http_mcp_tasks_json_t   answer;
-    static const char          *cases[][3] = {
+    ngx_uint_t           i, found;
+    ngx_str_t            responses, key;
+    ngx_mcp_json_t       answer;
+    static const char   *cases[][3] = {
         { "{\"a\": {\"x\": 1.0} , \"b\":[2]}", "\"a\"",
           "{\"x\": 1.0}" },
         { "{\"a\":1,\"b\":[2]}", "\"b\"", "[2]" },
@@ -177,7 +173,7 @@ test_answer(void)
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         responses = str(cases[i][0]);
         key = str(cases[i][1]);
-        found = ngx_http_mcp_tasks_input_answer(&responses, &key, &answer);
+        found = ngx_mcp_input_answer(&responses, &key, &answer);
 
         is(found, cases[i][2] != NULL, "%s in %s", cases[i][1], cases[i][0]);
 
@@ -193,8 +189,8 @@ test_answer(void)
 static void
 test_ids(void)
 {
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_json_t   a, b;
+    ngx_uint_t       i;
+    ngx_mcp_json_t   a, b;
     static struct {
         const char  *a;
         const char  *b;
@@ -226,10 +222,10 @@ test_ids(void)
         a = json(cases[i].a);
         b = json(cases[i].b);
 
-        is(ngx_http_mcp_tasks_rpc_same_id(&a, &b), cases[i].same,
+        is(ngx_mcp_rpc_same_id(&a, &b), cases[i].same,
            "%s and %s: %s", cases[i].a, cases[i].b,
            cases[i].same ? "the same" : "not the same");
-        is(ngx_http_mcp_tasks_rpc_same_id(&b, &a), cases[i].same,
+        is(ngx_mcp_rpc_same_id(&b, &a), cases[i].same,
            "and the other way round");
     }
 }
@@ -238,10 +234,10 @@ test_ids(void)
 static void
 test_patch(void)
 {
-    ngx_uint_t                  i;
-    ngx_str_t                   old, result;
-    ngx_http_mcp_tasks_json_t   patch;
-    static const char          *cases[][3] = {
+    ngx_uint_t           i;
+    ngx_str_t            old, result;
+    ngx_mcp_json_t       patch;
+    static const char   *cases[][3] = {
         { "", "{\"a\":1}", "{\"a\":1}" },
         { "{\"a\":1,\"b\":2}", "{\"b\":3,\"c\":4}",
           "{\"a\":1,\"b\":3,\"c\":4}" },
@@ -253,8 +249,7 @@ test_patch(void)
     for (i = 0; i < 5; i++) {
         old = str(cases[i][0]);
         patch = json(cases[i][1]);
-        (void) ngx_http_mcp_tasks_input_patch(test_pool, &old, &patch,
-                                              &result);
+        (void) ngx_mcp_input_patch(test_pool, &old, &patch, &result);
         ok(same(&result, cases[i][2]), "%s and %s", cases[i][0], cases[i][1]);
     }
 }
@@ -263,33 +258,33 @@ test_patch(void)
 static void
 test_out(void)
 {
-    ngx_str_t                 s;
-    ngx_uint_t                i;
-    ngx_http_mcp_tasks_out_t  out;
+    ngx_str_t      s;
+    ngx_uint_t     i;
+    ngx_mcp_out_t  out;
 
-    ngx_http_mcp_tasks_out_init(&out, test_pool, 1);
+    ngx_mcp_out_init(&out, test_pool, 1);
 
     for (i = 0; i < 5000; i++) {
-        ngx_http_mcp_tasks_out_lit(&out, "abc");
+        ngx_mcp_out_lit(&out, "abc");
     }
 
-    is(ngx_http_mcp_tasks_out_end(&out, &s), NGX_OK, "it grows");
+    is(ngx_mcp_out_end(&out, &s), NGX_OK, "it grows");
     is(s.len, 15000, "to what was written");
 
-    ngx_http_mcp_tasks_out_init(&out, test_pool, 4);
-    ngx_http_mcp_tasks_out_time(&out, 1785196800123ULL);
-    ngx_http_mcp_tasks_out_lit(&out, " ");
-    ngx_http_mcp_tasks_out_number(&out, 18446744073709551615ULL);
-    ngx_http_mcp_tasks_out_lit(&out, " ");
-    ngx_http_mcp_tasks_out_real(&out, 0.1);
-    ngx_http_mcp_tasks_out_lit(&out, " ");
-    ngx_http_mcp_tasks_out_real(&out, 1.0 / 3);
-    ngx_http_mcp_tasks_out_lit(&out, " ");
-    ngx_http_mcp_tasks_out_real(&out, 42);
-    ngx_http_mcp_tasks_out_lit(&out, " ");
+    ngx_mcp_out_init(&out, test_pool, 4);
+    ngx_mcp_out_time(&out, 1785196800123ULL);
+    ngx_mcp_out_lit(&out, " ");
+    ngx_mcp_out_number(&out, 18446744073709551615ULL);
+    ngx_mcp_out_lit(&out, " ");
+    ngx_mcp_out_real(&out, 0.1);
+    ngx_mcp_out_lit(&out, " ");
+    ngx_mcp_out_real(&out, 1.0 / 3);
+    ngx_mcp_out_lit(&out, " ");
+    ngx_mcp_out_real(&out, 42);
+    ngx_mcp_out_lit(&out, " ");
     s = str("a\"\\\n\x01z");
-    ngx_http_mcp_tasks_out_string(&out, &s);
-    (void) ngx_http_mcp_tasks_out_end(&out, &s);
+    ngx_mcp_out_string(&out, &s);
+    (void) ngx_mcp_out_end(&out, &s);
 
     ok(same(&s, "\"2026-07-28T00:00:00.123Z\" 18446744073709551615 0.1 "
                 "0.3333333333333333 42 \"a\\\"\\\\\\n\\u0001z\""),

@@ -48,31 +48,31 @@ release(ngx_str_t *s)
 static const char *
 why(const void *data, size_t len)
 {
-    ngx_int_t                   rc;
-    ngx_str_t                   s;
-    const char                 *err;
-    ngx_http_mcp_tasks_json_t   value;
+    ngx_int_t        rc;
+    ngx_str_t        s;
+    const char      *err;
+    ngx_mcp_json_t   value;
 
     s = exact(data, len);
     err = "?";
-    rc = ngx_http_mcp_tasks_json_parse(&s, &value, &err);
+    rc = ngx_mcp_json_parse(&s, &value, &err);
     release(&s);
 
     return (rc == NGX_OK) ? NULL : err;
 }
 
 
-static ngx_http_mcp_tasks_json_t
+static ngx_mcp_json_t
 parse(const char *text)
 {
-    ngx_str_t                   s;
-    const char                 *err;
-    ngx_http_mcp_tasks_json_t   value;
+    ngx_str_t        s;
+    const char      *err;
+    ngx_mcp_json_t   value;
 
     ngx_memzero(&value, sizeof(value));
     s = str(text);
 
-    if (ngx_http_mcp_tasks_json_parse(&s, &value, &err) != NGX_OK) {
+    if (ngx_mcp_json_parse(&s, &value, &err) != NGX_OK) {
         ok(0, "%s: %s", text, err);
         exit(2);
     }
@@ -92,24 +92,24 @@ same(ngx_str_t *s, const char *text)
 static void
 test_types(void)
 {
-    ngx_uint_t                 i;
-    ngx_http_mcp_tasks_json_t  v;
+    ngx_uint_t      i;
+    ngx_mcp_json_t  v;
     static struct {
         const char  *text;
         const char  *span;
         ngx_uint_t   type;
     } t[] = {
-        { "null", "null", NGX_HTTP_MCP_TASKS_JSON_NULL },
-        { " false ", "false", NGX_HTTP_MCP_TASKS_JSON_FALSE },
-        { "\ttrue\n", "true", NGX_HTTP_MCP_TASKS_JSON_TRUE },
-        { "0", "0", NGX_HTTP_MCP_TASKS_JSON_NUMBER },
-        { "\r-1.50e+07 ", "-1.50e+07", NGX_HTTP_MCP_TASKS_JSON_NUMBER },
-        { " \"a \\\" b\" ", "\"a \\\" b\"", NGX_HTTP_MCP_TASKS_JSON_STRING },
-        { "\"\"", "\"\"", NGX_HTTP_MCP_TASKS_JSON_STRING },
-        { " [ ] ", "[ ]", NGX_HTTP_MCP_TASKS_JSON_ARRAY },
-        { " [1, [2], {}] ", "[1, [2], {}]", NGX_HTTP_MCP_TASKS_JSON_ARRAY },
-        { " { } ", "{ }", NGX_HTTP_MCP_TASKS_JSON_OBJECT },
-        { "{\"[\":\"}\"}\n", "{\"[\":\"}\"}", NGX_HTTP_MCP_TASKS_JSON_OBJECT }
+        { "null", "null", NGX_MCP_JSON_NULL },
+        { " false ", "false", NGX_MCP_JSON_FALSE },
+        { "\ttrue\n", "true", NGX_MCP_JSON_TRUE },
+        { "0", "0", NGX_MCP_JSON_NUMBER },
+        { "\r-1.50e+07 ", "-1.50e+07", NGX_MCP_JSON_NUMBER },
+        { " \"a \\\" b\" ", "\"a \\\" b\"", NGX_MCP_JSON_STRING },
+        { "\"\"", "\"\"", NGX_MCP_JSON_STRING },
+        { " [ ] ", "[ ]", NGX_MCP_JSON_ARRAY },
+        { " [1, [2], {}] ", "[1, [2], {}]", NGX_MCP_JSON_ARRAY },
+        { " { } ", "{ }", NGX_MCP_JSON_OBJECT },
+        { "{\"[\":\"}\"}\n", "{\"[\":\"}\"}", NGX_MCP_JSON_OBJECT }
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -207,12 +207,12 @@ test_cut(void)
 static void
 test_words(void)
 {
-    char                            text[64];
-    u_char                          buf[32];
-    ngx_int_t                       n;
-    ngx_uint_t                      c, at, bad, plain, lost;
-    ngx_http_mcp_tasks_json_t       array, value;
-    ngx_http_mcp_tasks_json_iter_t  it;
+    char                 text[64];
+    u_char               buf[32];
+    ngx_int_t            n;
+    ngx_uint_t           c, at, bad, plain, lost;
+    ngx_mcp_json_t       array, value;
+    ngx_mcp_json_iter_t  it;
 
     for (bad = 0, c = 0; c < 256; c++) {
         plain = (c >= 0x20 && c < 0x80 && c != '"' && c != '\\');
@@ -233,10 +233,10 @@ test_words(void)
                 "abcdefghijklmnopqrst", (int) (20 - at),
                 "abcdefghijklmnopqrst");
         array = parse(text);
-        ngx_http_mcp_tasks_json_iter(&it, &array);
+        ngx_mcp_json_iter(&it, &array);
 
         for (n = 0;
-             ngx_http_mcp_tasks_json_next(&it, NULL, &value) == NGX_OK;
+             ngx_mcp_json_next(&it, NULL, &value) == NGX_OK;
              n++)
         {
             /* void */
@@ -255,18 +255,18 @@ test_depth(void)
     size_t   n;
     u_char   buf[4096], *p;
 
-    for (n = 1; n <= NGX_HTTP_MCP_TASKS_JSON_DEPTH + 1; n++) {
+    for (n = 1; n <= NGX_MCP_JSON_DEPTH + 1; n++) {
         ngx_memset(buf, '[', n);
         ngx_memset(buf + n, ']', n);
 
-        if ((why(buf, 2 * n) == NULL) != (n <= NGX_HTTP_MCP_TASKS_JSON_DEPTH)) {
+        if ((why(buf, 2 * n) == NULL) != (n <= NGX_MCP_JSON_DEPTH)) {
             break;
         }
     }
 
-    is(n, NGX_HTTP_MCP_TASKS_JSON_DEPTH + 2, "arrays to the greatest depth");
+    is(n, NGX_MCP_JSON_DEPTH + 2, "arrays to the greatest depth");
 
-    for (n = 1; n <= NGX_HTTP_MCP_TASKS_JSON_DEPTH + 1; n++) {
+    for (n = 1; n <= NGX_MCP_JSON_DEPTH + 1; n++) {
         size_t  i;
 
         for (p = buf, i = 0; i < n; i++) {
@@ -282,13 +282,13 @@ test_depth(void)
         /* an empty object stands beside the last array */
 
         if ((why(buf, p - buf) == NULL)
-            != (n + (n & 1) <= NGX_HTTP_MCP_TASKS_JSON_DEPTH))
+            != (n + (n & 1) <= NGX_MCP_JSON_DEPTH))
         {
             break;
         }
     }
 
-    is(n, NGX_HTTP_MCP_TASKS_JSON_DEPTH + 2, "both in turn likewise");
+    is(n, NGX_MCP_JSON_DEPTH + 2, "both in turn likewise");
 }
 
 
@@ -395,20 +395,20 @@ test_utf8(void)
 static void
 test_iterate(void)
 {
-    ngx_uint_t                       n;
-    ngx_http_mcp_tasks_json_t        v, key, value;
-    ngx_http_mcp_tasks_json_iter_t   it;
-    static const char               *elements[] = {
+    ngx_uint_t            n;
+    ngx_mcp_json_t        v, key, value;
+    ngx_mcp_json_iter_t   it;
+    static const char    *elements[] = {
         "1", "\"a,]\"", "[2,[3]]", "{\"b\":\"}\"}", "true", "false", "null",
         "-1.5e3", "[]", "{}"
     };
 
     v = parse("[ 1 ,\"a,]\",\n[2,[3]] , {\"b\":\"}\"},true,false, null,-1.5e3,"
               "[],{} ]");
-    ngx_http_mcp_tasks_json_iter(&it, &v);
+    ngx_mcp_json_iter(&it, &v);
 
     for (n = 0;
-         ngx_http_mcp_tasks_json_next(&it, NULL, &value) == NGX_OK;
+         ngx_mcp_json_next(&it, NULL, &value) == NGX_OK;
          n++)
     {
         if (n == 10 || !same(&value.text, elements[n])) {
@@ -419,83 +419,79 @@ test_iterate(void)
     is(n, 10, "the elements of an array");
 
     v = parse("{ \"a\" : 1,\"\\\"b\\\\\":{\"c\":[]} ,\"\":\"\"}");
-    ngx_http_mcp_tasks_json_iter(&it, &v);
+    ngx_mcp_json_iter(&it, &v);
 
-    ok(ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK
+    ok(ngx_mcp_json_next(&it, &key, &value) == NGX_OK
        && same(&key.text, "\"a\"") && same(&value.text, "1")
-       && key.type == NGX_HTTP_MCP_TASKS_JSON_STRING
-       && value.type == NGX_HTTP_MCP_TASKS_JSON_NUMBER, "a member");
-    ok(ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK
+       && key.type == NGX_MCP_JSON_STRING
+       && value.type == NGX_MCP_JSON_NUMBER, "a member");
+    ok(ngx_mcp_json_next(&it, &key, &value) == NGX_OK
        && same(&key.text, "\"\\\"b\\\\\"")
        && same(&value.text, "{\"c\":[]}")
-       && value.type == NGX_HTTP_MCP_TASKS_JSON_OBJECT, "the next");
-    ok(ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK
+       && value.type == NGX_MCP_JSON_OBJECT, "the next");
+    ok(ngx_mcp_json_next(&it, &key, &value) == NGX_OK
        && same(&key.text, "\"\"") && same(&value.text, "\"\"")
-       && value.type == NGX_HTTP_MCP_TASKS_JSON_STRING, "the last");
-    ok(ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_DONE,
-       "and no more");
+       && value.type == NGX_MCP_JSON_STRING, "the last");
+    ok(ngx_mcp_json_next(&it, &key, &value) == NGX_DONE, "and no more");
 
     v = parse("{ }");
-    ngx_http_mcp_tasks_json_iter(&it, &v);
-    ok(ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_DONE,
-       "an empty object");
+    ngx_mcp_json_iter(&it, &v);
+    ok(ngx_mcp_json_next(&it, &key, &value) == NGX_DONE, "an empty object");
 
     v = parse("[\n]");
-    ngx_http_mcp_tasks_json_iter(&it, &v);
-    ok(ngx_http_mcp_tasks_json_next(&it, NULL, &value) == NGX_DONE,
-       "an empty array");
+    ngx_mcp_json_iter(&it, &v);
+    ok(ngx_mcp_json_next(&it, NULL, &value) == NGX_DONE, "an empty array");
 }
 
 
 static void
 test_members(void)
 {
-    ngx_http_mcp_tasks_json_t    v, a, b, c;
-    ngx_http_mcp_tasks_member_t  members[] = {
+    ngx_mcp_json_t    v, a, b, c;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("a"), &a },
         { ngx_string("b/c"), &b },
         { ngx_string("\xc3\xa9"), &c }
     };
 
     v = parse("{\"x\":0,\"b\\/c\":[1],\"a\":2,\"x\":3,\"\\u00E9\":4}");
-    is(ngx_http_mcp_tasks_json_members(&v, members, 3), NGX_OK, "members");
+    is(ngx_mcp_json_members(&v, members, 3), NGX_OK, "members");
     ok(same(&a.text, "2") && same(&b.text, "[1]") && same(&c.text, "4")
-       && b.type == NGX_HTTP_MCP_TASKS_JSON_ARRAY,
+       && b.type == NGX_MCP_JSON_ARRAY,
        "are found, also by another spelling");
 
     v = parse("{\"aa\":1,\"\":2,\"A\":3,\"b\":{\"a\":4}}");
-    is(ngx_http_mcp_tasks_json_members(&v, members, 3), NGX_OK, "others");
-    ok(a.type == NGX_HTTP_MCP_TASKS_JSON_NONE && a.text.len == 0
-       && b.type == NGX_HTTP_MCP_TASKS_JSON_NONE
-       && c.type == NGX_HTTP_MCP_TASKS_JSON_NONE, "are not");
+    is(ngx_mcp_json_members(&v, members, 3), NGX_OK, "others");
+    ok(a.type == NGX_MCP_JSON_NONE && a.text.len == 0
+       && b.type == NGX_MCP_JSON_NONE
+       && c.type == NGX_MCP_JSON_NONE, "are not");
 
     v = parse("{\"a\":1,\"a\":1}");
-    is(ngx_http_mcp_tasks_json_members(&v, members, 3), NGX_DECLINED,
-       "a member twice");
+    is(ngx_mcp_json_members(&v, members, 3), NGX_DECLINED, "a member twice");
     v = parse("{\"a\":null,\"\\u0061\":null}");
-    is(ngx_http_mcp_tasks_json_members(&v, members, 3), NGX_DECLINED,
+    is(ngx_mcp_json_members(&v, members, 3), NGX_DECLINED,
        "twice, the second spelled with an escape");
     v = parse("{\"\\u0061\":1,\"a\":1}");
-    is(ngx_http_mcp_tasks_json_members(&v, members, 3), NGX_DECLINED,
+    is(ngx_mcp_json_members(&v, members, 3), NGX_DECLINED,
        "twice, the first spelled with an escape");
 
     v = parse("[{\"a\":1}]");
-    ok(ngx_http_mcp_tasks_json_members(&v, members, 3) == NGX_OK
-       && a.type == NGX_HTTP_MCP_TASKS_JSON_NONE, "an array has none");
+    ok(ngx_mcp_json_members(&v, members, 3) == NGX_OK
+       && a.type == NGX_MCP_JSON_NONE, "an array has none");
     v = parse("\"a\"");
-    ok(ngx_http_mcp_tasks_json_members(&v, members, 3) == NGX_OK
-       && a.type == NGX_HTTP_MCP_TASKS_JSON_NONE, "nor has a string");
+    ok(ngx_mcp_json_members(&v, members, 3) == NGX_OK
+       && a.type == NGX_MCP_JSON_NONE, "nor has a string");
 }
 
 
 static void
 test_strings(void)
 {
-    size_t                     i, n;
-    u_char                     buf[2048], *p;
-    ngx_str_t                  s, text, name;
-    const char                *err;
-    ngx_http_mcp_tasks_json_t  v;
+    size_t          i, n;
+    u_char          buf[2048], *p;
+    ngx_str_t       s, text, name;
+    const char     *err;
+    ngx_mcp_json_t  v;
     static struct {
         const char  *json;
         const char  *text;          /* NULL: there is none */
@@ -531,30 +527,30 @@ test_strings(void)
 
         text = exact(t[i].json, ngx_strlen(t[i].json));
 
-        if (ngx_http_mcp_tasks_json_parse(&text, &v, &err) != NGX_OK) {
+        if (ngx_mcp_json_parse(&text, &v, &err) != NGX_OK) {
             ok(0, "%s: %s", t[i].json, err);
             continue;
         }
 
         if (t[i].text == NULL) {
-            is(ngx_http_mcp_tasks_json_string(pool, &v, &s), NGX_DECLINED,
+            is(ngx_mcp_json_string(pool, &v, &s), NGX_DECLINED,
                "%s is no text", t[i].json);
 
         } else {
-            ok(ngx_http_mcp_tasks_json_string(pool, &v, &s) == NGX_OK
+            ok(ngx_mcp_json_string(pool, &v, &s) == NGX_OK
                && same(&s, t[i].text), "%s", t[i].json);
 
             name = str(t[i].text);
-            ok(ngx_http_mcp_tasks_json_is(&v, &name), "and compares as such");
+            ok(ngx_mcp_json_is(&v, &name), "and compares as such");
         }
 
         name = str("abd");
-        ok(!ngx_http_mcp_tasks_json_is(&v, &name), "and not as another");
+        ok(!ngx_mcp_json_is(&v, &name), "and not as another");
 
         if (ngx_strchr(t[i].json, '\\')) {
             name.data = v.text.data + 1;
             name.len = v.text.len - 2;
-            ok(!ngx_http_mcp_tasks_json_is(&v, &name),
+            ok(!ngx_mcp_json_is(&v, &name),
                "nor as its escapes, taken for text");
         }
 
@@ -574,14 +570,14 @@ test_strings(void)
         *p++ = '"';
 
         text = exact(buf, p - buf);
-        (void) ngx_http_mcp_tasks_json_parse(&text, &v, &err);
+        (void) ngx_mcp_json_parse(&text, &v, &err);
 
         ngx_memset(buf, 'a', n);
         name.data = buf;
         name.len = n;
 
-        if (ngx_http_mcp_tasks_json_is(&v, &name) != (n <= 256)
-            || ngx_http_mcp_tasks_json_string(pool, &v, &s) != NGX_OK
+        if (ngx_mcp_json_is(&v, &name) != (n <= 256)
+            || ngx_mcp_json_string(pool, &v, &s) != NGX_OK
             || s.len != n)
         {
             break;
@@ -597,9 +593,9 @@ test_strings(void)
 static void
 test_integers(void)
 {
-    int64_t                    n;
-    ngx_uint_t                 i;
-    ngx_http_mcp_tasks_json_t  v;
+    int64_t             n;
+    ngx_uint_t          i;
+    ngx_mcp_json_t      v;
     static struct {
         const char  *text;
         int64_t      n;
@@ -618,14 +614,13 @@ test_integers(void)
     for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         v = parse(good[i].text);
         n = 7;
-        ok(ngx_http_mcp_tasks_json_integer(&v, &n) == NGX_OK
+        ok(ngx_mcp_json_integer(&v, &n) == NGX_OK
            && n == good[i].n, "integer %s", good[i].text);
     }
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         v = parse(bad[i]);
-        is(ngx_http_mcp_tasks_json_integer(&v, &n), NGX_DECLINED,
-           "%s is none", bad[i]);
+        is(ngx_mcp_json_integer(&v, &n), NGX_DECLINED, "%s is none", bad[i]);
     }
 }
 
@@ -635,17 +630,17 @@ test_integers(void)
 static void
 test_shape(void)
 {
-    ngx_str_t                   s;
-    const char                 *err;
-    ngx_uint_t                  i, n;
-    ngx_http_mcp_tasks_json_t   v, in[4];
-    ngx_http_mcp_tasks_shape_t  deepest[] = {
+    ngx_str_t        s;
+    const char      *err;
+    ngx_uint_t       i, n;
+    ngx_mcp_json_t   v, in[4];
+    ngx_mcp_shape_t  deepest[] = {
         { ngx_string("c"), 2 * sizeof(v), NULL }, { ngx_null_string, 0, NULL }
     };
-    ngx_http_mcp_tasks_shape_t  deeper[] = {
+    ngx_mcp_shape_t  deeper[] = {
         { ngx_string("b"), sizeof(v), deepest }, { ngx_null_string, 0, NULL }
     };
-    ngx_http_mcp_tasks_shape_t  shape[] = {
+    ngx_mcp_shape_t  shape[] = {
         { ngx_string("a"), 0, deeper },
         { ngx_string("d"), 3 * sizeof(v), NULL },
         { ngx_null_string, 0, NULL }
@@ -686,13 +681,13 @@ test_shape(void)
         s = exact(t[i].text, ngx_strlen(t[i].text));
         ngx_memzero(in, sizeof(in));
 
-        is(ngx_http_mcp_tasks_json_shape(&s, &v, shape, in, &err), NGX_OK,
+        is(ngx_mcp_json_shape(&s, &v, shape, in, &err), NGX_OK,
            "with a shape: %s", t[i].text);
 
         for (n = 0; n < 4; n++) {
             v = in[n];
 
-            if (v.type == NGX_HTTP_MCP_TASKS_JSON_TWICE) {
+            if (v.type == NGX_MCP_JSON_TWICE) {
                 ngx_str_set(&v.text, "2");
             }
 
@@ -707,11 +702,11 @@ test_shape(void)
 static void
 test_rpc(void)
 {
-    ngx_int_t                        rc;
-    ngx_str_t                        s;
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_rpc_t         rpc;
-    ngx_http_mcp_tasks_rpc_error_t   err;
+    ngx_int_t             rc;
+    ngx_str_t             s;
+    ngx_uint_t            i;
+    ngx_mcp_rpc_t         rpc;
+    ngx_mcp_rpc_error_t   err;
     static struct {
         const char  *text;
         ngx_int_t    code;           /* 0: fine */
@@ -720,48 +715,48 @@ test_rpc(void)
         const char  *method;
     } t[] = {
         { "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a/b\",\"params\":{}}", 0,
-          NGX_HTTP_MCP_TASKS_RPC_REQUEST, "1", "a/b" },
+          NGX_MCP_RPC_REQUEST, "1", "a/b" },
         { "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0031\",\"method\":\"\\u0061\"}", 0,
-          NGX_HTTP_MCP_TASKS_RPC_REQUEST, "\"\\u0031\"", "a" },
+          NGX_MCP_RPC_REQUEST, "\"\\u0031\"", "a" },
         { "{\"jsonrpc\":\"2.0\",\"method\":\"a\"}", 0,
-          NGX_HTTP_MCP_TASKS_RPC_NOTIFICATION, "", "a" },
+          NGX_MCP_RPC_NOTIFICATION, "", "a" },
         { "{\"jsonrpc\":\"2.0\",\"id\":-5,\"result\":null}", 0,
-          NGX_HTTP_MCP_TASKS_RPC_RESPONSE, "-5", "" },
+          NGX_MCP_RPC_RESPONSE, "-5", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{}}", 0,
-          NGX_HTTP_MCP_TASKS_RPC_RESPONSE, "0", "" },
+          NGX_MCP_RPC_RESPONSE, "0", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":0,\"error\":{},\"result\":1}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "0", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "0", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":0}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "0", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "0", "" },
         { "{\"jsonrpc\":\"2.0\",\"result\":0}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"a\"}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":1.0,\"method\":\"a\"}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "", "" },
         { "{\"id\":3,\"method\":\"a\"}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "3", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "3", "" },
         { "{\"jsonrpc\":2.0,\"id\":3,\"method\":\"a\"}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "3", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "3", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":[]}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "3", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "3", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"\\ud800\"}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "3", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "3", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":3,\"id\":3,\"method\":\"a\"}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "", "" },
+          NGX_MCP_RPC_INVALID_REQUEST, 0, "", "" },
         { "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"a\",\"params\":[]}",
-          NGX_HTTP_MCP_TASKS_RPC_INVALID_PARAMS, 0, "3", "a" },
-        { "[]", NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "", "" },
-        { "1", NGX_HTTP_MCP_TASKS_RPC_INVALID_REQUEST, 0, "", "" },
-        { "{", NGX_HTTP_MCP_TASKS_RPC_PARSE, 0, "", "" },
-        { "", NGX_HTTP_MCP_TASKS_RPC_PARSE, 0, "", "" }
+          NGX_MCP_RPC_INVALID_PARAMS, 0, "3", "a" },
+        { "[]", NGX_MCP_RPC_INVALID_REQUEST, 0, "", "" },
+        { "1", NGX_MCP_RPC_INVALID_REQUEST, 0, "", "" },
+        { "{", NGX_MCP_RPC_PARSE, 0, "", "" },
+        { "", NGX_MCP_RPC_PARSE, 0, "", "" }
     };
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
         s = exact(t[i].text, ngx_strlen(t[i].text));
         ngx_memzero(&err, sizeof(err));
 
-        rc = ngx_http_mcp_tasks_rpc_parse(pool, &s, NULL, &rpc, &err);
+        rc = ngx_mcp_rpc_parse(pool, &s, NULL, &rpc, &err);
 
         ok(rc == (t[i].code ? NGX_DECLINED : NGX_OK)
            && err.code == t[i].code
@@ -799,47 +794,47 @@ draw(uint32_t n)
 
 
 static ngx_uint_t
-walk(ngx_http_mcp_tasks_json_t *v, ngx_uint_t depth)
+walk(ngx_mcp_json_t *v, ngx_uint_t depth)
 {
-    u_char                          *last;
-    int64_t                          n;
-    ngx_str_t                        s, part;
-    const char                      *err;
-    ngx_uint_t                       bad;
-    ngx_http_mcp_tasks_json_t        key, value, again;
-    ngx_http_mcp_tasks_json_iter_t   it;
+    u_char               *last;
+    int64_t               n;
+    ngx_str_t             s, part;
+    const char           *err;
+    ngx_uint_t            bad;
+    ngx_mcp_json_t        key, value, again;
+    ngx_mcp_json_iter_t   it;
 
-    bad = (depth > NGX_HTTP_MCP_TASKS_JSON_DEPTH);
+    bad = (depth > NGX_MCP_JSON_DEPTH);
 
     /* by itself it is the same */
 
     part = exact(v->text.data, v->text.len);
-    bad += (ngx_http_mcp_tasks_json_parse(&part, &again, &err) != NGX_OK
+    bad += (ngx_mcp_json_parse(&part, &again, &err) != NGX_OK
             || again.type != v->type
             || again.text.len != v->text.len);
     release(&part);
 
-    (void) ngx_http_mcp_tasks_json_integer(v, &n);
+    (void) ngx_mcp_json_integer(v, &n);
 
-    if (v->type == NGX_HTTP_MCP_TASKS_JSON_STRING) {
-        if (ngx_http_mcp_tasks_json_string(pool, v, &s) == NGX_OK) {
-            bad += !ngx_http_mcp_tasks_json_is(v, &s) && s.len <= 256;
+    if (v->type == NGX_MCP_JSON_STRING) {
+        if (ngx_mcp_json_string(pool, v, &s) == NGX_OK) {
+            bad += !ngx_mcp_json_is(v, &s) && s.len <= 256;
             bad += (s.len > v->text.len - 2);
         }
 
         return bad;
     }
 
-    if (v->type != NGX_HTTP_MCP_TASKS_JSON_ARRAY
-        && v->type != NGX_HTTP_MCP_TASKS_JSON_OBJECT)
+    if (v->type != NGX_MCP_JSON_ARRAY
+        && v->type != NGX_MCP_JSON_OBJECT)
     {
         return bad;
     }
 
     last = v->text.data;
-    ngx_http_mcp_tasks_json_iter(&it, v);
+    ngx_mcp_json_iter(&it, v);
 
-    while (ngx_http_mcp_tasks_json_next(&it, &key, &value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
         if (it.object) {
             bad += (key.text.data <= last);
@@ -865,17 +860,17 @@ walk(ngx_http_mcp_tasks_json_t *v, ngx_uint_t depth)
 static void
 test_noise(void)
 {
-    char                            *env;
-    size_t                           len, at, from, size;
-    u_char                           buf[1024];
-    uint64_t                         seed, i, rounds;
-    ngx_int_t                        rc;
-    ngx_str_t                        s;
-    ngx_uint_t                       k, bad, good;
-    const char                      *err, *text;
-    ngx_http_mcp_tasks_rpc_t         rpc;
-    ngx_http_mcp_tasks_json_t        value;
-    ngx_http_mcp_tasks_rpc_error_t   error;
+    char                 *env;
+    size_t                len, at, from, size;
+    u_char                buf[1024];
+    uint64_t              seed, i, rounds;
+    ngx_int_t             rc;
+    ngx_str_t             s;
+    ngx_uint_t            k, bad, good;
+    const char           *err, *text;
+    ngx_mcp_rpc_t         rpc;
+    ngx_mcp_json_t        value;
+    ngx_mcp_rpc_error_t   error;
 
     static const char  *documents[] = {
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":"
@@ -953,7 +948,7 @@ test_noise(void)
         }
 
         s = exact(buf, len);
-        rc = ngx_http_mcp_tasks_json_parse(&s, &value, &err);
+        rc = ngx_mcp_json_parse(&s, &value, &err);
 
         if (rc == NGX_OK) {
             good++;
@@ -963,7 +958,7 @@ test_noise(void)
             bad += walk(&value, 1);
         }
 
-        (void) ngx_http_mcp_tasks_rpc_parse(pool, &s, NULL, &rpc, &error);
+        (void) ngx_mcp_rpc_parse(pool, &s, NULL, &rpc, &error);
 
         if (bad) {
             diag("round %llu: %.*s", (unsigned long long) i, (int) s.len,

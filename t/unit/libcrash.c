@@ -11,46 +11,46 @@
 
 
 typedef struct {
-    uint64_t                        seq;
-    uint64_t                        changed;
-    size_t                          len[NGX_HTTP_MCP_TASKS_PAYLOADS];
-    u_char                          data[NGX_HTTP_MCP_TASKS_PAYLOADS][2048];
+    uint64_t  seq;
+    uint64_t  changed;
+    size_t    len[NGX_MCP_PAYLOADS];
+    u_char    data[NGX_MCP_PAYLOADS][2048];
 } crash_row_t;
 
 
 #define SESSION  "a session"
-#define STREAM   ngx_http_mcp_tasks_stream(1, 0, 7)
-#define OTHER    ngx_http_mcp_tasks_stream(1, 0, 8)
+#define STREAM   ngx_mcp_stream(1, 0, 7)
+#define OTHER    ngx_mcp_stream(1, 0, 8)
 
 /* processes that hold calls */
-#define PROCESS    ngx_http_mcp_tasks_stream(2, 0, 1)
-#define NEIGHBOUR  ngx_http_mcp_tasks_stream(3, 0, 1)
+#define PROCESS    ngx_mcp_stream(2, 0, 1)
+#define NEIGHBOUR  ngx_mcp_stream(3, 0, 1)
 
 #define NAME_60  "a name of sixty characters, which is just below the limit..."
 
-static ngx_http_mcp_tasks_view_t   held;       /* a running task */
-static ngx_http_mcp_tasks_view_t   asking;     /* one that waits for input */
-static ngx_http_mcp_tasks_id_t     waiting;    /* one that is queued */
+static ngx_mcp_view_t   held;       /* a running task */
+static ngx_mcp_view_t   asking;     /* one that waits for input */
+static ngx_mcp_id_t     waiting;    /* one that is queued */
 static char                        big[1500];
 
 /* tasks of a session: its client knows of all but one */
-static ngx_http_mcp_tasks_view_t   walking;    /* runs; it knows the latest */
-static ngx_http_mcp_tasks_view_t   moving;     /* runs, and changed since */
-static ngx_http_mcp_tasks_view_t   puzzled;    /* waits for input */
-static ngx_http_mcp_tasks_view_t   secret;
+static ngx_mcp_view_t   walking;    /* runs; it knows the latest */
+static ngx_mcp_view_t   moving;     /* runs, and changed since */
+static ngx_mcp_view_t   puzzled;    /* waits for input */
+static ngx_mcp_view_t   secret;
 
 /* calls of a process, in this order, and the last of its neighbour */
-static ngx_http_mcp_tasks_view_t   brisk;      /* runs, idempotent */
-static ngx_http_mcp_tasks_view_t   fragile;    /* runs, but only once */
-static ngx_http_mcp_tasks_view_t   curious;    /* waits for input */
-static ngx_http_mcp_tasks_view_t   patient;    /* waits for its turn */
-static ngx_http_mcp_tasks_view_t   bound;      /* does so */
-static ngx_http_mcp_tasks_view_t   last;       /* does so */
+static ngx_mcp_view_t   brisk;      /* runs, idempotent */
+static ngx_mcp_view_t   fragile;    /* runs, but only once */
+static ngx_mcp_view_t   curious;    /* waits for input */
+static ngx_mcp_view_t   patient;    /* waits for its turn */
+static ngx_mcp_view_t   bound;      /* does so */
+static ngx_mcp_view_t   last;       /* does so */
 
 /* what a store on disk has of each task, and the batch it got last */
 static crash_row_t                 rows[64];
 static ngx_uint_t                  nrows;
-static ngx_http_mcp_tasks_batch_t  batch;
+static ngx_mcp_batch_t  batch;
 
 ngx_uint_t                         crash_stored;
 
@@ -61,7 +61,7 @@ static ngx_uint_t                  recovered, recoveries;
 
 
 static void
-wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
+wake(ngx_mcp_table_t *t, uint64_t processes)
 {
     woken |= processes;
 }
@@ -73,12 +73,12 @@ wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
  */
 
 static void
-add_session(ngx_http_mcp_tasks_zone_t *zone)
+add_session(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_view_t       *v[4] = { &walking, &moving, &puzzled,
-                                              &secret };
-    ngx_http_mcp_tasks_op_session_t  op;
+    ngx_uint_t            i;
+    ngx_mcp_view_t       *v[4] = { &walking, &moving, &puzzled,
+                                   &secret };
+    ngx_mcp_op_session_t  op;
 
     for (i = 0; i < 4; i++) {
         test_session = SESSION;
@@ -88,15 +88,15 @@ add_session(ngx_http_mcp_tasks_zone_t *zone)
         (void) test_claim(zone, "walk", v[i]);
 
         if (v[i] != &secret) {
-            (void) test_event(zone, &v[i]->id, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE,
-                              0, 0, NULL);
+            (void) test_event(zone, &v[i]->id, NGX_MCP_EV_ANNOUNCE, 0, 0,
+                              NULL);
         }
 
         (void) test_move(zone, &v[i]->id, v[i]->task.lease, i, "going");
     }
 
-    (void) test_event(zone, &puzzled.id, NGX_HTTP_MCP_TASKS_EV_ASK,
-                      puzzled.task.lease, NGX_HTTP_MCP_TASKS_REQUESTS,
+    (void) test_event(zone, &puzzled.id, NGX_MCP_EV_ASK,
+                      puzzled.task.lease, NGX_MCP_REQUESTS,
                       "{\"where\": {}}");
 
     ngx_memzero(&op, sizeof(op));
@@ -107,8 +107,8 @@ add_session(ngx_http_mcp_tasks_zone_t *zone)
 
 
 static void
-hold(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder, ngx_uint_t calls,
-    const char *tool, ngx_http_mcp_tasks_id_t *id)
+hold(ngx_mcp_zone_t *zone, uint64_t holder, ngx_uint_t calls, const char *tool,
+    ngx_mcp_id_t *id)
 {
     test_holder = holder;
     test_calls = calls;
@@ -121,20 +121,20 @@ hold(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder, ngx_uint_t calls,
 
 
 static void
-add_calls(ngx_http_mcp_tasks_zone_t *zone)
+add_calls(ngx_mcp_zone_t *zone)
 {
-    hold(zone, PROCESS, NGX_HTTP_MCP_TASKS_IDEMPOTENT, "call", &brisk.id);
+    hold(zone, PROCESS, NGX_MCP_IDEMPOTENT, "call", &brisk.id);
     hold(zone, PROCESS, 0, "fetch", &fragile.id);
-    hold(zone, PROCESS, NGX_HTTP_MCP_TASKS_IDEMPOTENT, "call", &curious.id);
+    hold(zone, PROCESS, NGX_MCP_IDEMPOTENT, "call", &curious.id);
     hold(zone, PROCESS, 0, "call", &patient.id);
-    hold(zone, PROCESS, NGX_HTTP_MCP_TASKS_BOUND, "call", &bound.id);
+    hold(zone, PROCESS, NGX_MCP_BOUND, "call", &bound.id);
     hold(zone, NEIGHBOUR, 0, "fetch", &last.id);
 
     (void) test_run(zone, &brisk.id, PROCESS, 0, 0, &brisk);
     (void) test_run(zone, &fragile.id, PROCESS, 0, 0, &fragile);
     (void) test_run(zone, &curious.id, PROCESS, 0, 0, &curious);
-    (void) test_event(zone, &curious.id, NGX_HTTP_MCP_TASKS_EV_ASK,
-                      curious.task.lease, NGX_HTTP_MCP_TASKS_REQUESTS,
+    (void) test_event(zone, &curious.id, NGX_MCP_EV_ASK,
+                      curious.task.lease, NGX_MCP_REQUESTS,
                       "{\"why\": {}}");
 }
 
@@ -142,16 +142,16 @@ add_calls(ngx_http_mcp_tasks_zone_t *zone)
 /* somebody waits for everything there is, so that all changes are signalled */
 
 static void
-await_all(ngx_http_mcp_tasks_table_t *t)
+await_all(ngx_mcp_table_t *t)
 {
     uint32_t  n;
 
     for (n = 1; n < t->sh->slot.fresh; n++) {
-        ngx_http_mcp_tasks_await_task_locked(t, ngx_http_mcp_tasks_slot(t, n));
+        ngx_mcp_await_task_locked(t, ngx_mcp_slot(t, n));
     }
 
-    for (n = 0; n < NGX_HTTP_MCP_TASKS_AWAITED; n++) {
-        ngx_http_mcp_tasks_await_name_locked(t, n);
+    for (n = 0; n < NGX_MCP_AWAITED; n++) {
+        ngx_mcp_await_name_locked(t, n);
     }
 }
 
@@ -159,16 +159,16 @@ await_all(ngx_http_mcp_tasks_table_t *t)
 /* copies what there is to save, and what would be in the database then */
 
 static void
-write_rows(ngx_http_mcp_tasks_zone_t *zone)
+write_rows(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t                    i, k;
-    crash_row_t                  *row;
-    ngx_http_mcp_tasks_record_t  *rec;
+    ngx_uint_t         i, k;
+    crash_row_t       *row;
+    ngx_mcp_record_t  *rec;
 
-    (void) ngx_http_mcp_tasks_batch_init(&batch, ngx_cycle->log);
+    (void) ngx_mcp_batch_init(&batch, ngx_cycle->log);
 
-    while (ngx_http_mcp_tasks_save_locked(&zone->table, &batch) == NGX_AGAIN) {
-        (void) ngx_http_mcp_tasks_batch_grow(&batch, ngx_cycle->log);
+    while (ngx_mcp_save_locked(&zone->table, &batch) == NGX_AGAIN) {
+        (void) ngx_mcp_batch_grow(&batch, ngx_cycle->log);
     }
 
     for (i = 0; i < batch.ngone; i++) {
@@ -195,7 +195,7 @@ write_rows(ngx_http_mcp_tasks_zone_t *zone)
 
         row->changed = rec->body.changed;
 
-        for (k = 0; k < NGX_HTTP_MCP_TASKS_PAYLOADS; k++) {
+        for (k = 0; k < NGX_MCP_PAYLOADS; k++) {
             if (rec->mask & (1u << k)) {
                 row->len[k] = rec->payload[k].len;
                 ngx_memcpy(row->data[k], rec->payload[k].data, row->len[k]);
@@ -211,45 +211,45 @@ write_rows(ngx_http_mcp_tasks_zone_t *zone)
  */
 
 static void
-add_store(ngx_http_mcp_tasks_zone_t *zone)
+add_store(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_id_t    id[2];
-    ngx_http_mcp_tasks_view_t  v;
+    ngx_mcp_id_t    id[2];
+    ngx_mcp_view_t  v;
 
     nrows = 0;
     zone->table.sh->durable = 1;
     zone->table.sh->instance = 1;
 
-    ngx_http_mcp_tasks_save_all_locked(&zone->table);
+    ngx_mcp_save_all_locked(&zone->table);
     write_rows(zone);
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(&zone->table, &batch);
 
     (void) test_create(zone, "alice", "saved", "{\"s\": 1}", &id[0]);
     (void) test_create(zone, "bob", "saved", "{\"s\": 2}", &id[1]);
     (void) test_claim(zone, "saved", &v);
-    (void) test_event(zone, &held.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                      held.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "more");
+    (void) test_event(zone, &held.id, NGX_MCP_EV_PROGRESS,
+                      held.task.lease, NGX_MCP_MESSAGE, "more");
     (void) test_delete(zone, &id[1]);
 
     write_rows(zone);
 
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                      v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "since");
-    (void) test_event(zone, &walking.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                      walking.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "too");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
+                      v.task.lease, NGX_MCP_MESSAGE, "since");
+    (void) test_event(zone, &walking.id, NGX_MCP_EV_PROGRESS,
+                      walking.task.lease, NGX_MCP_MESSAGE, "too");
     (void) test_create(zone, "bob", "unsaved", "{}", &id[1]);
     (void) test_delete(zone, &id[0]);
     (void) test_delete(zone, &id[1]);
 }
 
 
-ngx_http_mcp_tasks_zone_t *
+ngx_mcp_zone_t *
 crash_zone(void)
 {
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_id_t      id;
-    ngx_http_mcp_tasks_zone_t   *zone;
-    ngx_http_mcp_tasks_view_t    v;
+    ngx_uint_t        i;
+    ngx_mcp_id_t      id;
+    ngx_mcp_zone_t   *zone;
+    ngx_mcp_view_t    v;
 
     ngx_current_msec = 100000;
     memset(big, 'b', sizeof(big) - 1);
@@ -264,17 +264,16 @@ crash_zone(void)
     /* holes in slots and blocks, and every state */
 
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                      v.task.lease, NGX_HTTP_MCP_TASKS_RESULT, "{\"r\": 1}");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
+                      v.task.lease, NGX_MCP_RESULT, "{\"r\": 1}");
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_RETRY, v.task.lease,
-                      0, NULL);
+    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease, 0, NULL);
     (void) test_claim(zone, "dig", &asking);
-    (void) test_event(zone, &asking.id, NGX_HTTP_MCP_TASKS_EV_ASK,
-                      asking.task.lease, NGX_HTTP_MCP_TASKS_REQUESTS, big);
+    (void) test_event(zone, &asking.id, NGX_MCP_EV_ASK, asking.task.lease,
+                      NGX_MCP_REQUESTS, big);
     (void) test_claim(zone, "dig", &held);
-    (void) test_event(zone, &held.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                      held.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "half");
+    (void) test_event(zone, &held.id, NGX_MCP_EV_PROGRESS,
+                      held.task.lease, NGX_MCP_MESSAGE, "half");
 
     add_session(zone);
     add_calls(zone);
@@ -300,7 +299,7 @@ crash_zone(void)
 
 
 static void
-held_event(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t type, ngx_uint_t kind,
+held_event(ngx_mcp_zone_t *zone, ngx_uint_t type, ngx_uint_t kind,
     const char *bytes)
 {
     (void) test_event(zone, &held.id, type, held.task.lease, kind, bytes);
@@ -308,20 +307,20 @@ held_event(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t type, ngx_uint_t kind,
 
 
 static void
-run_create(ngx_http_mcp_tasks_zone_t *zone)
+run_create(ngx_mcp_zone_t *zone)
 {
     (void) test_create(zone, "alice", "dig", big, NULL);
 }
 
 static void
-run_create_names(ngx_http_mcp_tasks_zone_t *zone)
+run_create_names(ngx_mcp_zone_t *zone)
 {
     (void) test_create(zone, NAME_60 NAME_60 NAME_60, "new_tool" NAME_60 "123",
                        "{}", NULL);
 }
 
 static void
-run_create_token(ngx_http_mcp_tasks_zone_t *zone)
+run_create_token(ngx_mcp_zone_t *zone)
 {
     test_token = "\"token\"";
     (void) test_create(zone, "alice", "dig", "{}", NULL);
@@ -329,7 +328,7 @@ run_create_token(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 static void
-prepare_token(ngx_http_mcp_tasks_zone_t *zone)
+prepare_token(ngx_mcp_zone_t *zone)
 {
     test_token = "\"token\"";
     (void) test_create(zone, "alice", "dig", "{}", &waiting);
@@ -337,98 +336,94 @@ prepare_token(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 static void
-run_refused(ngx_http_mcp_tasks_zone_t *zone)
+run_refused(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &waiting, NGX_HTTP_MCP_TASKS_EV_ANSWER, 0,
-                      NGX_HTTP_MCP_TASKS_RESPONSES, big);
+    (void) test_event(zone, &waiting, NGX_MCP_EV_ANSWER, 0, NGX_MCP_RESPONSES,
+                      big);
 }
 
 static void
-run_claim(ngx_http_mcp_tasks_zone_t *zone)
+run_claim(ngx_mcp_zone_t *zone)
 {
     (void) test_claim(zone, "x", NULL);
 }
 
 static void
-run_heartbeat(ngx_http_mcp_tasks_zone_t *zone)
+run_heartbeat(ngx_mcp_zone_t *zone)
 {
-    held_event(zone, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT, 0, NULL);
+    held_event(zone, NGX_MCP_EV_HEARTBEAT, 0, NULL);
 }
 
 static void
-run_progress(ngx_http_mcp_tasks_zone_t *zone)
+run_progress(ngx_mcp_zone_t *zone)
 {
-    held_event(zone, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-               NGX_HTTP_MCP_TASKS_MESSAGE, "three quarters");
+    held_event(zone, NGX_MCP_EV_PROGRESS, NGX_MCP_MESSAGE, "three quarters");
 }
 
 static void
-run_ask(ngx_http_mcp_tasks_zone_t *zone)
+run_ask(ngx_mcp_zone_t *zone)
 {
-    held_event(zone, NGX_HTTP_MCP_TASKS_EV_ASK, NGX_HTTP_MCP_TASKS_REQUESTS,
-               "{\"q\": {}}");
+    held_event(zone, NGX_MCP_EV_ASK, NGX_MCP_REQUESTS, "{\"q\": {}}");
 }
 
 static void
-run_answer(ngx_http_mcp_tasks_zone_t *zone)
+run_answer(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &asking.id, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL, 0,
-                      NGX_HTTP_MCP_TASKS_REQUESTS, "");
+    (void) test_event(zone, &asking.id, NGX_MCP_EV_ANSWER_ALL, 0,
+                      NGX_MCP_REQUESTS, "");
 }
 
 static void
-run_complete(ngx_http_mcp_tasks_zone_t *zone)
+run_complete(ngx_mcp_zone_t *zone)
 {
-    held_event(zone, NGX_HTTP_MCP_TASKS_EV_COMPLETE, NGX_HTTP_MCP_TASKS_RESULT,
-               big);
+    held_event(zone, NGX_MCP_EV_COMPLETE, NGX_MCP_RESULT, big);
 }
 
 static void
-run_fail(ngx_http_mcp_tasks_zone_t *zone)
+run_fail(ngx_mcp_zone_t *zone)
 {
-    held_event(zone, NGX_HTTP_MCP_TASKS_EV_FAIL, NGX_HTTP_MCP_TASKS_MESSAGE,
-               "no");
+    held_event(zone, NGX_MCP_EV_FAIL, NGX_MCP_MESSAGE, "no");
 }
 
 static void
-run_retry(ngx_http_mcp_tasks_zone_t *zone)
+run_retry(ngx_mcp_zone_t *zone)
 {
-    held_event(zone, NGX_HTTP_MCP_TASKS_EV_RETRY, 0, NULL);
+    held_event(zone, NGX_MCP_EV_RETRY, 0, NULL);
 }
 
 static void
-run_release(ngx_http_mcp_tasks_zone_t *zone)
+run_release(ngx_mcp_zone_t *zone)
 {
-    held_event(zone, NGX_HTTP_MCP_TASKS_EV_RELEASE, 0, NULL);
+    held_event(zone, NGX_MCP_EV_RELEASE, 0, NULL);
 }
 
 static void
-run_cancel(ngx_http_mcp_tasks_zone_t *zone)
+run_cancel(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &waiting, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0,
-                      NGX_HTTP_MCP_TASKS_MESSAGE, "changed my mind");
+    (void) test_event(zone, &waiting, NGX_MCP_EV_CANCEL, 0,
+                      NGX_MCP_MESSAGE, "changed my mind");
 }
 
 static void
-run_delete(ngx_http_mcp_tasks_zone_t *zone)
+run_delete(ngx_mcp_zone_t *zone)
 {
     (void) test_delete(zone, &asking.id);
 }
 
 static void
-prepare_last_of_name(ngx_http_mcp_tasks_zone_t *zone)
+prepare_last_of_name(ngx_mcp_zone_t *zone)
 {
     (void) test_create(zone, NAME_60 NAME_60, NAME_60 NAME_60, big, &waiting);
 }
 
 static void
-run_delete_last(ngx_http_mcp_tasks_zone_t *zone)
+run_delete_last(ngx_mcp_zone_t *zone)
 {
     (void) test_delete(zone, &waiting);
 }
 
 static void
-create_for(ngx_http_mcp_tasks_zone_t *zone, const char *session)
+create_for(ngx_mcp_zone_t *zone, const char *session)
 {
     test_session = session;
     (void) test_create(zone, "alice", "walk", "{}", &waiting);
@@ -436,54 +431,52 @@ create_for(ngx_http_mcp_tasks_zone_t *zone, const char *session)
 }
 
 static void
-run_create_session(ngx_http_mcp_tasks_zone_t *zone)
+run_create_session(ngx_mcp_zone_t *zone)
 {
     create_for(zone, "another session");
 }
 
 static void
-prepare_last_of_session(ngx_http_mcp_tasks_zone_t *zone)
+prepare_last_of_session(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_op_session_t  op;
+    ngx_mcp_op_session_t  op;
 
     create_for(zone, "another session");
-    (void) test_event(zone, &waiting, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0,
-                      NULL);
+    (void) test_event(zone, &waiting, NGX_MCP_EV_ANNOUNCE, 0, 0, NULL);
     ngx_memzero(&op, sizeof(op));
     (void) test_read_session(zone, &op, "another session", OTHER);
     await_all(&zone->table);
 }
 
 static void
-run_create_for_session(ngx_http_mcp_tasks_zone_t *zone)
+run_create_for_session(ngx_mcp_zone_t *zone)
 {
     create_for(zone, SESSION);
 }
 
 static void
-run_announce(ngx_http_mcp_tasks_zone_t *zone)
+run_announce(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &secret.id, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0,
-                      NULL);
+    (void) test_event(zone, &secret.id, NGX_MCP_EV_ANNOUNCE, 0, 0, NULL);
 }
 
 static void
-run_session_progress(ngx_http_mcp_tasks_zone_t *zone)
+run_session_progress(ngx_mcp_zone_t *zone)
 {
     (void) test_move(zone, &walking.id, walking.task.lease, 7, "run");
 }
 
 static void
-run_session_complete(ngx_http_mcp_tasks_zone_t *zone)
+run_session_complete(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &moving.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                      moving.task.lease, NGX_HTTP_MCP_TASKS_RESULT, big);
+    (void) test_event(zone, &moving.id, NGX_MCP_EV_COMPLETE, moving.task.lease,
+                      NGX_MCP_RESULT, big);
 }
 
 /* two more are behind */
 
 static void
-prepare_behind(ngx_http_mcp_tasks_zone_t *zone)
+prepare_behind(ngx_mcp_zone_t *zone)
 {
     run_announce(zone);
     run_session_progress(zone);
@@ -491,9 +484,9 @@ prepare_behind(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 static void
-run_session_read(ngx_http_mcp_tasks_zone_t *zone)
+run_session_read(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_op_session_t  op;
+    ngx_mcp_op_session_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.watch = 1;
@@ -503,38 +496,37 @@ run_session_read(ngx_http_mcp_tasks_zone_t *zone)
 /* another stream takes over, and its client says that it knows nothing */
 
 static void
-prepare_rewind(ngx_http_mcp_tasks_zone_t *zone)
+prepare_rewind(ngx_mcp_zone_t *zone)
 {
     rewound = 1;
 }
 
 static void
-run_session_rewind(ngx_http_mcp_tasks_zone_t *zone)
+run_session_rewind(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_op_session_t  op;
+    ngx_mcp_op_session_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.after = 1;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
     (void) test_read_session(zone, &op, SESSION, OTHER);
 }
 
 /* one stream has asked the questions of a task, which nobody answered */
 
 static void
-prepare_carrier(ngx_http_mcp_tasks_zone_t *zone)
+prepare_carrier(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_find_locked(&zone->table, &puzzled.id, NULL, 0)->carrier
-        = OTHER;
+    ngx_mcp_find_locked(&zone->table, &puzzled.id, NULL, 0)->carrier = OTHER;
 }
 
 static void
-run_leave(ngx_http_mcp_tasks_zone_t *zone)
+run_leave(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_op_wait_t  op;
+    ngx_mcp_op_wait_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.op.type = NGX_MCP_OP_LEAVE;
     op.id = &puzzled.id;
     op.carrier = OTHER;
 
@@ -544,12 +536,12 @@ run_leave(ngx_http_mcp_tasks_zone_t *zone)
 /* the stream that speaks for the session */
 
 static void
-run_leave_session(ngx_http_mcp_tasks_zone_t *zone)
+run_leave_session(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_op_wait_t  op;
+    ngx_mcp_op_wait_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.op.type = NGX_MCP_OP_LEAVE;
     op.carrier = STREAM;
     op.session = str(SESSION);
 
@@ -557,19 +549,19 @@ run_leave_session(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 static void
-run_session_delete(ngx_http_mcp_tasks_zone_t *zone)
+run_session_delete(ngx_mcp_zone_t *zone)
 {
     (void) test_delete(zone, &moving.id);
 }
 
 static void
-run_call_create(ngx_http_mcp_tasks_zone_t *zone)
+run_call_create(ngx_mcp_zone_t *zone)
 {
     hold(zone, NEIGHBOUR, 0, "another tool", NULL);
 }
 
 static void
-run_call(ngx_http_mcp_tasks_zone_t *zone)
+run_call(ngx_mcp_zone_t *zone)
 {
     (void) test_run(zone, &patient.id, PROCESS, 0, 0, NULL);
 }
@@ -577,7 +569,7 @@ run_call(ngx_http_mcp_tasks_zone_t *zone)
 /* others wait for longer */
 
 static void
-run_call_refused(ngx_http_mcp_tasks_zone_t *zone)
+run_call_refused(ngx_mcp_zone_t *zone)
 {
     (void) test_run(zone, &last.id, NEIGHBOUR, 0, 0, NULL);
 }
@@ -585,41 +577,41 @@ run_call_refused(ngx_http_mcp_tasks_zone_t *zone)
 /* it has waited for too long, which nobody has swept yet */
 
 static void
-prepare_call_late(ngx_http_mcp_tasks_zone_t *zone)
+prepare_call_late(ngx_mcp_zone_t *zone)
 {
     ngx_current_msec += 600000;
 }
 
 static void
-run_call_ask(ngx_http_mcp_tasks_zone_t *zone)
+run_call_ask(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &brisk.id, NGX_HTTP_MCP_TASKS_EV_ASK,
-                      brisk.task.lease, NGX_HTTP_MCP_TASKS_REQUESTS, big);
+    (void) test_event(zone, &brisk.id, NGX_MCP_EV_ASK, brisk.task.lease,
+                      NGX_MCP_REQUESTS, big);
 }
 
 static void
-run_call_complete(ngx_http_mcp_tasks_zone_t *zone)
+run_call_complete(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &brisk.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                      brisk.task.lease, NGX_HTTP_MCP_TASKS_RESULT, big);
+    (void) test_event(zone, &brisk.id, NGX_MCP_EV_COMPLETE, brisk.task.lease,
+                      NGX_MCP_RESULT, big);
 }
 
 static void
-run_call_retry(ngx_http_mcp_tasks_zone_t *zone)
+run_call_retry(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &fragile.id, NGX_HTTP_MCP_TASKS_EV_RETRY,
-                      fragile.task.lease, 0, NULL);
+    (void) test_event(zone, &fragile.id, NGX_MCP_EV_RETRY, fragile.task.lease,
+                      0, NULL);
 }
 
 static void
-run_call_cancel(ngx_http_mcp_tasks_zone_t *zone)
+run_call_cancel(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &patient.id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0,
-                      NGX_HTTP_MCP_TASKS_MESSAGE, "no more");
+    (void) test_event(zone, &patient.id, NGX_MCP_EV_CANCEL, 0,
+                      NGX_MCP_MESSAGE, "no more");
 }
 
 static void
-run_call_delete(ngx_http_mcp_tasks_zone_t *zone)
+run_call_delete(ngx_mcp_zone_t *zone)
 {
     (void) test_delete(zone, &curious.id);
 }
@@ -627,20 +619,20 @@ run_call_delete(ngx_http_mcp_tasks_zone_t *zone)
 /* another has its place, and what it had is to be taken over, or fails */
 
 static void
-prepare_orphans(ngx_http_mcp_tasks_zone_t *zone)
+prepare_orphans(ngx_mcp_zone_t *zone)
 {
     zone->table.sh->lives[2]++;
     zone->table.sh->epoch++;
 }
 
 static void
-run_orphans(ngx_http_mcp_tasks_zone_t *zone)
+run_orphans(ngx_mcp_zone_t *zone)
 {
     (void) test_orphans(zone, NEIGHBOUR);
 }
 
 static void
-run_orphans_fail(ngx_http_mcp_tasks_zone_t *zone)
+run_orphans_fail(ngx_mcp_zone_t *zone)
 {
     (void) test_orphans(zone, 0);
 }
@@ -648,19 +640,19 @@ run_orphans_fail(ngx_http_mcp_tasks_zone_t *zone)
 /* leases lost, backoffs over, timeouts, tasks moving down the wheel */
 
 static void
-prepare_due(ngx_http_mcp_tasks_zone_t *zone)
+prepare_due(ngx_mcp_zone_t *zone)
 {
     ngx_current_msec += 600000;
 }
 
 static void
-prepare_expired(ngx_http_mcp_tasks_zone_t *zone)
+prepare_expired(ngx_mcp_zone_t *zone)
 {
     ngx_current_msec += 2 * 86400000;
 }
 
 static void
-run_sweep(ngx_http_mcp_tasks_zone_t *zone)
+run_sweep(ngx_mcp_zone_t *zone)
 {
     (void) test_sweep(zone, 1000);
 }
@@ -670,52 +662,52 @@ run_sweep(ngx_http_mcp_tasks_zone_t *zone)
 /* the commit of the last batch is over */
 
 static void
-run_saved(ngx_http_mcp_tasks_zone_t *zone)
+run_saved(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_lock(&zone->table);
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
-    ngx_http_mcp_tasks_unlock(&zone->table);
+    ngx_mcp_lock(&zone->table);
+    ngx_mcp_saved_locked(&zone->table, &batch);
+    ngx_mcp_unlock(&zone->table);
 }
 
 static void
-prepare_dirty(ngx_http_mcp_tasks_zone_t *zone)
+prepare_dirty(ngx_mcp_zone_t *zone)
 {
     ngx_memzero(zone->table.hash, 8);
     zone->table.sh->dirty = 1;
 }
 
 static void
-prepare_journal(ngx_http_mcp_tasks_zone_t *zone)
+prepare_journal(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_header_t  *sh;
-    ngx_http_mcp_tasks_slot_t    *s;
+    ngx_mcp_header_t  *sh;
+    ngx_mcp_slot_t    *s;
 
     sh = zone->table.sh;
-    s = ngx_http_mcp_tasks_find_locked(&zone->table, &waiting, NULL, 0);
+    s = ngx_mcp_find_locked(&zone->table, &waiting, NULL, 0);
 
     sh->change = s->body;
     sh->change.task.version++;
-    sh->journal = ngx_http_mcp_tasks_index(&zone->table, s);
+    sh->journal = ngx_mcp_index(&zone->table, s);
     sh->dirty = 1;
 }
 
 static void
-run_recover(ngx_http_mcp_tasks_zone_t *zone)
+run_recover(ngx_mcp_zone_t *zone)
 {
     (void) test_get(zone, &waiting, NULL);
 }
 
 
 static void
-run_pause(ngx_http_mcp_tasks_zone_t *zone)
+run_pause(ngx_mcp_zone_t *zone)
 {
-    (void) test_control(zone, NGX_HTTP_MCP_TASKS_OP_PAUSE, "dig", 1);
+    (void) test_control(zone, NGX_MCP_OP_PAUSE, "dig", 1);
 }
 
 static void
-run_resume(ngx_http_mcp_tasks_zone_t *zone)
+run_resume(ngx_mcp_zone_t *zone)
 {
-    (void) test_control(zone, NGX_HTTP_MCP_TASKS_OP_PAUSE, "dig", 0);
+    (void) test_control(zone, NGX_MCP_OP_PAUSE, "dig", 0);
 }
 
 
@@ -781,24 +773,23 @@ older(const void *a, const void *b)
 
 
 static void
-dump_sessions(ngx_http_mcp_tasks_table_t *t, crash_dump_t *dump)
+dump_sessions(ngx_mcp_table_t *t, crash_dump_t *dump)
 {
-    uint32_t                    i, n;
-    crash_session_t            *session;
-    ngx_http_mcp_tasks_name_t  *name;
+    uint32_t          i, n;
+    crash_session_t  *session;
+    ngx_mcp_name_t   *name;
 
     dump->nsessions = 0;
 
     for (i = 0; i <= t->sh->name_mask; i++) {
         for (n = t->names[i]; n; n = name->next) {
-            name = ngx_http_mcp_tasks_name(t, n);
+            name = ngx_mcp_name(t, n);
 
-            if (name->kind == NGX_HTTP_MCP_TASKS_SESSION) {
+            if (name->kind == NGX_MCP_SESSION) {
                 session = &dump->sessions[dump->nsessions++];
                 session->len = name->len;
                 session->told = name->u.told.told;
-                (void) ngx_http_mcp_tasks_name_read_locked(t, n,
-                                                           session->name);
+                (void) ngx_mcp_name_read_locked(t, n, session->name);
             }
         }
     }
@@ -806,22 +797,22 @@ dump_sessions(ngx_http_mcp_tasks_table_t *t, crash_dump_t *dump)
 
 
 void
-crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump)
+crash_dump(ngx_mcp_zone_t *zone, crash_dump_t *dump)
 {
-    uint32_t                     n;
-    ngx_uint_t                   i;
-    crash_record_t              *r;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_view_t    v;
-    ngx_http_mcp_tasks_table_t  *t;
+    uint32_t          n;
+    ngx_uint_t        i;
+    crash_record_t   *r;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_view_t    v;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
     dump->n = 0;
 
     for (n = 1; n < t->sh->slot.fresh; n++) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE) {
+        if (s->body.task.state == NGX_MCP_FREE) {
             continue;
         }
 
@@ -830,7 +821,7 @@ crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump)
 
         /* found by its id, as any client finds it */
 
-        if (test_get(zone, &s->id, &v) != NGX_HTTP_MCP_TASKS_OK) {
+        if (test_get(zone, &s->id, &v) != NGX_MCP_OK) {
             r->len = 0;
             continue;
         }
@@ -852,7 +843,7 @@ crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump)
         add(v.tool.data, v.tool.len);
         add(v.method.data, v.method.len);
 
-        for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
             add(&v.payload[i].len, sizeof(size_t));
             add(v.payload[i].data, v.payload[i].len);
         }
@@ -864,8 +855,8 @@ crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump)
         add(&s->body.peak, sizeof(double));
 
         if (s->session) {
-            r->len = ngx_http_mcp_tasks_name_read_locked(t, s->session,
-                                                         r->data + r->len)
+            r->len = ngx_mcp_name_read_locked(t, s->session,
+                                              r->data + r->len)
                      - r->data;
         }
     }
@@ -993,7 +984,7 @@ crash_judge(crash_dump_t *before, crash_dump_t *after, crash_dump_t *now)
 /* from here on somebody waits: what will be recovered is to be told */
 
 void
-crash_mark(ngx_http_mcp_tasks_zone_t *zone)
+crash_mark(ngx_mcp_zone_t *zone)
 {
     cursor = zone->table.sh->logged;
     recoveries = zone->table.sh->count.recoveries;
@@ -1005,15 +996,15 @@ crash_mark(ngx_http_mcp_tasks_zone_t *zone)
 /* whoever died had something to tell, and nobody knows what */
 
 const char *
-crash_signalled(ngx_http_mcp_tasks_zone_t *zone)
+crash_signalled(ngx_mcp_zone_t *zone)
 {
-    uint64_t                     from;
-    ngx_http_mcp_tasks_signal_t  signals[8];
+    uint64_t          from;
+    ngx_mcp_signal_t  signals[8];
 
     from = cursor;
 
     if (zone->table.sh->count.recoveries != recoveries
-        && ngx_http_mcp_tasks_signal_read(&zone->table, &from, signals, 8) <= 8)
+        && ngx_mcp_signal_read(&zone->table, &from, signals, 8) <= 8)
     {
         return "processes do not learn of a recovery";
     }
@@ -1044,22 +1035,22 @@ row_of(uint64_t seq)
 /* what the table takes for saved is so, and no row is forgotten */
 
 const char *
-crash_saved(ngx_http_mcp_tasks_zone_t *zone)
+crash_saved(ngx_mcp_zone_t *zone)
 {
-    u_char                       data[2048];
-    uint32_t                     n;
-    ngx_uint_t                   i, live;
-    crash_row_t                 *row;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_table_t  *t;
+    u_char            data[2048];
+    uint32_t          n;
+    ngx_uint_t        i, live;
+    crash_row_t      *row;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
     live = 0;
 
     for (n = 1; crash_stored && n < t->sh->slot.fresh; n++) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_FREE) {
+        if (s->body.task.state == NGX_MCP_FREE) {
             continue;
         }
 
@@ -1072,17 +1063,16 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
             return "a task counts as saved, and is not";
         }
 
-        for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+        for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
 
             if (s->unsaved & (1u << i)) {
                 continue;
             }
 
-            (void) ngx_http_mcp_tasks_chain_read_locked(t,
-                                                &s->body.payload[i], data);
+            (void) ngx_mcp_chain_read_locked(t, &s->body.payload[i], data);
             if (row == NULL
                 || row->len[i] + (i ? 0 : s->method_len
-                                          + NGX_HTTP_MCP_TASKS_HISTORY)
+                                          + NGX_MCP_HISTORY)
                    != s->body.payload[i].len
                 || ngx_memcmp(row->data[i], data + (i ? 0 : s->method_len),
                               row->len[i])
@@ -1094,7 +1084,7 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
     }
 
     for (n = t->sh->gone.head; n; n = s->hash_next) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
         live += (row_of(s->seq) != NULL);
     }
 
@@ -1105,53 +1095,53 @@ crash_saved(ngx_http_mcp_tasks_zone_t *zone)
 /* a call runs, unless another has to come first, and ends */
 
 static ngx_uint_t
-call_usable(ngx_http_mcp_tasks_zone_t *zone)
+call_usable(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t                 rc;
-    ngx_http_mcp_tasks_id_t    id;
-    ngx_http_mcp_tasks_view_t  v;
+    ngx_uint_t      rc;
+    ngx_mcp_id_t    id;
+    ngx_mcp_view_t  v;
 
     hold(zone, NEIGHBOUR, 0, "after", &id);
     rc = test_run(zone, &id, NEIGHBOUR, 0, 0, &v);
 
-    if (rc != NGX_HTTP_MCP_TASKS_OK
-        && rc != NGX_HTTP_MCP_TASKS_LIMIT_RUNNING)
+    if (rc != NGX_MCP_OK
+        && rc != NGX_MCP_LIMIT_RUNNING)
     {
         return 0;
     }
 
-    rc = test_event(zone, &id, rc ? NGX_HTTP_MCP_TASKS_EV_CANCEL
-                                  : NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                    v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "over");
+    rc = test_event(zone, &id, rc ? NGX_MCP_EV_CANCEL
+                                  : NGX_MCP_EV_COMPLETE,
+                    v.task.lease, NGX_MCP_MESSAGE, "over");
 
-    return rc == NGX_HTTP_MCP_TASKS_OK
-           && test_delete(zone, &id) == NGX_HTTP_MCP_TASKS_OK;
+    return rc == NGX_MCP_OK
+           && test_delete(zone, &id) == NGX_MCP_OK;
 }
 
 
 /* a whole life still works */
 
 const char *
-crash_usable(ngx_http_mcp_tasks_zone_t *zone)
+crash_usable(ngx_mcp_zone_t *zone)
 {
-    ngx_http_mcp_tasks_id_t          id;
-    ngx_http_mcp_tasks_view_t        v;
-    ngx_http_mcp_tasks_op_session_t  op;
+    ngx_mcp_id_t          id;
+    ngx_mcp_view_t        v;
+    ngx_mcp_op_session_t  op;
 
     ngx_memzero(&op, sizeof(op));
     test_session = "a new session";
 
-    if (test_create(zone, "carol", "after", big, &id) != NGX_HTTP_MCP_TASKS_OK
+    if (test_create(zone, "carol", "after", big, &id) != NGX_MCP_OK
         || !test_claim(zone, "after", &v)
         || ngx_memcmp(&v.id, &id, sizeof(id)) != 0
-        || test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
-                      NGX_HTTP_MCP_TASKS_RESULT, big) != NGX_HTTP_MCP_TASKS_OK
+        || test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease,
+                      NGX_MCP_RESULT, big) != NGX_MCP_OK
         || test_read_session(zone, &op, "a new session", OTHER) != 0
-        || test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0, NULL)
-           != NGX_HTTP_MCP_TASKS_OK
+        || test_event(zone, &id, NGX_MCP_EV_ANNOUNCE, 0, 0, NULL)
+           != NGX_MCP_OK
         || test_read_session(zone, &op, "a new session", OTHER) != 1
         || test_read_session(zone, &op, "a new session", OTHER) != 0
-        || test_delete(zone, &id) != NGX_HTTP_MCP_TASKS_OK
+        || test_delete(zone, &id) != NGX_MCP_OK
         || !call_usable(zone))
     {
         test_session = NULL;

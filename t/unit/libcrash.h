@@ -16,31 +16,31 @@
 
 
 typedef struct {
-    const char                 *name;
-    void                      (*prepare)(ngx_http_mcp_tasks_zone_t *zone);
-    void                      (*run)(ngx_http_mcp_tasks_zone_t *zone);
+    const char  *name;
+    void       (*prepare)(ngx_mcp_zone_t *zone);
+    void       (*run)(ngx_mcp_zone_t *zone);
 } crash_case_t;
 
 
 /* everything that a table says about its tasks, in the order of creation */
 
 typedef struct {
-    uint64_t                    seq;
-    size_t                      len;
-    u_char                      data[6000];
+    uint64_t  seq;
+    size_t    len;
+    u_char    data[6000];
 } crash_record_t;
 
 typedef struct {
-    size_t                      len;
-    u_char                      name[NGX_HTTP_MCP_TASKS_NAME_INLINE];
-    uint64_t                    told;
+    size_t    len;
+    u_char    name[NGX_MCP_NAME_INLINE];
+    uint64_t  told;
 } crash_session_t;
 
 typedef struct {
-    ngx_uint_t                  n;
-    crash_record_t              records[64];
-    ngx_uint_t                  nsessions;
-    crash_session_t             sessions[8];
+    ngx_uint_t       n;
+    crash_record_t   records[64];
+    ngx_uint_t       nsessions;
+    crash_session_t  sessions[8];
 } crash_dump_t;
 
 
@@ -49,14 +49,14 @@ extern crash_case_t             crash_cases[];
 /* the zone has a store on disk */
 extern ngx_uint_t               crash_stored;
 
-ngx_http_mcp_tasks_zone_t *crash_zone(void);
-void crash_dump(ngx_http_mcp_tasks_zone_t *zone, crash_dump_t *dump);
+ngx_mcp_zone_t *crash_zone(void);
+void crash_dump(ngx_mcp_zone_t *zone, crash_dump_t *dump);
 const char *crash_judge(crash_dump_t *before, crash_dump_t *after,
     crash_dump_t *now);
-void crash_mark(ngx_http_mcp_tasks_zone_t *zone);
-const char *crash_signalled(ngx_http_mcp_tasks_zone_t *zone);
-const char *crash_saved(ngx_http_mcp_tasks_zone_t *zone);
-const char *crash_usable(ngx_http_mcp_tasks_zone_t *zone);
+void crash_mark(ngx_mcp_zone_t *zone);
+const char *crash_signalled(ngx_mcp_zone_t *zone);
+const char *crash_saved(ngx_mcp_zone_t *zone);
+const char *crash_usable(ngx_mcp_zone_t *zone);
 
 
 #endif /* _LIBCRASH_H_INCLUDED_ */

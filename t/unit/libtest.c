@@ -126,11 +126,11 @@ test_slab(size_t size)
 }
 
 
-ngx_http_mcp_tasks_zone_t *
+ngx_mcp_zone_t *
 test_zone(size_t size, uint64_t max_tasks)
 {
-    ngx_slab_pool_t            *sp;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    ngx_slab_pool_t  *sp;
+    ngx_mcp_zone_t   *zone;
 
     if (test_pool == NULL) {
         test_pool = ngx_create_pool(65536, ngx_cycle->log);
@@ -138,12 +138,10 @@ test_zone(size_t size, uint64_t max_tasks)
     }
 
     sp = test_slab(size);
-    zone = ngx_pcalloc(zones, sizeof(ngx_http_mcp_tasks_zone_t));
-    zone->store = ngx_http_mcp_tasks_shm;
+    zone = ngx_pcalloc(zones, sizeof(ngx_mcp_zone_t));
+    zone->store = ngx_mcp_shm;
 
-    if (ngx_http_mcp_tasks_table_create(&zone->table, sp, max_tasks)
-        != NGX_OK)
-    {
+    if (ngx_mcp_table_create(&zone->table, sp, max_tasks) != NGX_OK) {
         return NULL;
     }
 
@@ -152,9 +150,9 @@ test_zone(size_t size, uint64_t max_tasks)
 
 
 void
-test_policy(ngx_http_mcp_tasks_policy_t *policy)
+test_policy(ngx_mcp_policy_t *policy)
 {
-    ngx_memzero(policy, sizeof(ngx_http_mcp_tasks_policy_t));
+    ngx_memzero(policy, sizeof(ngx_mcp_policy_t));
 
     policy->lease = 30000;
     policy->queue_timeout = 600000;
@@ -170,13 +168,13 @@ test_policy(ngx_http_mcp_tasks_policy_t *policy)
 
 
 const char *
-test_check(ngx_http_mcp_tasks_zone_t *zone)
+test_check(ngx_mcp_zone_t *zone)
 {
     const char  *err;
 
-    ngx_http_mcp_tasks_lock_read(&zone->table);
-    err = ngx_http_mcp_tasks_check_locked(&zone->table);
-    ngx_http_mcp_tasks_unlock(&zone->table);
+    ngx_mcp_lock_read(&zone->table);
+    err = ngx_mcp_check_locked(&zone->table);
+    ngx_mcp_unlock(&zone->table);
 
     if (err) {
         diag("check: %s", err);
@@ -187,11 +185,11 @@ test_check(ngx_http_mcp_tasks_zone_t *zone)
 
 
 ngx_uint_t
-test_submit(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op)
+test_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     op->pool = test_pool;
 
-    if (ngx_http_mcp_tasks_submit(zone, op) != NGX_OK) {
+    if (ngx_mcp_submit(zone, op) != NGX_OK) {
         fprintf(stderr, "operation %lu failed\n", (unsigned long) op->type);
         exit(2);
     }
@@ -201,14 +199,14 @@ test_submit(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op)
 
 
 ngx_uint_t
-test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
-    const char *tool, const char *params, ngx_http_mcp_tasks_id_t *id)
+test_create(ngx_mcp_zone_t *zone, const char *owner, const char *tool,
+    const char *params, ngx_mcp_id_t *id)
 {
-    ngx_uint_t                      rc;
-    ngx_http_mcp_tasks_op_create_t  op;
+    ngx_uint_t           rc;
+    ngx_mcp_op_create_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    op.op.type = NGX_MCP_OP_CREATE;
     op.task.owner = str(owner);
     op.task.tool = str(tool);
     op.task.method = str("tools/call");
@@ -226,7 +224,7 @@ test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
 
     rc = test_submit(zone, &op.op);
 
-    if (rc == NGX_HTTP_MCP_TASKS_OK && id) {
+    if (rc == NGX_MCP_OK && id) {
         *id = op.view.id;
     }
 
@@ -235,20 +233,19 @@ test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
 
 
 ngx_uint_t
-test_get(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
-    ngx_http_mcp_tasks_view_t *view)
+test_get(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, ngx_mcp_view_t *view)
 {
-    ngx_uint_t                   rc;
-    ngx_http_mcp_tasks_op_get_t  op;
+    ngx_uint_t        rc;
+    ngx_mcp_op_get_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.type = NGX_MCP_OP_GET;
     op.id = *id;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
 
     rc = test_submit(zone, &op.op);
 
-    if (rc == NGX_HTTP_MCP_TASKS_OK && view) {
+    if (rc == NGX_MCP_OK && view) {
         *view = op.view;
     }
 
@@ -259,19 +256,18 @@ test_get(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
 /* whether a task was found */
 
 ngx_uint_t
-test_claim(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
-    ngx_http_mcp_tasks_view_t *view)
+test_claim(ngx_mcp_zone_t *zone, const char *tool, ngx_mcp_view_t *view)
 {
-    ngx_str_t                      tools[1];
-    ngx_http_mcp_tasks_op_claim_t  op;
+    ngx_str_t           tools[1];
+    ngx_mcp_op_claim_t  op;
 
     tools[0] = str(tool);
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.type = NGX_MCP_OP_CLAIM;
     op.tools = tools;
     op.ntools = 1;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
 
     (void) test_submit(zone, &op.op);
 
@@ -284,13 +280,13 @@ test_claim(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
 
 
 ngx_uint_t
-test_event(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
-    ngx_uint_t type, uint64_t lease, ngx_uint_t payload, const char *bytes)
+test_event(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, ngx_uint_t type,
+    uint64_t lease, ngx_uint_t payload, const char *bytes)
 {
-    ngx_http_mcp_tasks_op_update_t  op;
+    ngx_mcp_op_update_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.type = NGX_MCP_OP_UPDATE;
     op.id = *id;
     op.event.type = type;
     op.event.lease = lease;
@@ -305,21 +301,21 @@ test_event(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
 
 
 ngx_uint_t
-test_move(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
-    uint64_t lease, double progress, const char *message)
+test_move(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, uint64_t lease,
+    double progress, const char *message)
 {
-    ngx_http_mcp_tasks_op_update_t  op;
+    ngx_mcp_op_update_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.type = NGX_MCP_OP_UPDATE;
     op.id = *id;
-    op.event.type = NGX_HTTP_MCP_TASKS_EV_PROGRESS;
+    op.event.type = NGX_MCP_EV_PROGRESS;
     op.event.lease = lease;
     op.event.progress = progress;
     op.event.total = -1;
 
     if (message) {
-        op.change.payload[NGX_HTTP_MCP_TASKS_MESSAGE] = str(message);
+        op.change.payload[NGX_MCP_MESSAGE] = str(message);
     }
 
     return test_submit(zone, &op.op);
@@ -327,12 +323,12 @@ test_move(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
 
 
 ngx_uint_t
-test_delete(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
+test_delete(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_http_mcp_tasks_op_delete_t  op;
+    ngx_mcp_op_delete_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+    op.op.type = NGX_MCP_OP_DELETE;
     op.id = *id;
 
     return test_submit(zone, &op.op);
@@ -342,12 +338,12 @@ test_delete(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
 /* how many were handled */
 
 ngx_uint_t
-test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit)
+test_sweep(ngx_mcp_zone_t *zone, ngx_uint_t limit)
 {
-    ngx_http_mcp_tasks_op_sweep_t  op;
+    ngx_mcp_op_sweep_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_SWEEP;
+    op.op.type = NGX_MCP_OP_SWEEP;
     op.limit = limit;
 
     (void) test_submit(zone, &op.op);
@@ -359,14 +355,13 @@ test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit)
 /* a call begins, with limits on how many run at once */
 
 ngx_uint_t
-test_run(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
-    uint64_t holder, uint32_t max_zone, uint32_t max_tool,
-    ngx_http_mcp_tasks_view_t *view)
+test_run(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, uint64_t holder,
+    uint32_t max_zone, uint32_t max_tool, ngx_mcp_view_t *view)
 {
-    ngx_http_mcp_tasks_op_run_t  op;
+    ngx_mcp_op_run_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
+    op.op.type = NGX_MCP_OP_RUN;
     op.id = *id;
     op.holder = holder;
     op.max_zone = max_zone;
@@ -385,10 +380,10 @@ test_run(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id,
 /* a tool is paused, a worker drained; or they go on */
 
 ngx_uint_t
-test_control(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t type,
-    const char *name, ngx_uint_t on)
+test_control(ngx_mcp_zone_t *zone, ngx_uint_t type, const char *name,
+    ngx_uint_t on)
 {
-    ngx_http_mcp_tasks_op_control_t  op;
+    ngx_mcp_op_control_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.op.type = type;
@@ -402,15 +397,15 @@ test_control(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t type,
 /* how many calls of dead processes have a new holder */
 
 ngx_uint_t
-test_orphans(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder)
+test_orphans(ngx_mcp_zone_t *zone, uint64_t holder)
 {
-    ngx_http_mcp_tasks_op_orphans_t  op;
+    ngx_mcp_op_orphans_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_ORPHANS;
+    op.op.type = NGX_MCP_OP_ORPHANS;
     op.holder = holder;
-    op.limit = NGX_HTTP_MCP_TASKS_LIST_MAX;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.limit = NGX_MCP_LIST_MAX;
+    op.want = NGX_MCP_WANT_ALL;
 
     (void) test_submit(zone, &op.op);
 
@@ -421,15 +416,14 @@ test_orphans(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder)
 /* how many tasks changed; the cursor in the operation goes on */
 
 ngx_uint_t
-test_read_news(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_news_t *op, const char *owner)
+test_read_news(ngx_mcp_zone_t *zone, ngx_mcp_op_news_t *op, const char *owner)
 {
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
-    op->op.reason = NGX_HTTP_MCP_TASKS_OK;
+    op->op.type = NGX_MCP_OP_NEWS;
+    op->op.reason = NGX_MCP_OK;
     op->owner = str(owner);
 
     if (op->limit == 0) {
-        op->limit = NGX_HTTP_MCP_TASKS_LIST_MAX;
+        op->limit = NGX_MCP_LIST_MAX;
     }
 
     (void) test_submit(zone, &op->op);
@@ -441,16 +435,16 @@ test_read_news(ngx_http_mcp_tasks_zone_t *zone,
 /* how many tasks the session is told of, by the stream */
 
 ngx_uint_t
-test_read_session(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_session_t *op, const char *session, uint64_t stream)
+test_read_session(ngx_mcp_zone_t *zone, ngx_mcp_op_session_t *op,
+    const char *session, uint64_t stream)
 {
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_SESSION;
-    op->op.reason = NGX_HTTP_MCP_TASKS_OK;
+    op->op.type = NGX_MCP_OP_SESSION;
+    op->op.reason = NGX_MCP_OK;
     op->session = str(session);
     op->stream = stream;
 
     if (op->limit == 0) {
-        op->limit = NGX_HTTP_MCP_TASKS_LIST_MAX;
+        op->limit = NGX_MCP_LIST_MAX;
     }
 
     (void) test_submit(zone, &op->op);

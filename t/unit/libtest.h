@@ -28,41 +28,35 @@ int done_testing(void);
 ngx_str_t str(const char *s);
 
 ngx_slab_pool_t *test_slab(size_t size);
-ngx_http_mcp_tasks_zone_t *test_zone(size_t size, uint64_t max_tasks);
-void test_policy(ngx_http_mcp_tasks_policy_t *policy);
-const char *test_check(ngx_http_mcp_tasks_zone_t *zone);
+ngx_mcp_zone_t *test_zone(size_t size, uint64_t max_tasks);
+void test_policy(ngx_mcp_policy_t *policy);
+const char *test_check(ngx_mcp_zone_t *zone);
 
-ngx_uint_t test_submit(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op);
-ngx_uint_t test_create(ngx_http_mcp_tasks_zone_t *zone, const char *owner,
-    const char *tool, const char *params, ngx_http_mcp_tasks_id_t *id);
-ngx_uint_t test_get(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_id_t *id, ngx_http_mcp_tasks_view_t *view);
-ngx_uint_t test_claim(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
-    ngx_http_mcp_tasks_view_t *view);
-ngx_uint_t test_event(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_id_t *id, ngx_uint_t type, uint64_t lease,
-    ngx_uint_t payload, const char *bytes);
-ngx_uint_t test_move(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_id_t *id, uint64_t lease, double progress,
-    const char *message);
-ngx_uint_t test_delete(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_id_t *id);
-ngx_uint_t test_sweep(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t limit);
+ngx_uint_t test_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+ngx_uint_t test_create(ngx_mcp_zone_t *zone, const char *owner,
+    const char *tool, const char *params, ngx_mcp_id_t *id);
+ngx_uint_t test_get(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id,
+    ngx_mcp_view_t *view);
+ngx_uint_t test_claim(ngx_mcp_zone_t *zone, const char *tool,
+    ngx_mcp_view_t *view);
+ngx_uint_t test_event(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, ngx_uint_t type,
+    uint64_t lease, ngx_uint_t payload, const char *bytes);
+ngx_uint_t test_move(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, uint64_t lease,
+    double progress, const char *message);
+ngx_uint_t test_delete(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
+ngx_uint_t test_sweep(ngx_mcp_zone_t *zone, ngx_uint_t limit);
 
-ngx_uint_t test_run(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_id_t *id, uint64_t holder, uint32_t max_zone,
-    uint32_t max_tool, ngx_http_mcp_tasks_view_t *view);
-ngx_uint_t test_orphans(ngx_http_mcp_tasks_zone_t *zone, uint64_t holder);
+ngx_uint_t test_run(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, uint64_t holder,
+    uint32_t max_zone, uint32_t max_tool, ngx_mcp_view_t *view);
+ngx_uint_t test_orphans(ngx_mcp_zone_t *zone, uint64_t holder);
 
-ngx_uint_t test_control(ngx_http_mcp_tasks_zone_t *zone, ngx_uint_t type,
+ngx_uint_t test_control(ngx_mcp_zone_t *zone, ngx_uint_t type,
     const char *name, ngx_uint_t on);
 
-ngx_uint_t test_read_news(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_news_t *op, const char *owner);
-ngx_uint_t test_read_session(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_session_t *op, const char *session,
-    uint64_t stream);
+ngx_uint_t test_read_news(ngx_mcp_zone_t *zone, ngx_mcp_op_news_t *op,
+    const char *owner);
+ngx_uint_t test_read_session(ngx_mcp_zone_t *zone, ngx_mcp_op_session_t *op,
+    const char *session, uint64_t stream);
 
 extern ngx_pool_t  *test_pool;
 

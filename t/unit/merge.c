@@ -8,9 +8,9 @@
 #include "ngx_mcp_merge.h"
 
 
-#define INITIALIZE  NGX_HTTP_MCP_TASKS_MERGE_INITIALIZE
-#define DISCOVER    NGX_HTTP_MCP_TASKS_MERGE_DISCOVER
-#define TOOLS       NGX_HTTP_MCP_TASKS_MERGE_TOOLS
+#define INITIALIZE  NGX_MCP_MERGE_INITIALIZE
+#define DISCOVER    NGX_MCP_MERGE_DISCOVER
+#define TOOLS       NGX_MCP_MERGE_TOOLS
 
 /* what is said in an expectation for what is always the same */
 #define VERSION   "\"protocolVersion\":\"2025-11-25\""
@@ -75,10 +75,10 @@ support(void *data, ngx_str_t *name)
 }
 
 
-static ngx_http_mcp_tasks_merge_by_t
+static ngx_mcp_merge_by_t
 by(ngx_uint_t kind)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     ngx_memzero(&m, sizeof(m));
     m.kind = kind;
@@ -90,17 +90,17 @@ by(ngx_uint_t kind)
 }
 
 
-static ngx_http_mcp_tasks_json_t
+static ngx_mcp_json_t
 parse(ngx_str_t *s)
 {
-    const char                 *err;
-    ngx_http_mcp_tasks_json_t   value;
+    const char      *err;
+    ngx_mcp_json_t   value;
 
     ngx_memzero(&value, sizeof(value));
 
-    if (ngx_http_mcp_tasks_json_parse(s, &value, &err) != NGX_OK) {
+    if (ngx_mcp_json_parse(s, &value, &err) != NGX_OK) {
         diag("%s: %.*s", err, (int) s->len, (char *) s->data);
-        value.type = NGX_HTTP_MCP_TASKS_JSON_NONE;
+        value.type = NGX_MCP_JSON_NONE;
     }
 
     return value;
@@ -110,10 +110,10 @@ parse(ngx_str_t *s)
 /* in memory of exactly that size, so that a sanitizer sees a read too far */
 
 static ngx_int_t
-merge(ngx_http_mcp_tasks_merge_by_t *m, const char *text, ngx_str_t *out)
+merge(ngx_mcp_merge_by_t *m, const char *text, ngx_str_t *out)
 {
-    ngx_str_t                  s;
-    ngx_http_mcp_tasks_json_t  result;
+    ngx_str_t       s;
+    ngx_mcp_json_t  result;
 
     asked_len = 0;
     ngx_str_null(out);
@@ -124,14 +124,14 @@ merge(ngx_http_mcp_tasks_merge_by_t *m, const char *text, ngx_str_t *out)
 
     result = parse(&s);
 
-    return ngx_http_mcp_tasks_merge(test_pool, &result, m, out);
+    return ngx_mcp_merge(test_pool, &result, m, out);
 }
 
 
 /* want: NULL if it is declined */
 
 static void
-becomes(ngx_http_mcp_tasks_merge_by_t *m, const char *text, const char *want,
+becomes(ngx_mcp_merge_by_t *m, const char *text, const char *want,
     const char *name)
 {
     ngx_int_t  rc;
@@ -158,7 +158,7 @@ becomes(ngx_http_mcp_tasks_merge_by_t *m, const char *text, const char *want,
 static void
 test_initialize(void)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     m = by(INITIALIZE);
 
@@ -222,7 +222,7 @@ test_initialize(void)
 static void
 test_older(void)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     m = by(INITIALIZE);
     m.lists = 1;
@@ -266,7 +266,7 @@ test_older(void)
 static void
 test_discover(void)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     m = by(DISCOVER);
 
@@ -323,7 +323,7 @@ test_discover(void)
 static void
 test_tools(void)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     m = by(TOOLS);
 
@@ -376,7 +376,7 @@ test_tools(void)
 static void
 test_names(void)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     m = by(TOOLS);
 
@@ -397,7 +397,7 @@ test_names(void)
 static void
 test_supports(void)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     m = by(TOOLS);
     m.supports = 1;
@@ -445,7 +445,7 @@ test_supports(void)
 static void
 test_declined(void)
 {
-    ngx_http_mcp_tasks_merge_by_t  m;
+    ngx_mcp_merge_by_t  m;
 
     m = by(INITIALIZE);
     becomes(&m, "[]", NULL, "an array");
@@ -524,10 +524,10 @@ draw(uint32_t n)
 /* a text and what is to become of it, written side by side */
 
 typedef struct {
-    char    *text;
-    size_t   text_len;
-    char    *want;
-    size_t   want_len;
+    char   *text;
+    size_t  text_len;
+    char   *want;
+    size_t  want_len;
 } pair_t;
 
 
@@ -604,7 +604,7 @@ random_tool(pair_t *p, ngx_uint_t i, ngx_uint_t supports)
  */
 
 static void
-random_list(pair_t *p, ngx_http_mcp_tasks_merge_by_t *m, ngx_uint_t n)
+random_list(pair_t *p, ngx_mcp_merge_by_t *m, ngx_uint_t n)
 {
     char        gap[16], lead[16];
     ngx_uint_t  i, kept;
@@ -651,11 +651,11 @@ random_list(pair_t *p, ngx_http_mcp_tasks_merge_by_t *m, ngx_uint_t n)
 static void
 test_random(void)
 {
-    pair_t                          p;
-    ngx_int_t                       rc;
-    ngx_str_t                       out;
-    ngx_uint_t                      i, bad;
-    ngx_http_mcp_tasks_merge_by_t   m;
+    pair_t               p;
+    ngx_int_t            rc;
+    ngx_str_t            out;
+    ngx_uint_t           i, bad;
+    ngx_mcp_merge_by_t   m;
 
     m = by(TOOLS);
     p.text = malloc(1 << 20);

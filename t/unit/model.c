@@ -29,104 +29,104 @@
 #define STREAMS  7
 #define WAITERS  40
 #define WORKERS  3
-#define BEHIND   NGX_HTTP_MCP_TASKS_SESSION_NEWS
+#define BEHIND   NGX_MCP_SESSION_NEWS
 
-#define NEVER    NGX_HTTP_MCP_TASKS_NEVER
+#define NEVER    NGX_MCP_NEVER
 
 
 typedef struct {
-    int                        live;
-    ngx_http_mcp_tasks_id_t    id;
-    uint64_t                   seq;
-    int                        owner;
-    int                        tool;
-    int                        priority;
-    int                        state;
-    uint64_t                   version;
-    uint64_t                   lease;
-    int                        attempt;
-    int                        attempts;
-    uint64_t                   expires;
-    uint64_t                   step;
-    uint64_t                   phase;
-    int                        cause;
-    double                     progress;
-    uint64_t                   batch;        /* when it became claimable */
-    uint64_t                   since;        /* in its phase, or a time */
-    int                        worker;       /* -1: none */
-    int                        session;      /* -1: none */
-    int                        announced;
-    uint64_t                   changed;
-    uint64_t                   turned;
-    uint64_t                   moved;
-    double                     peak;
-    uint64_t                   carrier;
-    ngx_uint_t                 waiting;
-    ngx_uint_t                 results;
-    int                        held;         /* by a process of ours */
-    uint64_t                   holder;
-    int                        calls;
-    uint32_t                   lease_time;
-    int                        refused;      /* and not told of room since */
-    uint32_t                   max_zone;
-    uint32_t                   max_tool;
-    uint64_t                   seed[NGX_HTTP_MCP_TASKS_PAYLOADS];
-    size_t                     len[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    int           live;
+    ngx_mcp_id_t  id;
+    uint64_t      seq;
+    int           owner;
+    int           tool;
+    int           priority;
+    int           state;
+    uint64_t      version;
+    uint64_t      lease;
+    int           attempt;
+    int           attempts;
+    uint64_t      expires;
+    uint64_t      step;
+    uint64_t      phase;
+    int           cause;
+    double        progress;
+    uint64_t      batch;        /* when it became claimable */
+    uint64_t      since;        /* in its phase, or a time */
+    int           worker;       /* -1: none */
+    int           session;      /* -1: none */
+    int           announced;
+    uint64_t      changed;
+    uint64_t      turned;
+    uint64_t      moved;
+    double        peak;
+    uint64_t      carrier;
+    ngx_uint_t    waiting;
+    ngx_uint_t    results;
+    int           held;         /* by a process of ours */
+    uint64_t      holder;
+    int           calls;
+    uint32_t      lease_time;
+    int           refused;      /* and not told of room since */
+    uint32_t      max_zone;
+    uint32_t      max_tool;
+    uint64_t      seed[NGX_MCP_PAYLOADS];
+    size_t        len[NGX_MCP_PAYLOADS];
 } model_t;
 
 
 /* a session's client: what it was told, and by which stream */
 
 typedef struct {
-    uint64_t                   told;
-    uint64_t                   stream;
-    uint32_t                   opened;
-    uint32_t                   epoch;
+    uint64_t  told;
+    uint64_t  stream;
+    uint32_t  opened;
+    uint32_t  epoch;
 } model_session_t;
 
 
 /* somebody who is told of an owner's tasks */
 
 typedef struct {
-    int                        owner;
-    uint64_t                   after;
-    uint64_t                   hint;
+    int       owner;
+    uint64_t  after;
+    uint64_t  hint;
 } model_reader_t;
 
 
 /* a request that waits */
 
 typedef struct {
-    int                        used;
-    int                        task;         /* for none, if it is not */
-    ngx_http_mcp_tasks_id_t    id;
-    int                        result;
-    uint64_t                   stream;
-    uint32_t                   epoch;
+    int           used;
+    int           task;         /* for none, if it is not */
+    ngx_mcp_id_t  id;
+    int           result;
+    uint64_t      stream;
+    uint32_t      epoch;
 } model_waiter_t;
 
 
 /* what became of the tasks of a tool */
 
 typedef struct {
-    uint64_t                   created;
-    uint64_t                   ended[NGX_HTTP_MCP_TASKS_STATES];
-    uint64_t                   lapsed;
-    uint64_t                   dropped;
-    uint64_t                   claimed;
-    uint64_t                   requeued;
-    uint64_t                   leases_lost;
-    uint64_t                   runs;
-    uint64_t                   waited;       /* ms */
-    uint64_t                   ran;
+    uint64_t  created;
+    uint64_t  ended[NGX_MCP_STATES];
+    uint64_t  lapsed;
+    uint64_t  dropped;
+    uint64_t  claimed;
+    uint64_t  requeued;
+    uint64_t  leases_lost;
+    uint64_t  runs;
+    uint64_t  waited;       /* ms */
+    uint64_t  ran;
 } model_fates_t;
 
 
 typedef struct {
-    uint64_t                   claimed;
-    uint64_t                   completed;
-    uint64_t                   failed;
-    uint64_t                   seen;
+    uint64_t  claimed;
+    uint64_t  completed;
+    uint64_t  failed;
+    uint64_t  seen;
 } model_worker_t;
 
 
@@ -152,7 +152,7 @@ static uint64_t                    rnd_state;
 static uint64_t                    batch;
 static ngx_uint_t                  errors;
 static ngx_uint_t                  ops;
-static ngx_http_mcp_tasks_zone_t  *zone;
+static ngx_mcp_zone_t  *zone;
 
 static const char  *owners[OWNERS] = {
     "", "alice", "bob",
@@ -255,25 +255,25 @@ used_blocks(void)
             continue;
         }
 
-        for (k = 0; k < NGX_HTTP_MCP_TASKS_PAYLOADS; k++) {
-            n += ngx_http_mcp_tasks_blocks_for(tasks[i].len[k]
-                            + (k == NGX_HTTP_MCP_TASKS_PARAMS
-                               ? 10 + NGX_HTTP_MCP_TASKS_HISTORY : 0));
+        for (k = 0; k < NGX_MCP_PAYLOADS; k++) {
+            n += ngx_mcp_blocks_for(tasks[i].len[k]
+                            + (k == NGX_MCP_PARAMS
+                               ? 10 + NGX_MCP_HISTORY : 0));
         }
 
         if (!owner_seen[tasks[i].owner]++) {
             s = str(owners[tasks[i].owner]);
-            n += ngx_http_mcp_tasks_name_blocks(&s);
+            n += ngx_mcp_name_blocks(&s);
         }
 
         if (!tool_seen[tasks[i].tool]++) {
             s = str(tools[tasks[i].tool]);
-            n += ngx_http_mcp_tasks_name_blocks(&s);
+            n += ngx_mcp_name_blocks(&s);
         }
 
         if (tasks[i].session != -1 && !session_seen[tasks[i].session]++) {
             s = str(session_names[tasks[i].session]);
-            n += ngx_http_mcp_tasks_name_blocks(&s);
+            n += ngx_mcp_name_blocks(&s);
         }
     }
 
@@ -322,7 +322,7 @@ pick_asking(void)
 
     for (i = 0; i < MAX; i++) {
         if (tasks[(i + k) % MAX].live
-            && tasks[(i + k) % MAX].state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED)
+            && tasks[(i + k) % MAX].state == NGX_MCP_INPUT_REQUIRED)
         {
             return &tasks[(i + k) % MAX];
         }
@@ -354,12 +354,12 @@ pick_held(void)
 static void
 ran(model_t *m, uint64_t now)
 {
-    if (m->state == NGX_HTTP_MCP_TASKS_QUEUED) {
+    if (m->state == NGX_MCP_QUEUED) {
         return;
     }
 
     fates[m->tool].runs++;
-    fates[m->tool].ran += (m->state == NGX_HTTP_MCP_TASKS_RUNNING)
+    fates[m->tool].ran += (m->state == NGX_MCP_RUNNING)
                           ? now - m->since : m->since;
 }
 
@@ -385,7 +385,7 @@ requeue(model_t *m, uint64_t now, uint64_t delay)
     ran(m, now);
     fates[m->tool].requeued++;
     m->since = now + delay;
-    m->state = NGX_HTTP_MCP_TASKS_QUEUED;
+    m->state = NGX_MCP_QUEUED;
     m->lease = 0;
     m->progress = -1;
     m->step = delay ? now + delay : NEVER;
@@ -397,7 +397,7 @@ requeue(model_t *m, uint64_t now, uint64_t delay)
 static uint64_t
 lease_end(model_t *m, uint64_t now)
 {
-    return m->lease_time == NGX_HTTP_MCP_TASKS_UNLIMITED
+    return m->lease_time == NGX_MCP_UNLIMITED
            ? NEVER : now + m->lease_time;
 }
 
@@ -412,7 +412,7 @@ backoff(model_t *m)
 static const char *
 status(int state)
 {
-    return (char *) ngx_http_mcp_tasks_status_name(state)->data;
+    return (char *) ngx_mcp_status_name(state)->data;
 }
 
 
@@ -469,8 +469,8 @@ any_stream(void)
     i = rnd(STREAMS);
 
     if (!alive(streams[i])) {
-        streams[i] = ngx_http_mcp_tasks_stream(i % PLACES, lives[i % PLACES],
-                                               ++stream_number);
+        streams[i] = ngx_mcp_stream(i % PLACES, lives[i % PLACES],
+                                    ++stream_number);
     }
 
     return streams[i];
@@ -480,7 +480,7 @@ any_stream(void)
 static ngx_uint_t
 model_carry(model_t *m, uint64_t stream, int yields)
 {
-    if (m->state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+    if (m->state != NGX_MCP_INPUT_REQUIRED
         || alive(m->carrier)
         || (yields && m->results))
     {
@@ -497,7 +497,7 @@ model_carry(model_t *m, uint64_t stream, int yields)
 
 
 static model_t *
-find(ngx_http_mcp_tasks_id_t *id)
+find(ngx_mcp_id_t *id)
 {
     int  i;
 
@@ -544,18 +544,18 @@ end_sessions(void)
 static void
 do_create(void)
 {
-    int                              i, k, session;
-    u_char                           buf[3][BYTES];
-    size_t                           need, before;
-    model_t                         *m;
-    ngx_http_mcp_tasks_op_create_t   op;
+    int                   i, k, session;
+    u_char                buf[3][BYTES];
+    size_t                need, before;
+    model_t              *m;
+    ngx_mcp_op_create_t   op;
 
     for (i = 0; i < MAX && tasks[i].live; i++) { /* void */ }
 
     m = (i < MAX) ? &tasks[i] : NULL;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    op.op.type = NGX_MCP_OP_CREATE;
     op.op.pool = test_pool;
 
     i = rnd(OWNERS);
@@ -567,7 +567,7 @@ do_create(void)
     op.task.session = str(session == -1 ? NULL : session_names[session]);
     op.task.ttl = rnd(4) ? 1000 + rnd(20000)
                          : rnd(4) ? 1 + rnd(100) : NEVER;
-    op.task.policy.priority = rnd(NGX_HTTP_MCP_TASKS_PRIORITIES);
+    op.task.policy.priority = rnd(NGX_MCP_PRIORITIES);
     op.task.policy.lease = lease_ms;
     op.task.policy.queue_timeout = queue_ms;
     op.task.policy.run_timeout = run_ms;
@@ -583,7 +583,7 @@ do_create(void)
         op.task.policy.route = 1 + rnd(5);
         op.task.policy.calls = rnd(4) ? rnd(2) : rnd(4);
         op.task.policy.lease = rnd(2) ? lease_ms
-                                      : NGX_HTTP_MCP_TASKS_UNLIMITED;
+                                      : NGX_MCP_UNLIMITED;
     }
 
     op.task.params.len = random_len();
@@ -599,7 +599,7 @@ do_create(void)
 
     before = used_blocks();
 
-    if (ngx_http_mcp_tasks_submit(zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_submit(zone, &op.op) != NGX_OK) {
         fail("create failed");
         return;
     }
@@ -607,12 +607,12 @@ do_create(void)
     if (op.task.params.len > 5500 || op.task.metadata.len > 5500
         || op.task.message.len > 5500)
     {
-        expect(op.op.reason, NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE, "create");
+        expect(op.op.reason, NGX_MCP_PAYLOAD_TOO_LARGE, "create");
         return;
     }
 
     if (m == NULL) {
-        expect(op.op.reason, NGX_HTTP_MCP_TASKS_LIMIT_TASKS, "create");
+        expect(op.op.reason, NGX_MCP_LIMIT_TASKS, "create");
         return;
     }
 
@@ -621,22 +621,22 @@ do_create(void)
     m->tool = k;
     m->session = session;
     ngx_memzero(m->len, sizeof(m->len));
-    m->len[NGX_HTTP_MCP_TASKS_PARAMS] = op.task.params.len;
-    m->len[NGX_HTTP_MCP_TASKS_METADATA] = op.task.metadata.len;
-    m->len[NGX_HTTP_MCP_TASKS_MESSAGE] = op.task.message.len;
+    m->len[NGX_MCP_PARAMS] = op.task.params.len;
+    m->len[NGX_MCP_METADATA] = op.task.metadata.len;
+    m->len[NGX_MCP_MESSAGE] = op.task.message.len;
     need = used_blocks() - before;
 
     if (before + need + zone->table.sh->block.end / 16
         > zone->table.sh->block.end - 1)
     {
         m->live = 0;
-        expect(op.op.reason, NGX_HTTP_MCP_TASKS_ZONE_FULL, "create");
+        expect(op.op.reason, NGX_MCP_ZONE_FULL, "create");
         return;
     }
 
-    expect(op.op.reason, NGX_HTTP_MCP_TASKS_OK, "create");
+    expect(op.op.reason, NGX_MCP_OK, "create");
 
-    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+    if (op.op.reason != NGX_MCP_OK) {
         m->live = 0;
         return;
     }
@@ -644,7 +644,7 @@ do_create(void)
     m->id = op.view.id;
     m->seq = op.view.seq;
     m->priority = op.task.policy.priority;
-    m->state = NGX_HTTP_MCP_TASKS_QUEUED;
+    m->state = NGX_MCP_QUEUED;
     m->version = 1;
     m->lease = 0;
     m->attempt = 0;
@@ -666,7 +666,7 @@ do_create(void)
     m->carrier = 0;
     m->waiting = 0;
     m->results = 0;
-    m->cause = NGX_HTTP_MCP_TASKS_CAUSE_NONE;
+    m->cause = NGX_MCP_CAUSE_NONE;
     m->held = (op.task.policy.route != 0);
     m->holder = op.task.holder;
     m->calls = op.task.policy.calls;
@@ -680,7 +680,7 @@ do_create(void)
 
 
 static void
-compare_task(model_t *m, ngx_http_mcp_tasks_view_t *v)
+compare_task(model_t *m, ngx_mcp_view_t *v)
 {
     expect(v->task.state, m->state, "state");
     expect(v->task.version, m->version, "version");
@@ -695,7 +695,7 @@ compare_task(model_t *m, ngx_http_mcp_tasks_view_t *v)
     expect(v->changed, m->changed, "changed");
     expect(v->turned, m->turned, "turned");
     expect(v->moved, m->moved, "moved");
-    expect((v->task.flags & NGX_HTTP_MCP_TASKS_ANNOUNCED) != 0, m->announced,
+    expect((v->task.flags & NGX_MCP_ANNOUNCED) != 0, m->announced,
            "announced");
 
     if (v->task.progress != m->progress) {
@@ -705,7 +705,7 @@ compare_task(model_t *m, ngx_http_mcp_tasks_view_t *v)
 
 
 static void
-compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
+compare(model_t *m, ngx_mcp_view_t *v)
 {
     int     k;
     u_char  buf[BYTES];
@@ -718,7 +718,7 @@ compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
         fail("owner");
     }
 
-    for (k = 0; k < NGX_HTTP_MCP_TASKS_PAYLOADS; k++) {
+    for (k = 0; k < NGX_MCP_PAYLOADS; k++) {
         fill(buf, m->seed[k], m->len[k]);
 
         if (v->payload[k].len != m->len[k]
@@ -735,24 +735,24 @@ compare(model_t *m, ngx_http_mcp_tasks_view_t *v)
 static void
 do_get(void)
 {
-    model_t                      *m;
-    ngx_str_t                     owner;
-    ngx_uint_t                    expected;
-    ngx_http_mcp_tasks_op_get_t   op;
+    model_t           *m;
+    ngx_str_t          owner;
+    ngx_uint_t         expected;
+    ngx_mcp_op_get_t   op;
 
     m = rnd(10) ? pick() : pick_asking();
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.type = NGX_MCP_OP_GET;
     op.op.pool = test_pool;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
     op.watch = rnd(2);
     op.carrier = rnd(2) ? any_stream() : 0;
-    expected = NGX_HTTP_MCP_TASKS_OK;
+    expected = NGX_MCP_OK;
 
     if (m == NULL || rnd(20) == 0) {
-        (void) ngx_http_mcp_tasks_id_new(&op.id);
-        expected = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+        (void) ngx_mcp_id_new(&op.id);
+        expected = NGX_MCP_NOT_FOUND;
 
     } else {
         op.id = m->id;
@@ -762,19 +762,19 @@ do_get(void)
             op.owner = &owner;
 
             if (strcmp((char *) owner.data, owners[m->owner]) != 0) {
-                expected = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+                expected = NGX_MCP_NOT_FOUND;
             }
         }
 
         if (ngx_current_msec >= m->expires) {
-            expected = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+            expected = NGX_MCP_NOT_FOUND;
         }
     }
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.op.reason, expected, "get");
 
-    if (op.op.reason == NGX_HTTP_MCP_TASKS_OK && m) {
+    if (op.op.reason == NGX_MCP_OK && m) {
         compare(m, &op.view);
         expect(op.view.asks, model_carry(m, op.carrier, 0), "asks");
     }
@@ -784,11 +784,11 @@ do_get(void)
 static void
 do_claim(void)
 {
-    int                             i, tool, worker;
-    model_t                        *m, *best, old;
-    uint64_t                        before;
-    ngx_str_t                       name;
-    ngx_http_mcp_tasks_op_claim_t   op;
+    int                  i, tool, worker;
+    model_t             *m, *best, old;
+    uint64_t             before;
+    ngx_str_t            name;
+    ngx_mcp_op_claim_t   op;
 
     tool = rnd(TOOLS);
     name = str(tools[tool]);
@@ -797,7 +797,7 @@ do_claim(void)
         m = &tasks[i];
 
         if (m->live && m->tool == tool && !m->held && !paused[tool]
-            && m->state == NGX_HTTP_MCP_TASKS_QUEUED
+            && m->state == NGX_MCP_QUEUED
             && m->step == NEVER
             && (best == NULL || m->priority > best->priority
                 || (m->priority == best->priority && m->batch < best->batch)))
@@ -807,11 +807,11 @@ do_claim(void)
     }
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.type = NGX_MCP_OP_CLAIM;
     op.op.pool = test_pool;
     op.tools = &name;
     op.ntools = 1;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
     op.watch = rnd(2);
     worker = (int) rnd(WORKERS + 1) - 1;
     op.worker = str(worker == -1 ? NULL : worker_names[worker]);
@@ -825,7 +825,7 @@ do_claim(void)
         best = NULL;
     }
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.found, best != NULL, "claim");
     expect(op.drain, worker != -1 && draining[worker], "drain");
     expect(op.more, 0, "more to claim");
@@ -846,7 +846,7 @@ do_claim(void)
     }
 
     old = *m;
-    m->state = NGX_HTTP_MCP_TASKS_RUNNING;
+    m->state = NGX_MCP_RUNNING;
     m->version++;
     m->lease = op.view.task.lease;
     m->attempt++;
@@ -871,8 +871,8 @@ static int
 runs(model_t *m)
 {
     return m->live && m->held
-           && (m->state == NGX_HTTP_MCP_TASKS_RUNNING
-               || m->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+           && (m->state == NGX_MCP_RUNNING
+               || m->state == NGX_MCP_INPUT_REQUIRED);
 }
 
 
@@ -895,7 +895,7 @@ running(int tool)
 static int
 waits(model_t *m)
 {
-    return m->live && m->held && m->state == NGX_HTTP_MCP_TASKS_QUEUED
+    return m->live && m->held && m->state == NGX_MCP_QUEUED
            && m->step == NEVER;
 }
 
@@ -955,18 +955,17 @@ pick_first(void)
 static void
 check_room(void)
 {
-    int                          i, told;
-    ngx_uint_t                   n, k;
-    ngx_http_mcp_tasks_signal_t  signals[16];
+    int               i, told;
+    ngx_uint_t        n, k;
+    ngx_mcp_signal_t  signals[16];
 
     told = 0;
 
     do {
-        n = ngx_http_mcp_tasks_signal_read(&zone->table, &room_cursor,
-                                           signals, 16);
+        n = ngx_mcp_signal_read(&zone->table, &room_cursor, signals, 16);
 
         for (k = 0; k < ngx_min(n, 16); k++) {
-            told |= (n > 16 || signals[k].key == NGX_HTTP_MCP_TASKS_ROOM);
+            told |= (n > 16 || signals[k].key == NGX_MCP_ROOM);
         }
 
     } while (n && n <= 16);
@@ -990,17 +989,17 @@ check_room(void)
 static void
 check_running(void)
 {
-    int                           i;
-    uint32_t                      n;
-    ngx_str_t                     name;
-    ngx_uint_t                    holding;
-    ngx_http_mcp_tasks_table_t   *t;
+    int                i;
+    uint32_t           n;
+    ngx_str_t          name;
+    ngx_uint_t         holding;
+    ngx_mcp_table_t   *t;
 
     t = &zone->table;
 
     for (holding = 0, i = 0; i < MAX; i++) {
         holding += tasks[i].live && tasks[i].held
-                   && tasks[i].state < NGX_HTTP_MCP_TASKS_COMPLETED;
+                   && tasks[i].state < NGX_MCP_COMPLETED;
     }
 
     expect(t->sh->holding, holding, "calls that are held");
@@ -1008,10 +1007,9 @@ check_running(void)
 
     for (i = 0; i < TOOLS; i++) {
         name = str(tools[i]);
-        n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
-                &name, ngx_http_mcp_tasks_name_hash(t,
-                                     NGX_HTTP_MCP_TASKS_TOOL, &name));
-        expect(n ? ngx_http_mcp_tasks_name(t, n)->running : 0, running(i),
+        n = ngx_mcp_name_find_locked(t, NGX_MCP_TOOL,
+                &name, ngx_mcp_name_hash(t, NGX_MCP_TOOL, &name));
+        expect(n ? ngx_mcp_name(t, n)->running : 0, running(i),
                "calls of a tool that run");
     }
 }
@@ -1020,82 +1018,80 @@ check_running(void)
 /* what the event does to the model; the reason it is refused with */
 
 static ngx_uint_t
-model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
+model_event(model_t *m, ngx_mcp_event_t *ev)
 {
     int       run, input;
     uint64_t  now;
 
     now = ngx_current_msec;
-    run = (m->state == NGX_HTTP_MCP_TASKS_RUNNING);
-    input = (m->state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+    run = (m->state == NGX_MCP_RUNNING);
+    input = (m->state == NGX_MCP_INPUT_REQUIRED);
 
-    if (ngx_http_mcp_tasks_fenced(ev->type)) {
+    if (ngx_mcp_fenced(ev->type)) {
         if (ev->lease == 0 || ev->lease != m->lease) {
-            return NGX_HTTP_MCP_TASKS_LEASE_LOST;
+            return NGX_MCP_LEASE_LOST;
         }
     }
 
-    if (ev->type == NGX_HTTP_MCP_TASKS_EV_ANNOUNCE) {
+    if (ev->type == NGX_MCP_EV_ANNOUNCE) {
         m->announced = 1;
-        return NGX_HTTP_MCP_TASKS_OK;
+        return NGX_MCP_OK;
     }
 
-    if (m->state >= NGX_HTTP_MCP_TASKS_COMPLETED) {
-        return NGX_HTTP_MCP_TASKS_TERMINAL;
+    if (m->state >= NGX_MCP_COMPLETED) {
+        return NGX_MCP_TERMINAL;
     }
 
     switch (ev->type) {
 
-    case NGX_HTTP_MCP_TASKS_EV_HEARTBEAT:
+    case NGX_MCP_EV_HEARTBEAT:
         if (run) {
             m->step = lease_end(m, now);
         }
 
-        return NGX_HTTP_MCP_TASKS_OK;
+        return NGX_MCP_OK;
 
-    case NGX_HTTP_MCP_TASKS_EV_PROGRESS:
-    case NGX_HTTP_MCP_TASKS_EV_REPORT:
+    case NGX_MCP_EV_PROGRESS:
+    case NGX_MCP_EV_REPORT:
         if (!run && !input) {
-            return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+            return NGX_MCP_STATE_INVALID;
         }
 
         if (ev->progress < m->progress) {
-            return NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS;
+            return NGX_MCP_PROGRESS_BACKWARDS;
         }
 
         m->progress = ev->progress;
 
-        if (run && ev->type == NGX_HTTP_MCP_TASKS_EV_PROGRESS) {
+        if (run && ev->type == NGX_MCP_EV_PROGRESS) {
             m->step = lease_end(m, now);
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_ASK:
+    case NGX_MCP_EV_ASK:
         if (!run) {
-            return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+            return NGX_MCP_STATE_INVALID;
         }
 
-        m->state = NGX_HTTP_MCP_TASKS_INPUT_REQUIRED;
+        m->state = NGX_MCP_INPUT_REQUIRED;
         m->carrier = 0;
         m->step = NEVER;
         m->phase = (m->phase > now) ? m->phase - now : 0;
         m->since = now - m->since;
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
-        end(m, NGX_HTTP_MCP_TASKS_COMPLETED, NGX_HTTP_MCP_TASKS_CAUSE_NONE,
-            now);
+    case NGX_MCP_EV_COMPLETE:
+        end(m, NGX_MCP_COMPLETED, NGX_MCP_CAUSE_NONE, now);
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_FAIL:
-        end(m, NGX_HTTP_MCP_TASKS_FAILED, NGX_HTTP_MCP_TASKS_CAUSE_NONE, now);
+    case NGX_MCP_EV_FAIL:
+        end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_NONE, now);
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+    case NGX_MCP_EV_RETRY:
         if (m->attempt >= m->attempts) {
-            end(m, NGX_HTTP_MCP_TASKS_FAILED, NGX_HTTP_MCP_TASKS_CAUSE_NONE,
-                now);
+            end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_NONE, now);
 
         } else {
             requeue(m, now, backoff(m));
@@ -1103,44 +1099,42 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_RELEASE:
+    case NGX_MCP_EV_RELEASE:
         batch++;
         requeue(m, now, 0);
         m->attempt--;
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_ANSWER:
+    case NGX_MCP_EV_ANSWER:
         if (!input) {
-            return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+            return NGX_MCP_STATE_INVALID;
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL:
+    case NGX_MCP_EV_ANSWER_ALL:
         if (!input) {
-            return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+            return NGX_MCP_STATE_INVALID;
         }
 
-        m->state = NGX_HTTP_MCP_TASKS_RUNNING;
+        m->state = NGX_MCP_RUNNING;
         m->step = lease_end(m, now);
         m->phase += now;
         m->since = now - m->since;
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_CANCEL:
-        end(m, NGX_HTTP_MCP_TASKS_CANCELLED,
-            NGX_HTTP_MCP_TASKS_CAUSE_CANCELLED, now);
+    case NGX_MCP_EV_CANCEL:
+        end(m, NGX_MCP_CANCELLED, NGX_MCP_CAUSE_CANCELLED, now);
         break;
 
-    case NGX_HTTP_MCP_TASKS_EV_ORPHANED:
+    case NGX_MCP_EV_ORPHANED:
         if (ev->holder == 0
-            || m->calls & NGX_HTTP_MCP_TASKS_BOUND
+            || m->calls & NGX_MCP_BOUND
             || ((run || input)
-                && (!(m->calls & NGX_HTTP_MCP_TASKS_IDEMPOTENT)
+                && (!(m->calls & NGX_MCP_IDEMPOTENT)
                     || m->attempt >= m->attempts)))
         {
-            end(m, NGX_HTTP_MCP_TASKS_FAILED,
-                NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST, now);
+            end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_PROCESS_LOST, now);
 
         } else if (run || input) {
             requeue(m, now, backoff(m));
@@ -1152,7 +1146,7 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
 
     m->version++;
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
@@ -1161,18 +1155,18 @@ model_event(model_t *m, ngx_http_mcp_tasks_event_t *ev)
 static void
 model_work(model_t *m, ngx_uint_t event)
 {
-    if (m->worker == -1 || !ngx_http_mcp_tasks_fenced(event)) {
+    if (m->worker == -1 || !ngx_mcp_fenced(event)) {
         return;
     }
 
     workers[m->worker].seen = ngx_current_msec;
 
     switch (event) {
-    case NGX_HTTP_MCP_TASKS_EV_COMPLETE:
+    case NGX_MCP_EV_COMPLETE:
         workers[m->worker].completed++;
         break;
-    case NGX_HTTP_MCP_TASKS_EV_FAIL:
-    case NGX_HTTP_MCP_TASKS_EV_RETRY:
+    case NGX_MCP_EV_FAIL:
+    case NGX_MCP_EV_RETRY:
         workers[m->worker].failed++;
         break;
     }
@@ -1182,14 +1176,14 @@ model_work(model_t *m, ngx_uint_t event)
 static void
 do_event(void)
 {
-    int                              k, dropped, noted;
-    model_fates_t                    were;
-    u_char                           buf[BYTES];
-    size_t                           need, room;
-    model_t                         *m, next;
-    uint64_t                         before;
-    ngx_uint_t                       expected;
-    ngx_http_mcp_tasks_op_update_t   op;
+    int                   k, dropped, noted;
+    model_fates_t         were;
+    u_char                buf[BYTES];
+    size_t                need, room;
+    model_t              *m, next;
+    uint64_t              before;
+    ngx_uint_t            expected;
+    ngx_mcp_op_update_t   op;
 
     m = pick();
 
@@ -1198,31 +1192,31 @@ do_event(void)
     }
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.type = NGX_MCP_OP_UPDATE;
     op.op.pool = test_pool;
     op.id = m->id;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
 
     do {
-        op.event.type = rnd(NGX_HTTP_MCP_TASKS_EV_REPORT + 1);
-    } while (op.event.type == NGX_HTTP_MCP_TASKS_EV_CLAIM);
+        op.event.type = rnd(NGX_MCP_EV_REPORT + 1);
+    } while (op.event.type == NGX_MCP_EV_CLAIM);
 
     if (rnd(m->announced ? 30 : 3) == 0) {
-        op.event.type = NGX_HTTP_MCP_TASKS_EV_ANNOUNCE;
+        op.event.type = NGX_MCP_EV_ANNOUNCE;
 
-    } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && rnd(3) == 0) {
-        op.event.type = NGX_HTTP_MCP_TASKS_EV_ASK;
+    } else if (m->state == NGX_MCP_RUNNING && rnd(3) == 0) {
+        op.event.type = NGX_MCP_EV_ASK;
     }
 
     if (m->held && !alive(m->holder) && rnd(4) == 0) {
-        op.event.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+        op.event.type = NGX_MCP_EV_ORPHANED;
         op.event.holder = rnd(2) ? any_stream() : 0;
     }
 
     op.event.lease = rnd(10) ? m->lease : rnd(2) ? rnd(1000) : 0;
     op.event.progress = rnd(100) / 100.0;
 
-    k = rnd(NGX_HTTP_MCP_TASKS_PAYLOADS - 1) + 1;
+    k = rnd(NGX_MCP_PAYLOADS - 1) + 1;
 
     if (rnd(3)) {
         op.change.payload[k].data = buf;
@@ -1238,42 +1232,42 @@ do_event(void)
     were = fates[m->tool];
     expected = model_event(&next, &op.event);
 
-    need = ngx_http_mcp_tasks_blocks_for(op.change.payload[k].len);
+    need = ngx_mcp_blocks_for(op.change.payload[k].len);
     room = zone->table.sh->block.end - 1 - used_blocks();
 
-    if (expected == NGX_HTTP_MCP_TASKS_OK) {
+    if (expected == NGX_MCP_OK) {
 
         if (op.change.payload[k].len > 5800) {
-            expected = NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE;
+            expected = NGX_MCP_PAYLOAD_TOO_LARGE;
 
         } else if (need > room) {
 
-            if (op.event.type == NGX_HTTP_MCP_TASKS_EV_CANCEL) {
+            if (op.event.type == NGX_MCP_EV_CANCEL) {
                 dropped = 1;
 
             } else {
-                expected = NGX_HTTP_MCP_TASKS_ZONE_FULL;
+                expected = NGX_MCP_ZONE_FULL;
             }
         }
     }
 
     if (op.version && op.version != m->version) {
-        expected = NGX_HTTP_MCP_TASKS_VERSION_CONFLICT;
+        expected = NGX_MCP_VERSION_CONFLICT;
     }
 
     if (ngx_current_msec >= m->expires) {
-        expected = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+        expected = NGX_MCP_NOT_FOUND;
     }
 
     before = zone->table.sh->seq;
-    noted = (k == NGX_HTTP_MCP_TASKS_MESSAGE && !dropped
+    noted = (k == NGX_MCP_MESSAGE && !dropped
              && op.change.payload[k].data
              && (m->len[k] || op.change.payload[k].len));
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.op.reason, expected, "event");
 
-    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+    if (op.op.reason != NGX_MCP_OK) {
         fates[m->tool] = were;
         return;
     }
@@ -1300,12 +1294,12 @@ do_delete(void)
 
     if (m) {
         expect(test_delete(zone, &m->id),
-               ngx_current_msec < m->expires ? NGX_HTTP_MCP_TASKS_OK
-                                             : NGX_HTTP_MCP_TASKS_NOT_FOUND,
+               ngx_current_msec < m->expires ? NGX_MCP_OK
+                                             : NGX_MCP_NOT_FOUND,
                "delete");
         m->live = (ngx_current_msec >= m->expires);
         fates[m->tool].dropped += (!m->live
-                                   && m->state < NGX_HTTP_MCP_TASKS_COMPLETED);
+                                   && m->state < NGX_MCP_COMPLETED);
         end_sessions();
     }
 }
@@ -1318,29 +1312,26 @@ model_time(model_t *m, uint64_t now)
 
         if (now >= m->expires) {
             m->live = 0;
-            fates[m->tool].lapsed += (m->state < NGX_HTTP_MCP_TASKS_COMPLETED);
+            fates[m->tool].lapsed += (m->state < NGX_MCP_COMPLETED);
 
-        } else if (m->state == NGX_HTTP_MCP_TASKS_QUEUED && now >= m->phase) {
-            end(m, NGX_HTTP_MCP_TASKS_FAILED,
-                NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT, now);
+        } else if (m->state == NGX_MCP_QUEUED && now >= m->phase) {
+            end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_QUEUE_TIMEOUT, now);
             m->version++;
 
-        } else if (m->state == NGX_HTTP_MCP_TASKS_QUEUED && now >= m->step) {
+        } else if (m->state == NGX_MCP_QUEUED && now >= m->step) {
             m->step = NEVER;
             m->batch = batch;
 
-        } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && now >= m->phase) {
-            end(m, NGX_HTTP_MCP_TASKS_FAILED,
-                NGX_HTTP_MCP_TASKS_CAUSE_RUN_TIMEOUT, now);
+        } else if (m->state == NGX_MCP_RUNNING && now >= m->phase) {
+            end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_RUN_TIMEOUT, now);
             m->version++;
 
-        } else if (m->state == NGX_HTTP_MCP_TASKS_RUNNING && now >= m->step) {
+        } else if (m->state == NGX_MCP_RUNNING && now >= m->step) {
             m->version++;
             fates[m->tool].leases_lost++;
 
             if (m->attempt >= m->attempts) {
-                end(m, NGX_HTTP_MCP_TASKS_FAILED,
-                    NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST, now);
+                end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_LEASE_LOST, now);
 
             } else {
                 requeue(m, now, backoff(m));
@@ -1358,11 +1349,11 @@ model_time(model_t *m, uint64_t now)
 static void
 sweep(void)
 {
-    int                         i;
-    model_t                     old;
-    uint64_t                    before;
-    ngx_uint_t                  limit;
-    ngx_http_mcp_tasks_slot_t  *s;
+    int              i;
+    model_t          old;
+    uint64_t         before;
+    ngx_uint_t       limit;
+    ngx_mcp_slot_t  *s;
 
     before = zone->table.sh->seq;
     limit = 1 + rnd(50);
@@ -1388,8 +1379,7 @@ sweep(void)
             continue;
         }
 
-        s = ngx_http_mcp_tasks_find_locked(&zone->table, &tasks[i].id, NULL,
-                                           0);
+        s = ngx_mcp_find_locked(&zone->table, &tasks[i].id, NULL, 0);
 
         if (s == NULL) {
             fail("a task is lost");
@@ -1425,28 +1415,28 @@ newer(const void *a, const void *b)
 /* a process begins a call that it has; at times one that another has */
 
 static ngx_uint_t
-model_run(model_t *m, ngx_http_mcp_tasks_op_run_t *op)
+model_run(model_t *m, ngx_mcp_op_run_t *op)
 {
     uint64_t  now;
 
     now = ngx_current_msec;
 
     if (now >= m->expires) {
-        return NGX_HTTP_MCP_TASKS_NOT_FOUND;
+        return NGX_MCP_NOT_FOUND;
     }
 
     if (op->holder != m->holder) {
-        return NGX_HTTP_MCP_TASKS_LEASE_LOST;
+        return NGX_MCP_LEASE_LOST;
     }
 
     model_time(m, now);
 
-    if (m->state >= NGX_HTTP_MCP_TASKS_COMPLETED) {
-        return NGX_HTTP_MCP_TASKS_TERMINAL;
+    if (m->state >= NGX_MCP_COMPLETED) {
+        return NGX_MCP_TERMINAL;
     }
 
     if (!waits(m)) {
-        return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+        return NGX_MCP_STATE_INVALID;
     }
 
     if (!may_run(m, op->max_zone, op->max_tool)) {
@@ -1456,30 +1446,30 @@ model_run(model_t *m, ngx_http_mcp_tasks_op_run_t *op)
         m->refused = 1;
         m->max_zone = op->max_zone;
         m->max_tool = op->max_tool;
-        return NGX_HTTP_MCP_TASKS_LIMIT_RUNNING;
+        return NGX_MCP_LIMIT_RUNNING;
     }
 
     fates[m->tool].claimed++;
     fates[m->tool].waited += now - m->since;
     m->since = now;
-    m->state = NGX_HTTP_MCP_TASKS_RUNNING;
+    m->state = NGX_MCP_RUNNING;
     m->version++;
     m->attempt++;
     m->step = lease_end(m, now);
     m->phase = now + run_ms;
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
 static void
 do_run(void)
 {
-    int                           late;
-    model_t                      *m, old;
-    uint64_t                      before;
-    ngx_uint_t                    expected;
-    ngx_http_mcp_tasks_op_run_t   op;
+    int                late;
+    model_t           *m, old;
+    uint64_t           before;
+    ngx_uint_t         expected;
+    ngx_mcp_op_run_t   op;
 
     m = rnd(2) ? pick_first() : NULL;
     m = m ? m : pick_held();
@@ -1489,7 +1479,7 @@ do_run(void)
     }
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_RUN;
+    op.op.type = NGX_MCP_OP_RUN;
     op.op.pool = test_pool;
     op.id = m->id;
     op.holder = rnd(20) ? m->holder : any_stream();
@@ -1508,17 +1498,17 @@ do_run(void)
     before = zone->table.sh->seq;
     expected = model_run(m, &op);
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.op.reason, expected, "run");
 
-    if (expected != NGX_HTTP_MCP_TASKS_NOT_FOUND) {
+    if (expected != NGX_MCP_NOT_FOUND) {
 
-        if (expected == NGX_HTTP_MCP_TASKS_OK) {
+        if (expected == NGX_MCP_OK) {
             m->lease = op.view.task.lease;
             began++;
         }
 
-        refused += (expected == NGX_HTTP_MCP_TASKS_LIMIT_RUNNING);
+        refused += (expected == NGX_MCP_LIMIT_RUNNING);
         made(m, &old, 0, before, op.view.changed);
         compare_task(m, &op.view);
     }
@@ -1535,39 +1525,39 @@ do_run(void)
 static void
 do_control(void)
 {
-    int                              i;
-    ngx_uint_t                       reason;
-    ngx_http_mcp_tasks_op_control_t  op;
+    int                   i;
+    ngx_uint_t            reason;
+    ngx_mcp_op_control_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.on = rnd(3) == 0;
 
     if (rnd(2)) {
         i = rnd(TOOLS);
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_PAUSE;
+        op.op.type = NGX_MCP_OP_PAUSE;
         op.name = str(tools[i]);
-        reason = NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND;
+        reason = NGX_MCP_TOOL_NOT_FOUND;
 
         if (fates[i].created) {
             paused[i] = (int) op.on;
-            reason = NGX_HTTP_MCP_TASKS_OK;
+            reason = NGX_MCP_OK;
         }
 
     } else {
         i = rnd(WORKERS);
-        op.op.type = NGX_HTTP_MCP_TASKS_OP_DRAIN;
+        op.op.type = NGX_MCP_OP_DRAIN;
         op.name = str(worker_names[i]);
-        reason = NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND;
+        reason = NGX_MCP_WORKER_NOT_FOUND;
 
         if (workers[i].seen) {
             draining[i] = (int) op.on;
-            reason = NGX_HTTP_MCP_TASKS_OK;
+            reason = NGX_MCP_OK;
         }
     }
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.op.reason, reason, "control");
-    controls += (reason == NGX_HTTP_MCP_TASKS_OK && op.on);
+    controls += (reason == NGX_MCP_OK && op.on);
 }
 
 
@@ -1583,17 +1573,17 @@ older(const void *a, const void *b)
 static void
 do_orphans(void)
 {
-    int                               i, n;
-    model_t                          *sorted[MAX], old;
-    uint64_t                          before;
-    ngx_uint_t                        k;
-    ngx_http_mcp_tasks_event_t        ev;
-    ngx_http_mcp_tasks_slot_t        *s;
-    ngx_http_mcp_tasks_op_orphans_t   op;
+    int                    i, n;
+    model_t               *sorted[MAX], old;
+    uint64_t               before;
+    ngx_uint_t             k;
+    ngx_mcp_event_t        ev;
+    ngx_mcp_slot_t        *s;
+    ngx_mcp_op_orphans_t   op;
 
     for (n = 0, i = 0; i < MAX; i++) {
         if (tasks[i].live && tasks[i].held && !alive(tasks[i].holder)
-            && tasks[i].state < NGX_HTTP_MCP_TASKS_COMPLETED)
+            && tasks[i].state < NGX_MCP_COMPLETED)
         {
             sorted[n++] = &tasks[i];
         }
@@ -1602,28 +1592,28 @@ do_orphans(void)
     qsort(sorted, n, sizeof(model_t *), older);
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_ORPHANS;
+    op.op.type = NGX_MCP_OP_ORPHANS;
     op.op.pool = test_pool;
     op.holder = rnd(3) ? any_stream() : 0;
-    op.limit = rnd(2) ? 1 + rnd(5) : NGX_HTTP_MCP_TASKS_LIST_MAX;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.limit = rnd(2) ? 1 + rnd(5) : NGX_MCP_LIST_MAX;
+    op.want = NGX_MCP_WANT_ALL;
 
     before = zone->table.sh->seq;
     n = ngx_min((int) op.limit, n);
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.more, (int) op.limit == n, "more orphans");
 
     ngx_memzero(&ev, sizeof(ev));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    ev.type = NGX_MCP_EV_ORPHANED;
     ev.holder = op.holder;
 
     for (k = 0, i = 0; i < n; i++) {
         old = *sorted[i];
-        expect(model_event(sorted[i], &ev), NGX_HTTP_MCP_TASKS_OK, "orphaned");
-        sorted[i]->len[NGX_HTTP_MCP_TASKS_REQUESTS] = 0;
+        expect(model_event(sorted[i], &ev), NGX_MCP_OK, "orphaned");
+        sorted[i]->len[NGX_MCP_REQUESTS] = 0;
 
-        s = ngx_http_mcp_tasks_find_locked(&zone->table, &old.id, NULL, 0);
+        s = ngx_mcp_find_locked(&zone->table, &old.id, NULL, 0);
 
         if (s == NULL) {
             fail("a call is lost");
@@ -1633,7 +1623,7 @@ do_orphans(void)
         made(sorted[i], &old, 0, before, s->body.changed);
         orphans++;
 
-        if (sorted[i]->state == NGX_HTTP_MCP_TASKS_QUEUED) {
+        if (sorted[i]->state == NGX_MCP_QUEUED) {
 
             if (k == op.n) {
                 fail("a call was not handed over");
@@ -1652,18 +1642,18 @@ do_orphans(void)
 static void
 do_list(void)
 {
-    int                            i, n, k, owner;
-    model_t                       *sorted[MAX];
-    ngx_http_mcp_tasks_op_list_t   op;
+    int                 i, n, k, owner;
+    model_t            *sorted[MAX];
+    ngx_mcp_op_list_t   op;
 
     owner = rnd(OWNERS);
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LIST;
+    op.op.type = NGX_MCP_OP_LIST;
     op.op.pool = test_pool;
     op.owner = str(owners[owner]);
     op.limit = 1 + rnd(40);
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
     op.states = rnd(2) ? 0 : rnd(128);
 
     for (n = 0, i = 0; i < MAX; i++) {
@@ -1679,7 +1669,7 @@ do_list(void)
     k = 0;
 
     do {
-        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        (void) ngx_mcp_submit(zone, &op.op);
 
         for (i = 0; i < (int) op.n && k < n; i++, k++) {
             compare(sorted[k], &op.views[i]);
@@ -1736,10 +1726,10 @@ changed_since(model_t **sorted, int owner, int session, uint64_t after)
 static void
 do_news(void)
 {
-    int                            i, n, k;
-    model_t                       *sorted[MAX];
-    model_reader_t                *reader;
-    ngx_http_mcp_tasks_op_news_t   op;
+    int                 i, n, k;
+    model_t            *sorted[MAX];
+    model_reader_t     *reader;
+    ngx_mcp_op_news_t   op;
 
     reader = &readers[rnd(READERS)];
 
@@ -1755,19 +1745,19 @@ do_news(void)
     n = changed_since(sorted, reader->owner, -1, reader->after);
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_NEWS;
+    op.op.type = NGX_MCP_OP_NEWS;
     op.op.pool = test_pool;
     op.owner = str(owners[reader->owner]);
     op.after = reader->after;
     op.hint = reader->hint;
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
     op.watch = rnd(2);
 
     k = 0;
 
     do {
         op.limit = 1 + rnd(40);
-        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        (void) ngx_mcp_submit(zone, &op.op);
         expect(op.n, ngx_min((int) op.limit, n - k), "news");
 
         for (i = 0; i < (int) op.n && k < n; i++, k++) {
@@ -1797,7 +1787,7 @@ model_regain(int k, uint64_t seq)
 
     for (i = n - 1; i >= 0; i--) {
 
-        if (sorted[i]->state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+        if (sorted[i]->state != NGX_MCP_INPUT_REQUIRED
             || (sorted[i]->carrier != session->stream
                 && alive(sorted[i]->carrier)))
         {
@@ -1819,18 +1809,18 @@ model_regain(int k, uint64_t seq)
 static void
 do_session(void)
 {
-    int                               i, n, k, from, newer;
-    model_t                          *sorted[MAX];
-    uint32_t                          opened;
-    uint64_t                          after, seq;
-    model_session_t                  *session;
-    ngx_http_mcp_tasks_op_session_t   op;
+    int                    i, n, k, from, newer;
+    model_t               *sorted[MAX];
+    uint32_t               opened;
+    uint64_t               after, seq;
+    model_session_t       *session;
+    ngx_mcp_op_session_t   op;
 
     k = rnd(SESSIONS);
     session = &sessions[k];
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_SESSION;
+    op.op.type = NGX_MCP_OP_SESSION;
     op.op.pool = test_pool;
     op.session = str(session_names[k]);
     op.stream = (alive(session->stream) && rnd(4)) ? session->stream
@@ -1838,7 +1828,7 @@ do_session(void)
     op.opened = rnd(5) ? session->opened + 1 - rnd(3) : 0;
     op.after = rnd(2) ? 0 : rnd(zone->table.sh->seq + 100);
     op.limit = 1 + rnd(60);
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
     op.watch = rnd(2);
 
     from = n = 0;
@@ -1883,7 +1873,7 @@ do_session(void)
         }
     }
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
 
     expect(op.silent, session_lives(k) && op.stream != session->stream,
            "silent");
@@ -1905,11 +1895,11 @@ do_session(void)
 static void
 do_wait(void)
 {
-    int                            i;
-    model_t                       *m;
-    ngx_uint_t                     expected;
-    model_waiter_t                *w;
-    ngx_http_mcp_tasks_op_wait_t   op;
+    int                 i;
+    model_t            *m;
+    ngx_uint_t          expected;
+    model_waiter_t     *w;
+    ngx_mcp_op_wait_t   op;
 
     for (i = 0; i < WAITERS && waiters[i].used; i++) { /* void */ }
 
@@ -1921,25 +1911,25 @@ do_wait(void)
     m = rnd(4) ? rnd(2) ? pick() : pick_asking() : NULL;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_WAIT;
+    op.op.type = NGX_MCP_OP_WAIT;
     op.op.pool = test_pool;
     op.id = m ? &m->id : NULL;
     op.max_task = 1 + rnd(3);
     op.max_zone = 5 + rnd(20);
     op.result = rnd(2);
 
-    expected = NGX_HTTP_MCP_TASKS_OK;
+    expected = NGX_MCP_OK;
 
     if ((waiting >= op.max_zone || (m && m->waiting >= op.max_task))
-        && (m == NULL || m->state < NGX_HTTP_MCP_TASKS_COMPLETED))
+        && (m == NULL || m->state < NGX_MCP_COMPLETED))
     {
-        expected = NGX_HTTP_MCP_TASKS_LIMIT_WAITERS;
+        expected = NGX_MCP_LIMIT_WAITERS;
     }
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.op.reason, expected, "wait");
 
-    if (op.op.reason != NGX_HTTP_MCP_TASKS_OK) {
+    if (op.op.reason != NGX_MCP_OK) {
         limited++;
         return;
     }
@@ -1968,12 +1958,12 @@ do_wait(void)
 static void
 do_leave(void)
 {
-    int                            k, ended, mine;
-    model_t                       *m;
-    uint64_t                       seq;
-    model_waiter_t                *w;
-    ngx_http_mcp_tasks_op_wait_t   op;
-    ngx_http_mcp_tasks_slot_t     *s;
+    int                 k, ended, mine;
+    model_t            *m;
+    uint64_t            seq;
+    model_waiter_t     *w;
+    ngx_mcp_op_wait_t   op;
+    ngx_mcp_slot_t     *s;
 
     w = &waiters[rnd(WAITERS)];
 
@@ -1991,7 +1981,7 @@ do_leave(void)
     }
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    op.op.type = NGX_MCP_OP_LEAVE;
     op.op.pool = test_pool;
     op.id = w->task ? &w->id : NULL;
     op.result = w->result;
@@ -2008,7 +1998,7 @@ do_leave(void)
     ended = (op.session.len && session_lives(k)
              && sessions[k].stream && sessions[k].stream == op.carrier);
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     expect(op.ended, ended, "ended");
 
     if (w->epoch == epoch) {
@@ -2029,7 +2019,7 @@ do_leave(void)
     }
 
     if (m && (mine || w->result) && model_carry(m, 0, 0)) {
-        s = ngx_http_mcp_tasks_find_locked(&zone->table, &m->id, NULL, 0);
+        s = ngx_mcp_find_locked(&zone->table, &m->id, NULL, 0);
         touched++;
 
         if (s->body.changed <= seq) {
@@ -2051,8 +2041,8 @@ do_leave(void)
 static void
 do_death(void)
 {
-    int                           i;
-    ngx_http_mcp_tasks_header_t  *sh;
+    int                i;
+    ngx_mcp_header_t  *sh;
 
     sh = zone->table.sh;
     i = rnd(PLACES);
@@ -2061,7 +2051,7 @@ do_death(void)
     sh->epoch = ++epoch;
     sh->waiting = 0;
     waiting = 0;
-    ngx_http_mcp_tasks_signal_all_locked(&zone->table);
+    ngx_mcp_signal_all_locked(&zone->table);
 
     for (i = 0; i < MAX; i++) {
         tasks[i].waiting = 0;
@@ -2079,28 +2069,26 @@ do_death(void)
 /* the figures of a tool, which are always there for these few */
 
 static void
-compare_fates(int tool, ngx_http_mcp_tasks_tool_view_t *v)
+compare_fates(int tool, ngx_mcp_tool_view_t *v)
 {
-    int                          i, states[NGX_HTTP_MCP_TASKS_STATES];
-    uint64_t                     waits, runs, oldest;
-    model_fates_t               *f;
-    ngx_http_mcp_tasks_fates_t  *count;
+    int               i, states[NGX_MCP_STATES];
+    uint64_t          waits, runs, oldest;
+    model_fates_t    *f;
+    ngx_mcp_fates_t  *count;
 
     f = &fates[tool];
     count = &v->stat.count;
     waits = runs = oldest = 0;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_BUCKETS; i++) {
+    for (i = 0; i < NGX_MCP_BUCKETS; i++) {
         waits += count->wait.bucket[i];
         runs += count->run.bucket[i];
     }
 
     expect(count->created, f->created, "created");
-    expect(count->completed, f->ended[NGX_HTTP_MCP_TASKS_COMPLETED],
-           "completed");
-    expect(count->failed, f->ended[NGX_HTTP_MCP_TASKS_FAILED], "failed");
-    expect(count->cancelled, f->ended[NGX_HTTP_MCP_TASKS_CANCELLED],
-           "cancelled");
+    expect(count->completed, f->ended[NGX_MCP_COMPLETED], "completed");
+    expect(count->failed, f->ended[NGX_MCP_FAILED], "failed");
+    expect(count->cancelled, f->ended[NGX_MCP_CANCELLED], "cancelled");
     expect(count->lapsed, f->lapsed, "lapsed");
     expect(count->dropped, f->dropped, "dropped");
     expect(count->claimed, f->claimed, "claimed");
@@ -2120,14 +2108,14 @@ compare_fates(int tool, ngx_http_mcp_tasks_tool_view_t *v)
 
         states[tasks[i].state]++;
 
-        if (tasks[i].state == NGX_HTTP_MCP_TASKS_QUEUED
+        if (tasks[i].state == NGX_MCP_QUEUED
             && tasks[i].step == NEVER)
         {
             oldest = ngx_max(oldest, ngx_current_msec - tasks[i].since);
         }
     }
 
-    for (i = 1; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
+    for (i = 1; i < NGX_MCP_STATES; i++) {
         expect(v->stat.states[i], states[i], "tasks of a tool by state");
     }
 
@@ -2143,16 +2131,16 @@ compare_fates(int tool, ngx_http_mcp_tasks_tool_view_t *v)
 static void
 do_stats(void)
 {
-    int                            i;
-    ngx_uint_t                     k, found;
-    ngx_str_t                      name;
-    ngx_http_mcp_tasks_op_stats_t  op;
+    int                 i;
+    ngx_uint_t          k, found;
+    ngx_str_t           name;
+    ngx_mcp_op_stats_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_STATS;
+    op.op.type = NGX_MCP_OP_STATS;
     op.op.pool = test_pool;
     op.detail = 1;
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
 
     for (found = 0, i = 0; i < TOOLS; i++) {
         name = str(tools[i]);
@@ -2202,19 +2190,19 @@ do_stats(void)
 /* what a process that dies may leave behind, and worse */
 
 static void
-wreck_names(ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s)
+wreck_names(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_name_t  *name;
+    ngx_mcp_name_t  *name;
 
-    name = ngx_http_mcp_tasks_name(t, s->owner);
+    name = ngx_mcp_name(t, s->owner);
     ngx_memset(&name->u, 0xaa, sizeof(name->u));
 
-    name = ngx_http_mcp_tasks_name(t, s->tool);
+    name = ngx_mcp_name(t, s->tool);
     ngx_memset(&name->u, 0x99, sizeof(name->u));
     name->running += 3;
 
     if (s->session) {
-        name = ngx_http_mcp_tasks_name(t, s->session);
+        name = ngx_mcp_name(t, s->session);
         name->tasks = 12345;
         name->u.told.news = 12345678;
         name->u.told.behind = 4711;
@@ -2227,8 +2215,8 @@ wreck_names(ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s)
 static void
 do_wreck(void)
 {
-    uint32_t                     i;
-    ngx_http_mcp_tasks_table_t  *t;
+    uint32_t          i;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
 
@@ -2250,13 +2238,13 @@ do_wreck(void)
 
     for (i = 1; i < t->sh->slot.fresh; i++) {
 
-        if (t->slots[i].body.task.state != NGX_HTTP_MCP_TASKS_FREE) {
+        if (t->slots[i].body.task.state != NGX_MCP_FREE) {
             wreck_names(t, &t->slots[i]);
         }
 
         ngx_memset(&t->slots[i].hash_next, 0xbb,
-                   offsetof(ngx_http_mcp_tasks_slot_t, method_len)
-                   - offsetof(ngx_http_mcp_tasks_slot_t, hash_next));
+                   offsetof(ngx_mcp_slot_t, method_len)
+                   - offsetof(ngx_mcp_slot_t, hash_next));
     }
 
     t->sh->block.free = 12345678;
@@ -2375,7 +2363,7 @@ main(void)
        (unsigned long) wrecks);
     is(zone->table.sh->count.recoveries, wrecks, "recoveries are counted");
     is(most, MAX, "the zone was full at times");
-    ok(zone->table.sh->count.refused[NGX_HTTP_MCP_TASKS_ZONE_FULL] > 100,
+    ok(zone->table.sh->count.refused[NGX_MCP_ZONE_FULL] > 100,
        "blocks ran out at times");
 
     ok(told_news > n / 1000 && asked > n / 1000 && touched > n / 10000

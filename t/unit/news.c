@@ -17,14 +17,14 @@
 
 #define MANY    20000
 
-#define OK      NGX_HTTP_MCP_TASKS_OK
-#define STREAM  ngx_http_mcp_tasks_stream(1, 0, 1)
+#define OK      NGX_MCP_OK
+#define STREAM  ngx_mcp_stream(1, 0, 1)
 #define OTHER   NEXT(1)
-#define NEXT(n) ngx_http_mcp_tasks_stream(2, 0, n)
+#define NEXT(n) ngx_mcp_stream(2, 0, n)
 
 
-static ngx_http_mcp_tasks_zone_t  *zone;
-static ngx_http_mcp_tasks_id_t     ids[MANY];
+static ngx_mcp_zone_t  *zone;
+static ngx_mcp_id_t     ids[MANY];
 static uint32_t                    slots[MANY];
 static u_char                      seen[MANY];
 
@@ -42,10 +42,10 @@ rnd(uint64_t n)
 }
 
 
-static ngx_http_mcp_tasks_slot_t *
-slot(ngx_http_mcp_tasks_id_t *id)
+static ngx_mcp_slot_t *
+slot(ngx_mcp_id_t *id)
 {
-    return ngx_http_mcp_tasks_find_locked(&zone->table, id, NULL, 0);
+    return ngx_mcp_find_locked(&zone->table, id, NULL, 0);
 }
 
 
@@ -53,10 +53,10 @@ slot(ngx_http_mcp_tasks_id_t *id)
 
 
 static ngx_uint_t
-change(ngx_http_mcp_tasks_id_t *id)
+change(ngx_mcp_id_t *id)
 {
-    return test_event(zone, id, NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 0,
-                      NGX_HTTP_MCP_TASKS_METADATA, "{}");
+    return test_event(zone, id, NGX_MCP_EV_ANNOTATE, 0,
+                      NGX_MCP_METADATA, "{}");
 }
 
 
@@ -67,14 +67,14 @@ name(ngx_uint_t kind, const char *text)
 
     s = str(text);
 
-    return ngx_http_mcp_tasks_name_find_locked(&zone->table, kind, &s,
-                     ngx_http_mcp_tasks_name_hash(&zone->table, kind, &s));
+    return ngx_mcp_name_find_locked(&zone->table, kind, &s,
+                                    ngx_mcp_name_hash(&zone->table, kind, &s));
 }
 
 
 #define told(session)                                                         \
-    (&ngx_http_mcp_tasks_name(&zone->table,                                   \
-                     name(NGX_HTTP_MCP_TASKS_SESSION, session))->u.told)
+    (&ngx_mcp_name(&zone->table,                                              \
+                     name(NGX_MCP_SESSION, session))->u.told)
 
 
 /* the task that changed first after that, by looking at all of them */
@@ -82,15 +82,15 @@ name(ngx_uint_t kind, const char *text)
 static uint32_t
 since(uint64_t after)
 {
-    int                         i;
-    uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s, *best;
+    int              i;
+    uint32_t         n;
+    ngx_mcp_slot_t  *s, *best;
 
     n = 0;
     best = NULL;
 
     for (i = 0; i < MANY; i++) {
-        s = ngx_http_mcp_tasks_slot(&zone->table, slots[i]);
+        s = ngx_mcp_slot(&zone->table, slots[i]);
 
         if (s->body.changed > after
             && (best == NULL || s->body.changed < best->body.changed))
@@ -105,12 +105,12 @@ since(uint64_t after)
 
 
 static int
-number(ngx_http_mcp_tasks_id_t *id)
+number(ngx_mcp_id_t *id)
 {
     int       i;
     uint32_t  n;
 
-    n = ngx_http_mcp_tasks_index(&zone->table, slot(id));
+    n = ngx_mcp_index(&zone->table, slot(id));
 
     /* tasks got their slots in order, with those of others in between */
 
@@ -127,12 +127,12 @@ number(ngx_http_mcp_tasks_id_t *id)
 static void
 test_order(void)
 {
-    int                          i;
-    uint32_t                     owner;
-    uint64_t                     after, hint;
-    ngx_uint_t                   bad, lanes;
-    ngx_http_mcp_tasks_id_t      other, gone;
-    ngx_http_mcp_tasks_table_t  *t;
+    int               i;
+    uint32_t          owner;
+    uint64_t          after, hint;
+    ngx_uint_t        bad, lanes;
+    ngx_mcp_id_t      other, gone;
+    ngx_mcp_table_t  *t;
 
     zone = test_zone(64 << 20, 0);
     t = &zone->table;
@@ -146,9 +146,9 @@ test_order(void)
         }
 
         (void) test_create(zone, "alice", "dig", "{}", &ids[i]);
-        slots[i] = ngx_http_mcp_tasks_index(t, slot(&ids[i]));
-        lanes += (ngx_http_mcp_tasks_order_level(t,
-                      &ngx_http_mcp_tasks_by_change, slot(&ids[i])) != 0);
+        slots[i] = ngx_mcp_index(t, slot(&ids[i]));
+        lanes += (ngx_mcp_order_level(t,
+                      &ngx_mcp_by_change, slot(&ids[i])) != 0);
         ngx_reset_pool(test_pool);
     }
 
@@ -160,24 +160,24 @@ test_order(void)
         ngx_reset_pool(test_pool);
     }
 
-    owner = name(NGX_HTTP_MCP_TASKS_OWNER, "alice");
-    hint = ngx_http_mcp_tasks_index(t, slot(&gone));
+    owner = name(NGX_MCP_OWNER, "alice");
+    hint = ngx_mcp_index(t, slot(&gone));
     after = body(&gone)->changed;
     (void) change(&other);
     (void) test_create(zone, "bob", "dig", "{}", NULL);
     (void) test_delete(zone, &gone);
 
-    is(ngx_http_mcp_tasks_order_since_locked(t, owner, after, hint),
+    is(ngx_mcp_order_since_locked(t, owner, after, hint),
        since(after), "the task that the hint is for is gone");
-    is(ngx_http_mcp_tasks_order_since_locked(t, owner, body(&other)->changed,
-                                      ngx_http_mcp_tasks_index(t,
-                                                               slot(&other))),
+    is(ngx_mcp_order_since_locked(t, owner, body(&other)->changed,
+                                      ngx_mcp_index(t,
+                                                    slot(&other))),
        0, "the hint is of another owner");
-    is(ngx_http_mcp_tasks_order_since_locked(t, owner, 0, 0), since(0),
+    is(ngx_mcp_order_since_locked(t, owner, 0, 0), since(0),
        "the first of all");
-    is(ngx_http_mcp_tasks_order_since_locked(t, owner, t->sh->seq, 0), 0,
+    is(ngx_mcp_order_since_locked(t, owner, t->sh->seq, 0), 0,
        "none after the last");
-    is(ngx_http_mcp_tasks_order_since_locked(t, owner, (uint64_t) -2, 1), 0,
+    is(ngx_mcp_order_since_locked(t, owner, (uint64_t) -2, 1), 0,
        "none after any");
 
     for (bad = 0, i = 0; i < 400; i++) {
@@ -191,12 +191,12 @@ test_order(void)
             break;
         case 1:
             /* it is where it was */
-            after = ngx_http_mcp_tasks_slot(t, hint)->body.changed;
+            after = ngx_mcp_slot(t, hint)->body.changed;
             break;
         case 2:
             /* it has changed since */
-            after = ngx_http_mcp_tasks_slot(t, hint)->body.changed;
-            (void) change(&ngx_http_mcp_tasks_slot(t, hint)->id);
+            after = ngx_mcp_slot(t, hint)->body.changed;
+            (void) change(&ngx_mcp_slot(t, hint)->id);
             break;
         case 3:
             /* it never was */
@@ -204,7 +204,7 @@ test_order(void)
             break;
         }
 
-        bad += (ngx_http_mcp_tasks_order_since_locked(t, owner, after, hint)
+        bad += (ngx_mcp_order_since_locked(t, owner, after, hint)
                 != since(after));
     }
 
@@ -218,10 +218,10 @@ test_order(void)
 static void
 test_pages(ngx_uint_t hints, ngx_uint_t changes)
 {
-    int                           i;
-    uint64_t                      last, more;
-    ngx_uint_t                    k, n, total, twice, disorder;
-    ngx_http_mcp_tasks_op_news_t  op;
+    int                i;
+    uint64_t           last, more;
+    ngx_uint_t         k, n, total, twice, disorder;
+    ngx_mcp_op_news_t  op;
 
     ngx_memzero(&op, sizeof(op));
     ngx_memzero(seen, sizeof(seen));
@@ -279,14 +279,14 @@ test_pages(ngx_uint_t hints, ngx_uint_t changes)
 static void
 test_touch(void)
 {
-    uint64_t                    changed;
-    ngx_http_mcp_tasks_body_t   before;
+    uint64_t         changed;
+    ngx_mcp_body_t   before;
 
     before = *body(&ids[3]);
 
-    ngx_http_mcp_tasks_lock(&zone->table);
-    ngx_http_mcp_tasks_touch_locked(&zone->table, slot(&ids[3]));
-    ngx_http_mcp_tasks_unlock(&zone->table);
+    ngx_mcp_lock(&zone->table);
+    ngx_mcp_touch_locked(&zone->table, slot(&ids[3]));
+    ngx_mcp_unlock(&zone->table);
 
     changed = body(&ids[3])->changed;
 
@@ -296,9 +296,9 @@ test_touch(void)
     before.changed = changed;
     ok(memcmp(&before, body(&ids[3]), sizeof(before)) == 0,
        "nothing else about it has");
-    is(ngx_http_mcp_tasks_order_since_locked(&zone->table,
-                                             slot(&ids[3])->owner,
-                                             changed - 1, 0),
+    is(ngx_mcp_order_since_locked(&zone->table,
+                                  slot(&ids[3])->owner,
+                                  changed - 1, 0),
        slots[3], "it is the one to be told");
     ok(test_check(zone) == NULL, "table is consistent");
 }
@@ -307,7 +307,7 @@ test_touch(void)
 /* a task of a session, claimed */
 
 static void
-begin(const char *session, const char *token, ngx_http_mcp_tasks_view_t *v)
+begin(const char *session, const char *token, ngx_mcp_view_t *v)
 {
     test_session = session;
     test_token = token;
@@ -326,9 +326,9 @@ begin(const char *session, const char *token, ngx_http_mcp_tasks_view_t *v)
 static void
 test_kinds(void)
 {
-    uint64_t                    changed;
-    ngx_http_mcp_tasks_body_t  *b;
-    ngx_http_mcp_tasks_view_t   v;
+    uint64_t         changed;
+    ngx_mcp_body_t  *b;
+    ngx_mcp_view_t   v;
 
     ngx_current_msec = 1000;
     zone = test_zone(1 << 20, 0);
@@ -337,15 +337,14 @@ test_kinds(void)
 
     begin(NULL, NULL, &v);
     b = body(&v.id);
-    ok(b->task.flags & NGX_HTTP_MCP_TASKS_ANNOUNCED,
-       "a task without a session is known");
+    ok(b->task.flags & NGX_MCP_ANNOUNCED, "a task without a session is known");
     is(b->changed, zone->table.sh->seq, "a claim is a change");
     is(b->turned, 0, "but clients do not see that a task runs");
     is(b->moved, 0, "nor is it progress");
 
     changed = b->changed;
-    is(event(&v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE), OK, "announced again");
-    is(event(&v, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT), OK, "a heartbeat");
+    is(event(&v, NGX_MCP_EV_ANNOUNCE), OK, "announced again");
+    is(event(&v, NGX_MCP_EV_HEARTBEAT), OK, "a heartbeat");
     is(b->changed, changed, "neither is a change");
 
     (void) test_move(zone, &v.id, v.task.lease, 0, NULL);
@@ -371,27 +370,27 @@ test_kinds(void)
     ok(b->changed > changed && b->turned == changed && b->moved == changed,
        "metadata is a change, but no news");
 
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                      v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
+                      v.task.lease, NGX_MCP_MESSAGE, "");
     is(b->turned, b->changed, "no message any more");
     changed = b->changed;
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                      v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
+                      v.task.lease, NGX_MCP_MESSAGE, "");
     is(b->turned, changed, "none, as before");
 
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ASK);
     is(b->turned, b->changed, "questions are another status");
     changed = b->changed;
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER);
+    (void) event(&v, NGX_MCP_EV_ANSWER);
     ok(b->changed > changed && b->turned == changed,
        "some of the answers are not");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+    (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
     is(b->turned, b->changed, "the last one is");
 
     /* another attempt */
 
     changed = b->changed;
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_RETRY);
+    (void) event(&v, NGX_MCP_EV_RETRY);
     ok(b->changed > changed && b->turned == changed && b->task.progress < 0,
        "a retry is not, to clients");
     changed = b->changed;
@@ -408,7 +407,7 @@ test_kinds(void)
     (void) test_move(zone, &v.id, v.task.lease, 3.5, NULL);
     is(b->moved, b->changed, "beyond, it is");
 
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_COMPLETE);
+    (void) event(&v, NGX_MCP_EV_COMPLETE);
     is(b->turned, b->changed, "the end is another status");
 
     /* with a token, messages go with the progress */
@@ -432,11 +431,11 @@ test_kinds(void)
 static void
 test_announced(void)
 {
-    uint64_t                         changed;
-    ngx_http_mcp_tasks_body_t       *b;
-    ngx_http_mcp_tasks_view_t        v, w;
-    ngx_http_mcp_tasks_op_news_t     news;
-    ngx_http_mcp_tasks_op_session_t  op;
+    uint64_t              changed;
+    ngx_mcp_body_t       *b;
+    ngx_mcp_view_t        v, w;
+    ngx_mcp_op_news_t     news;
+    ngx_mcp_op_session_t  op;
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&op, sizeof(op));
@@ -447,7 +446,7 @@ test_announced(void)
     is(test_read_session(zone, &op, "s", STREAM), 0, "a session's task");
     is(test_read_news(zone, &news, "alice"), 1, "its owner may see it");
 
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
+    (void) event(&v, NGX_MCP_EV_ANNOUNCE);
     is(b->task.version, v.task.version, "announced, it is the same version");
     ok(b->changed == zone->table.sh->seq && b->turned == 0 && b->moved == 0,
        "it has not turned nor moved");
@@ -458,10 +457,10 @@ test_announced(void)
     is(op.told, b->changed, "up to here");
 
     changed = b->changed;
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
+    (void) event(&v, NGX_MCP_EV_ANNOUNCE);
     is(b->changed, changed, "announced again, it is no change");
 
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_COMPLETE);
+    (void) event(&v, NGX_MCP_EV_COMPLETE);
     is(test_read_session(zone, &op, "s", STREAM), 1, "the end");
     ok(op.views[0].turned > op.told && op.views[0].moved <= op.told,
        "is another status");
@@ -470,9 +469,9 @@ test_announced(void)
     b = body(&w.id);
     (void) test_move(zone, &w.id, w.task.lease, 1, "one");
     changed = b->changed;
-    (void) event(&w, NGX_HTTP_MCP_TASKS_EV_COMPLETE);
+    (void) event(&w, NGX_MCP_EV_COMPLETE);
     is(test_read_session(zone, &op, "s", STREAM), 0, "one that ends too early");
-    (void) event(&w, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
+    (void) event(&w, NGX_MCP_EV_ANNOUNCE);
     ok(b->turned == b->changed && b->moved == b->changed,
        "when announced, it turns and moves");
     is(test_read_session(zone, &op, "s", STREAM), 1, "there is news");
@@ -482,7 +481,7 @@ test_announced(void)
     begin("s", "\"other\"", &v);
     b = body(&v.id);
     (void) test_move(zone, &v.id, v.task.lease, 1, "one");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
+    (void) event(&v, NGX_MCP_EV_ANNOUNCE);
     ok(b->turned == 0 && b->moved == b->changed, "one that only moved");
 
     /* the session lives as long as its tasks */
@@ -500,11 +499,11 @@ test_announced(void)
 static void
 test_bounds(void)
 {
-    int                              i;
-    char                             text[700];
-    uint64_t                         last, seq;
-    ngx_uint_t                       n, bad, total;
-    ngx_http_mcp_tasks_op_session_t  op;
+    int                   i;
+    char                  text[700];
+    uint64_t              last, seq;
+    ngx_uint_t            n, bad, total;
+    ngx_mcp_op_session_t  op;
 
     zone = test_zone(4 << 20, 0);
     memset(text, 'x', sizeof(text));
@@ -517,8 +516,8 @@ test_bounds(void)
     }
 
     for (i = 0; i < 300; i++) {
-        (void) test_event(zone, &ids[299 - i], NGX_HTTP_MCP_TASKS_EV_ANNOUNCE,
-                          0, 0, NULL);
+        (void) test_event(zone, &ids[299 - i], NGX_MCP_EV_ANNOUNCE, 0, 0,
+                          NULL);
     }
 
     is(told("s")->behind, 300, "behind by more than it is told of");
@@ -526,7 +525,7 @@ test_bounds(void)
     /* more bytes than it has room for at first, so it takes the lock twice */
 
     ngx_memzero(&op, sizeof(op));
-    op.want = NGX_HTTP_MCP_TASKS_WANT_ALL;
+    op.want = NGX_MCP_WANT_ALL;
     last = bad = total = 0;
 
     while ((n = test_read_session(zone, &op, "s", STREAM)) != 0) {
@@ -543,10 +542,10 @@ test_bounds(void)
         bad += (test_check(zone) != NULL);
     }
 
-    is(total, NGX_HTTP_MCP_TASKS_SESSION_NEWS, "as many as it may be behind");
+    is(total, NGX_MCP_SESSION_NEWS, "as many as it may be behind");
     is(bad, 0, "the last ones, in the order of changes");
     is(zone->table.sh->count.news_dropped,
-       300 - NGX_HTTP_MCP_TASKS_SESSION_NEWS, "the others are counted once");
+       300 - NGX_MCP_SESSION_NEWS, "the others are counted once");
 
     /* from where the client says it was */
 
@@ -565,7 +564,7 @@ test_bounds(void)
         total += n;
     }
 
-    is(total, NGX_HTTP_MCP_TASKS_SESSION_NEWS, "told of all it may be again");
+    is(total, NGX_MCP_SESSION_NEWS, "told of all it may be again");
     ok(test_check(zone) == NULL, "table is consistent");
 
     /* what it says to know it is not told */
@@ -618,12 +617,12 @@ test_bounds(void)
 /* whether the stream is to ask */
 
 static ngx_uint_t
-asks(ngx_http_mcp_tasks_id_t *id, uint64_t stream)
+asks(ngx_mcp_id_t *id, uint64_t stream)
 {
-    ngx_http_mcp_tasks_op_get_t  op;
+    ngx_mcp_op_get_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.type = NGX_MCP_OP_GET;
     op.id = *id;
     op.carrier = stream;
 
@@ -634,8 +633,7 @@ asks(ngx_http_mcp_tasks_id_t *id, uint64_t stream)
 
 
 static ngx_uint_t
-wait_op(ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type,
-    ngx_http_mcp_tasks_id_t *id)
+wait_op(ngx_mcp_op_wait_t *op, ngx_uint_t type, ngx_mcp_id_t *id)
 {
     op->op.type = type;
     op->op.reason = OK;
@@ -645,17 +643,17 @@ wait_op(ngx_http_mcp_tasks_op_wait_t *op, ngx_uint_t type,
 }
 
 
-#define enter(op, id)  wait_op(op, NGX_HTTP_MCP_TASKS_OP_WAIT, id)
-#define leave(op, id)  wait_op(op, NGX_HTTP_MCP_TASKS_OP_LEAVE, id)
+#define enter(op, id)  wait_op(op, NGX_MCP_OP_WAIT, id)
+#define leave(op, id)  wait_op(op, NGX_MCP_OP_LEAVE, id)
 
 
 static void
 test_carriers(void)
 {
-    uint64_t                         changed, stream;
-    ngx_http_mcp_tasks_view_t        v;
-    ngx_http_mcp_tasks_op_wait_t     op, result;
-    ngx_http_mcp_tasks_op_session_t  news;
+    uint64_t              changed, stream;
+    ngx_mcp_view_t        v;
+    ngx_mcp_op_wait_t     op, result;
+    ngx_mcp_op_session_t  news;
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&op, sizeof(op));
@@ -663,10 +661,10 @@ test_carriers(void)
     ngx_memzero(&news, sizeof(news));
 
     begin("s", NULL, &v);
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
+    (void) event(&v, NGX_MCP_EV_ANNOUNCE);
 
     is(asks(&v.id, STREAM), 0, "there are no questions");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ASK);
     is(asks(&v.id, 0), 1, "somebody could ask");
     is(asks(&v.id, STREAM), 1, "one stream does");
     is(asks(&v.id, STREAM), 0, "once");
@@ -698,24 +696,24 @@ test_carriers(void)
 
     /* other questions */
 
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+    (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
     is(asks(&v.id, STREAM), 0, "answered");
     changed = body(&v.id)->changed;
     is(leave(&op, &v.id), OK, "the one that asked leaves");
     is(body(&v.id)->changed, changed, "which is no news");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ASK);
     is(asks(&v.id, STREAM), 1, "other questions");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
+    (void) event(&v, NGX_MCP_EV_ASK);
     is(asks(&v.id, STREAM), 1, "are asked, even by the same");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+    (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
 
     /* tasks/result comes first */
 
-    stream = ngx_http_mcp_tasks_stream(2, 1, 5);
+    stream = ngx_mcp_stream(2, 1, 5);
     result.result = 1;
     is(enter(&result, &v.id), OK, "tasks/result waits");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ASK);
     is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
     is(news.views[0].asks, 0, "and leaves it to tasks/result");
     is(asks(&v.id, STREAM), 1, "which asks");
@@ -724,26 +722,26 @@ test_carriers(void)
     is(leave(&result, &v.id), OK, "and leaves");
     is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
     is(news.views[0].asks, 1, "and asks");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+    (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
 
     is(enter(&result, &v.id), OK, "tasks/result waits");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ASK);
     is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
     is(news.views[0].asks, 0, "and leaves it to tasks/result");
     is(leave(&result, &v.id), OK, "which leaves before it has asked");
     is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
     is(news.n ? news.views[0].asks : 0, 1, "and asks");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+    (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
 
     /* two of them */
 
     (void) enter(&result, &v.id);
     (void) enter(&result, &v.id);
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ASK);
     (void) test_read_session(zone, &news, "s", stream);
     result.carrier = STREAM;
     is(asks(&v.id, STREAM), 1, "one of two tasks/result asks");
-    result.carrier = ngx_http_mcp_tasks_stream(1, 0, 2);
+    result.carrier = ngx_mcp_stream(1, 0, 2);
     changed = body(&v.id)->changed;
     (void) leave(&result, &v.id);
     is(body(&v.id)->changed, changed, "that the other leaves is no news");
@@ -751,14 +749,14 @@ test_carriers(void)
     (void) leave(&result, &v.id);
     is(test_read_session(zone, &news, "s", stream), 1, "both have left");
     is(news.views[0].asks, 1, "the session's asks");
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL);
+    (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
 
     /* those of the dead */
 
     is(enter(&result, &v.id), OK, "tasks/result waits");
     zone->table.sh->epoch++;
     zone->table.sh->waiting = 0;
-    (void) event(&v, NGX_HTTP_MCP_TASKS_EV_ASK);
+    (void) event(&v, NGX_MCP_EV_ASK);
     is(test_read_session(zone, &news, "s", stream), 1, "its process dies");
     is(news.views[0].asks, 1, "the session's asks");
     ok(test_check(zone) == NULL, "table is consistent");
@@ -768,10 +766,10 @@ test_carriers(void)
 static void
 test_waits(void)
 {
-    ngx_uint_t                    i, limits;
-    ngx_http_mcp_tasks_id_t       a, b;
-    ngx_http_mcp_tasks_op_wait_t  op, old;
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_uint_t         i, limits;
+    ngx_mcp_id_t       a, b;
+    ngx_mcp_op_wait_t  op, old;
+    ngx_mcp_header_t  *sh;
 
     zone = test_zone(1 << 20, 0);
     sh = zone->table.sh;
@@ -787,15 +785,14 @@ test_waits(void)
 
     is(enter(&op, &a), OK, "one waits for a task");
     is(enter(&op, &a), OK, "another");
-    limits += (enter(&op, &a) == NGX_HTTP_MCP_TASKS_LIMIT_WAITERS);
+    limits += (enter(&op, &a) == NGX_MCP_LIMIT_WAITERS);
     is(limits, 1, "no third");
     is(enter(&op, &b), OK, "one for another task");
     is(enter(&op, NULL), OK, "one for no task");
-    limits += (enter(&op, NULL) == NGX_HTTP_MCP_TASKS_LIMIT_WAITERS);
-    limits += (enter(&op, &b) == NGX_HTTP_MCP_TASKS_LIMIT_WAITERS);
+    limits += (enter(&op, NULL) == NGX_MCP_LIMIT_WAITERS);
+    limits += (enter(&op, &b) == NGX_MCP_LIMIT_WAITERS);
     is(limits, 3, "no more in the zone");
-    is(sh->count.refused[NGX_HTTP_MCP_TASKS_LIMIT_WAITERS], limits,
-       "they are counted");
+    is(sh->count.refused[NGX_MCP_LIMIT_WAITERS], limits, "they are counted");
     is(sh->waiting, 4, "four wait");
 
     is(leave(&op, &a), OK, "one leaves");
@@ -806,7 +803,7 @@ test_waits(void)
 
     /* it will be answered at once */
 
-    (void) test_event(zone, &b, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    (void) test_event(zone, &b, NGX_MCP_EV_CANCEL, 0, 0, NULL);
     is(enter(&op, &b), OK, "no limit for a task that has ended");
     is(leave(&op, &b), OK, "it leaves");
 
@@ -829,7 +826,7 @@ test_waits(void)
     is(sh->waiting, 1, "it does not count");
 
     (void) test_delete(zone, &a);
-    is(enter(&op, &a), NGX_HTTP_MCP_TASKS_NOT_FOUND, "a task that is gone");
+    is(enter(&op, &a), NGX_MCP_NOT_FOUND, "a task that is gone");
     is(leave(&op, &a), OK, "who waited for it leaves");
     is(leave(&op, &a), OK, "once too often");
     is(sh->waiting, 0, "nobody waits");
@@ -860,9 +857,9 @@ test_waits(void)
 static void
 test_expired(void)
 {
-    int                            i, looks;
-    ngx_http_mcp_tasks_id_t        id, last;
-    ngx_http_mcp_tasks_op_news_t   op;
+    int                 i, looks;
+    ngx_mcp_id_t        id, last;
+    ngx_mcp_op_news_t   op;
 
     zone = test_zone(4 << 20, 4000);
 

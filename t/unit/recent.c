@@ -10,36 +10,36 @@
 
 #define MANY  3000
 
-#define OK    NGX_HTTP_MCP_TASKS_OK
+#define OK    NGX_MCP_OK
 
 
-static ngx_http_mcp_tasks_zone_t  *zone;
-static ngx_http_mcp_tasks_id_t     ids[MANY];
+static ngx_mcp_zone_t  *zone;
+static ngx_mcp_id_t     ids[MANY];
 
 
 static ngx_uint_t
 change(int i)
 {
-    return test_event(zone, &ids[i], NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 0,
-                      NGX_HTTP_MCP_TASKS_METADATA, "{}");
+    return test_event(zone, &ids[i], NGX_MCP_EV_ANNOTATE, 0,
+                      NGX_MCP_METADATA, "{}");
 }
 
 
 static void
-recent(ngx_http_mcp_tasks_op_recent_t *op)
+recent(ngx_mcp_op_recent_t *op)
 {
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_RECENT;
+    op->op.type = NGX_MCP_OP_RECENT;
     op->op.pool = test_pool;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_OWNER | NGX_HTTP_MCP_TASKS_WANT_TOOL;
+    op->want = NGX_MCP_WANT_OWNER | NGX_MCP_WANT_TOOL;
 
     (void) test_submit(zone, &op->op);
 }
 
 
 static int
-same(ngx_http_mcp_tasks_view_t *view, int i)
+same(ngx_mcp_view_t *view, int i)
 {
-    return ngx_memcmp(&view->id, &ids[i], sizeof(ngx_http_mcp_tasks_id_t))
+    return ngx_memcmp(&view->id, &ids[i], sizeof(ngx_mcp_id_t))
            == 0;
 }
 
@@ -47,12 +47,12 @@ same(ngx_http_mcp_tasks_view_t *view, int i)
 /* the number of tasks that pages of so many have, in order; -1: they do not */
 
 static int
-walk(ngx_http_mcp_tasks_filter_t *filter, ngx_uint_t limit)
+walk(ngx_mcp_filter_t *filter, ngx_uint_t limit)
 {
-    int                             n;
-    uint64_t                        last;
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_op_recent_t  op;
+    int                  n;
+    uint64_t             last;
+    ngx_uint_t           i;
+    ngx_mcp_op_recent_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.filter = *filter;
@@ -83,9 +83,9 @@ walk(ngx_http_mcp_tasks_filter_t *filter, ngx_uint_t limit)
 static void
 test_pages(void)
 {
-    ngx_str_t                       owner;
-    ngx_http_mcp_tasks_filter_t     filter;
-    ngx_http_mcp_tasks_op_recent_t  op;
+    ngx_str_t            owner;
+    ngx_mcp_filter_t     filter;
+    ngx_mcp_op_recent_t  op;
 
     ngx_memzero(&filter, sizeof(filter));
 
@@ -107,7 +107,7 @@ test_pages(void)
     is(walk(&filter, 50), 0, "none without an owner");
 
     ngx_memzero(&filter, sizeof(filter));
-    filter.states = 1 << NGX_HTTP_MCP_TASKS_CANCELLED;
+    filter.states = 1 << NGX_MCP_CANCELLED;
     is(walk(&filter, 50), 1, "the one that was cancelled");
 
     ngx_memzero(&op, sizeof(op));
@@ -128,8 +128,8 @@ test_pages(void)
 static void
 test_places(void)
 {
-    int                             i;
-    ngx_http_mcp_tasks_op_recent_t  op;
+    int                  i;
+    ngx_mcp_op_recent_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.limit = 10;
@@ -146,7 +146,7 @@ test_places(void)
 
     /* too far from the front */
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_LIST_SCAN + 10; i++) {
+    for (i = 0; i < NGX_MCP_LIST_SCAN + 10; i++) {
         (void) change(i);
     }
 
@@ -161,8 +161,8 @@ test_places(void)
 static void
 test_news(void)
 {
-    int                             i;
-    ngx_http_mcp_tasks_op_recent_t  op;
+    int                  i;
+    ngx_mcp_op_recent_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.news = 1;
@@ -209,7 +209,7 @@ test_news(void)
 
     (void) change(24);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_LIST_SCAN + 10; i++) {
+    for (i = 0; i < NGX_MCP_LIST_SCAN + 10; i++) {
         (void) change(i + 30);
     }
 
@@ -224,7 +224,7 @@ test_news(void)
 static void
 test_first(void)
 {
-    ngx_http_mcp_tasks_op_recent_t  op;
+    ngx_mcp_op_recent_t  op;
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&op, sizeof(op));
@@ -252,23 +252,23 @@ test_first(void)
 static void
 test_recovery(void)
 {
-    int                          n;
-    ngx_http_mcp_tasks_table_t  *t;
-    ngx_http_mcp_tasks_filter_t  filter;
+    int               n;
+    ngx_mcp_table_t  *t;
+    ngx_mcp_filter_t  filter;
 
     t = &zone->table;
     ngx_memzero(&filter, sizeof(filter));
 
-    ok(ngx_http_mcp_tasks_check_locked(t) == NULL, "the list is in order");
+    ok(ngx_mcp_check_locked(t) == NULL, "the list is in order");
 
     t->slots[17].recent.next = 17;
-    ok(ngx_http_mcp_tasks_check_locked(t) != NULL, "and if not, that is seen");
+    ok(ngx_mcp_check_locked(t) != NULL, "and if not, that is seen");
 
     t->sh->dirty = 1;
-    ngx_http_mcp_tasks_lock(t);
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_lock(t);
+    ngx_mcp_unlock(t);
 
-    ok(ngx_http_mcp_tasks_check_locked(t) == NULL, "and mended");
+    ok(ngx_mcp_check_locked(t) == NULL, "and mended");
     n = walk(&filter, 100);
     is(n, MANY, "with all tasks");
 }
@@ -287,7 +287,7 @@ main(void)
                            i % 2 ? "odd" : "even", "{}", &ids[i]);
     }
 
-    is(test_event(zone, &ids[MANY - 1], NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0,
+    is(test_event(zone, &ids[MANY - 1], NGX_MCP_EV_CANCEL, 0, 0,
                   NULL),
        OK, "one is cancelled");
 

@@ -20,20 +20,20 @@
 #define ONE   1
 #define TWO   ((uint64_t) 1 << 63)
 
-#define OK    NGX_HTTP_MCP_TASKS_OK
-#define FULL  NGX_HTTP_MCP_TASKS_LIMIT_RUNNING
+#define OK    NGX_MCP_OK
+#define FULL  NGX_MCP_LIMIT_RUNNING
 
 /* in place of the key of a signal */
 #define ANY   ((uint64_t) 1 << 62)
 
 
-static ngx_http_mcp_tasks_zone_t  *one, *two;
+static ngx_mcp_zone_t  *one, *two;
 static uint64_t                    woken_by[2];
 static uint64_t                    cursor;
 
 
 static void
-wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
+wake(ngx_mcp_table_t *t, uint64_t processes)
 {
     woken_by[t == &two->table] |= processes;
 }
@@ -42,7 +42,7 @@ wake(ngx_http_mcp_tasks_table_t *t, uint64_t processes)
 static void
 begin(size_t size, uint64_t max_tasks)
 {
-    static ngx_http_mcp_tasks_zone_t  other;
+    static ngx_mcp_zone_t  other;
 
     ngx_current_msec = 1000000;
 
@@ -59,7 +59,7 @@ begin(size_t size, uint64_t max_tasks)
     two = &other;
     ngx_memzero(two, sizeof(other));
     two->store = one->store;
-    ngx_http_mcp_tasks_table_attach(&two->table, one->table.shpool);
+    ngx_mcp_table_attach(&two->table, one->table.shpool);
     two->table.self = TWO;
     two->table.woken = wake;
 
@@ -77,14 +77,14 @@ begin(size_t size, uint64_t max_tasks)
 static uint64_t
 told(uint64_t key)
 {
-    uint64_t                     all, processes;
-    ngx_uint_t                   i, n;
-    ngx_http_mcp_tasks_signal_t  signals[16];
+    uint64_t          all, processes;
+    ngx_uint_t        i, n;
+    ngx_mcp_signal_t  signals[16];
 
     all = processes = 0;
 
     do {
-        n = ngx_http_mcp_tasks_signal_read(&one->table, &cursor, signals, 16);
+        n = ngx_mcp_signal_read(&one->table, &cursor, signals, 16);
 
         if (n > 16) {
             return (uint64_t) -1;
@@ -119,31 +119,30 @@ name_key(ngx_uint_t kind, const char *name)
 
     text = str(name);
 
-    return ngx_http_mcp_tasks_signal_name(
-               ngx_http_mcp_tasks_name_hash(&one->table, kind, &text));
+    return ngx_mcp_signal_name(ngx_mcp_name_hash(&one->table, kind, &text));
 }
 
 
-#define OWNER(name)    name_key(NGX_HTTP_MCP_TASKS_OWNER, name)
-#define TOOL(name)     name_key(NGX_HTTP_MCP_TASKS_TOOL, name)
-#define SESSION(name)  name_key(NGX_HTTP_MCP_TASKS_SESSION, name)
-#define TASK(id)       ngx_http_mcp_tasks_signal_id(id)
-#define ROOM           ngx_http_mcp_tasks_signal_name(NGX_HTTP_MCP_TASKS_ROOM)
+#define OWNER(name)    name_key(NGX_MCP_OWNER, name)
+#define TOOL(name)     name_key(NGX_MCP_TOOL, name)
+#define SESSION(name)  name_key(NGX_MCP_SESSION, name)
+#define TASK(id)       ngx_mcp_signal_id(id)
+#define ROOM           ngx_mcp_signal_name(NGX_MCP_ROOM)
 
 /* who holds a call: the first of each process, and one that is dead */
 
-#define HOLDER_ONE     ngx_http_mcp_tasks_stream(1, 0, 1)
-#define HOLDER_TWO     ngx_http_mcp_tasks_stream(2, 0, 1)
-#define HOLDER_DEAD    ngx_http_mcp_tasks_stream(3, 0, 1)
+#define HOLDER_ONE     ngx_mcp_stream(1, 0, 1)
+#define HOLDER_TWO     ngx_mcp_stream(2, 0, 1)
+#define HOLDER_DEAD    ngx_mcp_stream(3, 0, 1)
 
 
 static void
-watch(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
+watch(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_http_mcp_tasks_op_get_t  op;
+    ngx_mcp_op_get_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_GET;
+    op.op.type = NGX_MCP_OP_GET;
     op.id = *id;
     op.watch = 1;
 
@@ -152,9 +151,9 @@ watch(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
 
 
 static void
-watch_owner(ngx_http_mcp_tasks_zone_t *zone, const char *owner)
+watch_owner(ngx_mcp_zone_t *zone, const char *owner)
 {
-    ngx_http_mcp_tasks_op_news_t  op;
+    ngx_mcp_op_news_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.watch = 1;
@@ -164,10 +163,10 @@ watch_owner(ngx_http_mcp_tasks_zone_t *zone, const char *owner)
 
 
 static ngx_uint_t
-watch_session(ngx_http_mcp_tasks_zone_t *zone, const char *session,
-    uint64_t stream, ngx_uint_t opening)
+watch_session(ngx_mcp_zone_t *zone, const char *session, uint64_t stream,
+    ngx_uint_t opening)
 {
-    ngx_http_mcp_tasks_op_session_t  op;
+    ngx_mcp_op_session_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.watch = 1;
@@ -187,17 +186,17 @@ static ngx_uint_t  more;
 /* whether a task was claimed instead */
 
 static ngx_uint_t
-watch_tools(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
-    const char *other, ngx_http_mcp_tasks_view_t *v)
+watch_tools(ngx_mcp_zone_t *zone, const char *tool, const char *other,
+    ngx_mcp_view_t *v)
 {
-    ngx_str_t                      tools[2];
-    ngx_http_mcp_tasks_op_claim_t  op;
+    ngx_str_t           tools[2];
+    ngx_mcp_op_claim_t  op;
 
     tools[0] = str(tool);
     tools[1] = str(other);
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.type = NGX_MCP_OP_CLAIM;
     op.tools = tools;
     op.ntools = other ? 2 : 1;
     op.watch = 1;
@@ -215,8 +214,7 @@ watch_tools(ngx_http_mcp_tasks_zone_t *zone, const char *tool,
 
 
 static ngx_uint_t
-event(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_view_t *v,
-    ngx_uint_t type)
+event(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v, ngx_uint_t type)
 {
     return test_event(zone, &v->id, type, v->task.lease, 0, NULL);
 }
@@ -225,8 +223,8 @@ event(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_view_t *v,
 static void
 test_tasks(void)
 {
-    ngx_http_mcp_tasks_id_t    id, other;
-    ngx_http_mcp_tasks_view_t  v;
+    ngx_mcp_id_t    id, other;
+    ngx_mcp_view_t  v;
 
     begin(1 << 20, 0);
 
@@ -239,36 +237,36 @@ test_tasks(void)
     watch(one, &id);
     is(told(ANY), 0, "waiting is not worth a signal");
 
-    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT), OK, "heartbeat");
+    is(event(two, &v, NGX_MCP_EV_HEARTBEAT), OK, "heartbeat");
     is(told(ANY), 0, "tells nobody");
 
-    is(test_event(two, &other, NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 0,
-                  NGX_HTTP_MCP_TASKS_METADATA, "{}"), OK, "another task");
+    is(test_event(two, &other, NGX_MCP_EV_ANNOTATE, 0,
+                  NGX_MCP_METADATA, "{}"), OK, "another task");
     is(told(ANY), 0, "tells nobody");
 
-    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
     is(woken_by[0], 0, "who did nothing wakes nobody");
     is(woken_by[1], ONE, "who made the change wakes the one that waits");
     is(told(TASK(&id)), ONE, "a change tells the one that waits");
 
-    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
     is(told(ANY), 0, "told once, it has to look before it is told again");
 
     watch(one, &id);
     watch(two, &id);
-    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
     is(one->table.sh->logged, 2, "one signal");
     is(told(TASK(&id)), ONE | TWO, "for two that wait");
 
     watch(two, &id);
-    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS), OK, "progress");
+    is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
     is(told(TASK(&id)), TWO, "also for the one that makes the change");
 
     watch(one, &id);
-    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_ANSWER),
-       NGX_HTTP_MCP_TASKS_STATE_INVALID, "what is refused");
+    is(event(two, &v, NGX_MCP_EV_ANSWER),
+       NGX_MCP_STATE_INVALID, "what is refused");
     is(told(ANY), 0, "tells nobody");
-    is(event(two, &v, NGX_HTTP_MCP_TASKS_EV_COMPLETE), OK, "complete");
+    is(event(two, &v, NGX_MCP_EV_COMPLETE), OK, "complete");
     is(told(TASK(&id)), ONE, "is told");
 
     watch(one, &id);
@@ -280,7 +278,7 @@ test_tasks(void)
     ngx_current_msec += 2 * 86400000;
     ok(test_sweep(two, 100) > 0, "expiry, by a sweep");
     is(told(TASK(&other)), ONE | TWO, "is told");
-    is(test_get(one, &other, NULL), NGX_HTTP_MCP_TASKS_NOT_FOUND, "is gone");
+    is(test_get(one, &other, NULL), NGX_MCP_NOT_FOUND, "is gone");
 
     /* whoever gets this slot next has nothing to do with it */
 
@@ -291,7 +289,7 @@ test_tasks(void)
 
     one->table.self = 0;
     watch(one, &id);
-    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    (void) event(two, &v, NGX_MCP_EV_PROGRESS);
     is(told(ANY), 0, "a process without a bit is not told");
 
     is(one->table.sh->count.signals, one->table.sh->logged,
@@ -305,8 +303,8 @@ test_tasks(void)
 static void
 test_time(void)
 {
-    ngx_http_mcp_tasks_id_t    id;
-    ngx_http_mcp_tasks_view_t  v;
+    ngx_mcp_id_t    id;
+    ngx_mcp_view_t  v;
 
     begin(1 << 20, 0);
 
@@ -334,11 +332,11 @@ test_time(void)
 static void
 test_names(void)
 {
-    ngx_uint_t                    silent;
-    uint64_t                      first, second;
-    ngx_http_mcp_tasks_id_t       id;
-    ngx_http_mcp_tasks_view_t     v;
-    ngx_http_mcp_tasks_op_wait_t  leave;
+    ngx_uint_t         silent;
+    uint64_t           first, second;
+    ngx_mcp_id_t       id;
+    ngx_mcp_view_t     v;
+    ngx_mcp_op_wait_t  leave;
 
     begin(1 << 20, 0);
 
@@ -350,25 +348,25 @@ test_names(void)
     is(told(ANY), 0, "once");
 
     watch_owner(one, "alice");
-    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT);
+    (void) event(one, &v, NGX_MCP_EV_HEARTBEAT);
     is(told(ANY), 0, "not of a heartbeat");
-    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    (void) event(one, &v, NGX_MCP_EV_PROGRESS);
     is(told(OWNER("alice")), ONE, "of a change");
 
     watch_owner(one, "alice");
-    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_RETRY);
+    (void) event(one, &v, NGX_MCP_EV_RETRY);
     (void) told(ANY);
     watch_owner(one, "alice");
     ngx_current_msec += 5000;
     (void) test_sweep(two, 100);
     is(told(ANY), 0, "not that a backoff is over");
-    (void) test_event(two, &id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    (void) test_event(two, &id, NGX_MCP_EV_CANCEL, 0, 0, NULL);
     is(told(OWNER("alice")), ONE, "of the end");
 
     /* a session */
 
-    first = ngx_http_mcp_tasks_stream(1, 0, 1);
-    second = ngx_http_mcp_tasks_stream(2, 0, 1);
+    first = ngx_mcp_stream(1, 0, 1);
+    second = ngx_mcp_stream(2, 0, 1);
 
     silent = watch_session(one, "s", first, 1);
     is(silent, 0, "a stream speaks for a session that has no task yet");
@@ -377,13 +375,13 @@ test_names(void)
     test_session = NULL;
     (void) test_claim(two, "walk", &v);
     is(told(ANY), 0, "what its client does not know of is not told");
-    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_ANNOUNCE);
+    (void) event(two, &v, NGX_MCP_EV_ANNOUNCE);
     is(told(SESSION("s")), ONE, "it is when it was announced");
-    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    (void) event(two, &v, NGX_MCP_EV_PROGRESS);
     is(told(ANY), 0, "once");
     silent = watch_session(one, "s", first, 0);
     is(silent, 0, "the stream goes on");
-    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    (void) event(two, &v, NGX_MCP_EV_PROGRESS);
     is(told(SESSION("s")), ONE, "a change is told");
     silent = watch_session(one, "s", first, 1);
 
@@ -392,12 +390,12 @@ test_names(void)
     is(told(SESSION("s")), ONE, "the one before learns of it");
     is(watch_session(one, "s", first, 0), 1, "and is silent");
     (void) told(ANY);
-    (void) event(one, &v, NGX_HTTP_MCP_TASKS_EV_PROGRESS);
+    (void) event(one, &v, NGX_MCP_EV_PROGRESS);
     is(told(SESSION("s")), ONE | TWO, "both look when something changes");
 
     (void) watch_session(one, "s", first, 0);
     ngx_memzero(&leave, sizeof(leave));
-    leave.op.type = NGX_HTTP_MCP_TASKS_OP_LEAVE;
+    leave.op.type = NGX_MCP_OP_LEAVE;
     leave.carrier = second;
     leave.session = str("s");
     (void) test_submit(two, &leave.op);
@@ -415,8 +413,8 @@ test_names(void)
 static void
 test_claims(void)
 {
-    ngx_uint_t                 found;
-    ngx_http_mcp_tasks_view_t  v;
+    ngx_uint_t      found;
+    ngx_mcp_view_t  v;
 
     begin(1 << 20, 0);
 
@@ -435,12 +433,12 @@ test_claims(void)
        "the others are claimed");
 
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
-    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_RELEASE);
+    (void) event(two, &v, NGX_MCP_EV_RELEASE);
     is(told(TOOL("dig")), ONE, "a release wakes");
 
     (void) test_claim(two, "dig", &v);
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
-    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_RETRY);
+    (void) event(two, &v, NGX_MCP_EV_RETRY);
     is(told(ANY), 0, "a retry with a backoff does not wake yet");
     ngx_current_msec += 500;
     (void) test_sweep(two, 100);
@@ -469,7 +467,7 @@ test_claims(void)
     ok(test_claim(two, "other", &v), "a task of another tool");
     ok(!watch_tools(one, "dig", "other", NULL), "nothing for either");
     ok(!watch_tools(two, "other", NULL, NULL), "nothing for the other");
-    (void) event(two, &v, NGX_HTTP_MCP_TASKS_EV_RELEASE);
+    (void) event(two, &v, NGX_MCP_EV_RELEASE);
     is(told(TOOL("other")), ONE | TWO, "both wait for the second");
     ok(test_check(one) == NULL, "table is consistent");
 }
@@ -480,9 +478,9 @@ test_claims(void)
 static void
 test_skipped(void)
 {
-    int                        i;
-    ngx_http_mcp_tasks_id_t    id;
-    ngx_http_mcp_tasks_view_t  v;
+    int             i;
+    ngx_mcp_id_t    id;
+    ngx_mcp_view_t  v;
 
     begin(1 << 20, 0);
 
@@ -515,7 +513,7 @@ test_skipped(void)
 
 
 static void
-hold(uint64_t holder, const char *tool, ngx_http_mcp_tasks_id_t *id)
+hold(uint64_t holder, const char *tool, ngx_mcp_id_t *id)
 {
     test_holder = holder;
     (void) test_create(one, "alice", tool, "{}", id);
@@ -528,8 +526,8 @@ hold(uint64_t holder, const char *tool, ngx_http_mcp_tasks_id_t *id)
 static void
 test_room(void)
 {
-    ngx_http_mcp_tasks_id_t    a, b, c, d;
-    ngx_http_mcp_tasks_view_t  v, w;
+    ngx_mcp_id_t    a, b, c, d;
+    ngx_mcp_view_t  v, w;
 
     begin(1 << 20, 0);
 
@@ -547,7 +545,7 @@ test_room(void)
     hold(HOLDER_TWO, "walk", &d);
     is(told(ROOM), 0, "a new call makes no room");
 
-    is(event(one, &v, NGX_HTTP_MCP_TASKS_EV_COMPLETE), OK, "it ends");
+    is(event(one, &v, NGX_MCP_EV_COMPLETE), OK, "it ends");
     is(told(ROOM), ONE | TWO, "which makes room");
     is(one->table.sh->awaited[ROOM], 0, "and is told once");
 
@@ -558,26 +556,26 @@ test_room(void)
     is(told(ROOM), TWO, "who let it go first looks again");
 
     is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL, "there is no room");
-    is(event(one, &v, NGX_HTTP_MCP_TASKS_EV_RETRY), OK, "it is to be retried");
+    is(event(one, &v, NGX_MCP_EV_RETRY), OK, "it is to be retried");
     is(told(ROOM), TWO, "meanwhile there is room");
     is(test_run(two, &c, HOLDER_TWO, 1, 0, &w), OK, "for the one that waits");
     is(test_run(one, &b, HOLDER_ONE, 1, 0, NULL),
-       NGX_HTTP_MCP_TASKS_STATE_INVALID, "it is not tried yet");
-    is(event(two, &w, NGX_HTTP_MCP_TASKS_EV_COMPLETE), OK, "the other ends");
+       NGX_MCP_STATE_INVALID, "it is not tried yet");
+    is(event(two, &w, NGX_MCP_EV_COMPLETE), OK, "the other ends");
     is(told(ROOM), 0, "who does not wait for room is not told");
 
     ngx_current_msec += 1000;
     is(test_run(one, &b, HOLDER_ONE, 1, 0, &v), OK, "it is tried again");
     is(test_run(two, &d, HOLDER_TWO, 1, 0, NULL), FULL, "another waits");
-    is(test_run(one, &a, HOLDER_ONE, 1, 0, NULL), NGX_HTTP_MCP_TASKS_TERMINAL,
+    is(test_run(one, &a, HOLDER_ONE, 1, 0, NULL), NGX_MCP_TERMINAL,
        "one that has ended is not run");
     is(test_run(one, &d, HOLDER_ONE, 1, 0, NULL),
-       NGX_HTTP_MCP_TASKS_LEASE_LOST, "nor one that another has");
+       NGX_MCP_LEASE_LOST, "nor one that another has");
     ngx_memzero(&a, sizeof(a));
-    is(test_run(one, &a, HOLDER_ONE, 1, 0, NULL), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+    is(test_run(one, &a, HOLDER_ONE, 1, 0, NULL), NGX_MCP_NOT_FOUND,
        "nor one that is not there");
     is(told(ROOM), 0, "none of these makes room");
-    is(event(one, &v, NGX_HTTP_MCP_TASKS_EV_RELEASE), OK, "it is given back");
+    is(event(one, &v, NGX_MCP_EV_RELEASE), OK, "it is given back");
     is(told(ROOM), TWO, "which does");
 
     /* a tool may have enough, while there is room for others */
@@ -589,8 +587,7 @@ test_room(void)
     hold(HOLDER_TWO, "walk", &c);
     hold(HOLDER_TWO, "walk", &d);
 
-    is(test_run(two, &c, HOLDER_TWO, 0, 1, NULL), OK,
-       "nobody is in its way");
+    is(test_run(two, &c, HOLDER_TWO, 0, 1, NULL), OK, "nobody is in its way");
     is(test_run(two, &d, HOLDER_TWO, 0, 1, NULL), FULL, "its tool is full");
     is(test_run(one, &a, HOLDER_ONE, 0, 1, &v), OK, "the other is not");
     is(told(ROOM), TWO, "who waits looks again");
@@ -615,37 +612,37 @@ typedef struct {
 
 /* beside the events: */
 
-#define DELETED   NGX_HTTP_MCP_TASKS_EVENTS
-#define TIMED     (NGX_HTTP_MCP_TASKS_EVENTS + 1)
-#define EXPIRED   (NGX_HTTP_MCP_TASKS_EVENTS + 2)
-#define ADOPTED   (NGX_HTTP_MCP_TASKS_EVENTS + 3)
-#define CLAIMED   (NGX_HTTP_MCP_TASKS_EVENTS + 4)
+#define DELETED   NGX_MCP_EVENTS
+#define TIMED     (NGX_MCP_EVENTS + 1)
+#define EXPIRED   (NGX_MCP_EVENTS + 2)
+#define ADOPTED   (NGX_MCP_EVENTS + 3)
+#define CLAIMED   (NGX_MCP_EVENTS + 4)
 
 static room_t  rooms[] = {
-    { "heartbeat", NGX_HTTP_MCP_TASKS_EV_HEARTBEAT, 1, 0 },
-    { "progress", NGX_HTTP_MCP_TASKS_EV_PROGRESS, 1, 0 },
-    { "a report", NGX_HTTP_MCP_TASKS_EV_REPORT, 1, 0 },
-    { "a question", NGX_HTTP_MCP_TASKS_EV_ASK, 1, 0 },
-    { "metadata", NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 1, 0 },
-    { "announcement", NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 1, 0 },
-    { "refusal", NGX_HTTP_MCP_TASKS_EV_ANSWER, 1, 0 },
-    { "completion", NGX_HTTP_MCP_TASKS_EV_COMPLETE, 1, 1 },
-    { "failure", NGX_HTTP_MCP_TASKS_EV_FAIL, 1, 1 },
-    { "retry", NGX_HTTP_MCP_TASKS_EV_RETRY, 1, 1 },
-    { "release", NGX_HTTP_MCP_TASKS_EV_RELEASE, 1, 1 },
-    { "cancellation", NGX_HTTP_MCP_TASKS_EV_CANCEL, 1, 1 },
-    { "loss of its process", NGX_HTTP_MCP_TASKS_EV_ORPHANED, 1, 1 },
+    { "heartbeat", NGX_MCP_EV_HEARTBEAT, 1, 0 },
+    { "progress", NGX_MCP_EV_PROGRESS, 1, 0 },
+    { "a report", NGX_MCP_EV_REPORT, 1, 0 },
+    { "a question", NGX_MCP_EV_ASK, 1, 0 },
+    { "metadata", NGX_MCP_EV_ANNOTATE, 1, 0 },
+    { "announcement", NGX_MCP_EV_ANNOUNCE, 1, 0 },
+    { "refusal", NGX_MCP_EV_ANSWER, 1, 0 },
+    { "completion", NGX_MCP_EV_COMPLETE, 1, 1 },
+    { "failure", NGX_MCP_EV_FAIL, 1, 1 },
+    { "retry", NGX_MCP_EV_RETRY, 1, 1 },
+    { "release", NGX_MCP_EV_RELEASE, 1, 1 },
+    { "cancellation", NGX_MCP_EV_CANCEL, 1, 1 },
+    { "loss of its process", NGX_MCP_EV_ORPHANED, 1, 1 },
     { "deletion", DELETED, 1, 1 },
     { "timeout", TIMED, 1, 1 },
     { "expiry", EXPIRED, 1, 1 },
     { "adoption", ADOPTED, 1, 1 },
     { "a worker's claim of another task", CLAIMED, 1, 0 },
 
-    { "metadata", NGX_HTTP_MCP_TASKS_EV_ANNOTATE, 0, 0 },
-    { "announcement", NGX_HTTP_MCP_TASKS_EV_ANNOUNCE, 0, 0 },
-    { "refusal", NGX_HTTP_MCP_TASKS_EV_COMPLETE, 0, 0 },
-    { "cancellation", NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 1 },
-    { "loss of its process", NGX_HTTP_MCP_TASKS_EV_ORPHANED, 0, 1 },
+    { "metadata", NGX_MCP_EV_ANNOTATE, 0, 0 },
+    { "announcement", NGX_MCP_EV_ANNOUNCE, 0, 0 },
+    { "refusal", NGX_MCP_EV_COMPLETE, 0, 0 },
+    { "cancellation", NGX_MCP_EV_CANCEL, 0, 1 },
+    { "loss of its process", NGX_MCP_EV_ORPHANED, 0, 1 },
     { "deletion", DELETED, 0, 1 },
     { "timeout", TIMED, 0, 1 },
     { "expiry", EXPIRED, 0, 1 },
@@ -657,9 +654,9 @@ static room_t  rooms[] = {
 
 
 static void
-befall(room_t *r, ngx_http_mcp_tasks_view_t *v)
+befall(room_t *r, ngx_mcp_view_t *v)
 {
-    ngx_http_mcp_tasks_view_t  w;
+    ngx_mcp_view_t  w;
 
     switch (r->event) {
 
@@ -685,7 +682,7 @@ befall(room_t *r, ngx_http_mcp_tasks_view_t *v)
 
     case CLAIMED:
         (void) test_claim(one, "other", &w);
-        (void) event(one, &w, NGX_HTTP_MCP_TASKS_EV_COMPLETE);
+        (void) event(one, &w, NGX_MCP_EV_COMPLETE);
         break;
 
     default:
@@ -697,16 +694,16 @@ befall(room_t *r, ngx_http_mcp_tasks_view_t *v)
 static void
 test_befallen(void)
 {
-    room_t                     *r;
-    ngx_http_mcp_tasks_id_t     id, next;
-    ngx_http_mcp_tasks_view_t   v;
+    room_t          *r;
+    ngx_mcp_id_t     id, next;
+    ngx_mcp_view_t   v;
 
     for (r = rooms; r->name; r++) {
         begin(1 << 20, 0);
 
         (void) test_create(one, "alice", "other", "{}", NULL);
 
-        test_calls = NGX_HTTP_MCP_TASKS_IDEMPOTENT;
+        test_calls = NGX_MCP_IDEMPOTENT;
         hold(HOLDER_DEAD, "dig", &id);
         test_calls = 0;
         ngx_current_msec += 5000;
@@ -783,35 +780,35 @@ test_collisions(void)
 /* the n-th signal of all, if nothing else was signalled */
 
 static void
-write_signal(ngx_http_mcp_tasks_table_t *t, uint64_t n)
+write_signal(ngx_mcp_table_t *t, uint64_t n)
 {
-    ngx_http_mcp_tasks_slot_t  s;
+    ngx_mcp_slot_t  s;
 
     ngx_memcpy(s.id.data, &n, sizeof(uint64_t));
-    s.waiters = ngx_http_mcp_tasks_mix(n) | 1;
+    s.waiters = ngx_mcp_mix(n) | 1;
 
-    ngx_http_mcp_tasks_signal_task_locked(t, &s);
+    ngx_mcp_signal_task_locked(t, &s);
 }
 
 
 static int
-is_signal(ngx_http_mcp_tasks_signal_t *signal, uint64_t n)
+is_signal(ngx_mcp_signal_t *signal, uint64_t n)
 {
     return signal->key == (n | (uint64_t) 1 << 63)
-           && signal->processes == (ngx_http_mcp_tasks_mix(n) | 1);
+           && signal->processes == (ngx_mcp_mix(n) | 1);
 }
 
 
 static void
-write_signals(ngx_http_mcp_tasks_table_t *t, uint64_t n)
+write_signals(ngx_mcp_table_t *t, uint64_t n)
 {
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
     while (n--) {
         write_signal(t, t->sh->logged);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 }
 
 
@@ -820,14 +817,13 @@ write_signals(ngx_http_mcp_tasks_table_t *t, uint64_t n)
 static ngx_uint_t
 read_signals(ngx_uint_t batch)
 {
-    ngx_uint_t                   i, n, good;
-    ngx_http_mcp_tasks_signal_t  signals[64];
+    ngx_uint_t        i, n, good;
+    ngx_mcp_signal_t  signals[64];
 
     good = 0;
 
     do {
-        n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals,
-                                           batch);
+        n = ngx_mcp_signal_read(&two->table, &cursor, signals, batch);
 
         if (n > batch) {
             return (ngx_uint_t) -1;
@@ -846,9 +842,9 @@ read_signals(ngx_uint_t batch)
 static void
 test_log(void)
 {
-    uint64_t                     size;
-    ngx_uint_t                   n;
-    ngx_http_mcp_tasks_signal_t  signals[64];
+    uint64_t          size;
+    ngx_uint_t        n;
+    ngx_mcp_signal_t  signals[64];
 
     begin(256 * 1024, 100);
     size = one->table.sh->log_mask + 1;
@@ -869,13 +865,13 @@ test_log(void)
     is(cursor, one->table.sh->logged, "up to the end");
 
     write_signals(&one->table, size);
-    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 8);
+    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 8);
     is(n, 9, "more than could be told apart from those being written");
     is(cursor, one->table.sh->logged, "goes on from the end");
     is(read_signals(8), 0, "there is nothing more");
 
     write_signals(&one->table, 10 * size + 7);
-    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 1);
+    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 1);
     is(n, 2, "many times the log");
     write_signals(&one->table, 3);
     is(read_signals(8), 3, "those after that");
@@ -883,10 +879,10 @@ test_log(void)
     /* one read a part of them when the others came */
 
     write_signals(&one->table, 20);
-    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 8);
+    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 8);
     is(n, 8, "a part of them");
     write_signals(&one->table, size - 12);
-    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 8);
+    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 8);
     is(n, 9, "the rest was overtaken");
 
     is(one->table.sh->count.signals, one->table.sh->logged, "they are counted");
@@ -896,19 +892,19 @@ test_log(void)
     ngx_memzero(woken_by, sizeof(woken_by));
     one->table.sh->awaited[3] = TWO;
 
-    ngx_http_mcp_tasks_lock(&one->table);
-    ngx_http_mcp_tasks_signal_all_locked(&one->table);
+    ngx_mcp_lock(&one->table);
+    ngx_mcp_signal_all_locked(&one->table);
     is(woken_by[0], 0, "nobody is woken before the lock is free");
-    ngx_http_mcp_tasks_unlock(&one->table);
+    ngx_mcp_unlock(&one->table);
 
     is(woken_by[0], (uint64_t) -1, "all are woken");
-    n = ngx_http_mcp_tasks_signal_read(&two->table, &cursor, signals, 64);
+    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 64);
     is(n, 65, "nobody knows for what");
     is(one->table.sh->awaited[3], TWO, "they still wait");
 
     ngx_memzero(woken_by, sizeof(woken_by));
-    ngx_http_mcp_tasks_lock(&one->table);
-    ngx_http_mcp_tasks_unlock(&one->table);
+    ngx_mcp_lock(&one->table);
+    ngx_mcp_unlock(&one->table);
     is(woken_by[0], 0, "they are woken once");
 }
 
@@ -922,13 +918,13 @@ test_log(void)
 static void
 test_race(void)
 {
-    int                           status;
-    pid_t                         pid;
-    time_t                        end;
-    uint64_t                      from, now, read, overtaken, broken, rnd;
-    ngx_uint_t                    i, n, batch;
-    volatile int                 *stop;
-    ngx_http_mcp_tasks_signal_t   signals[128];
+    int                status;
+    pid_t              pid;
+    time_t             end;
+    uint64_t           from, now, read, overtaken, broken, rnd;
+    ngx_uint_t         i, n, batch;
+    volatile int      *stop;
+    ngx_mcp_signal_t   signals[128];
 
     begin(256 * 1024, 100);
 
@@ -946,7 +942,7 @@ test_race(void)
         two->table.woken = NULL;
 
         for (rnd = 1; !*stop; rnd++) {
-            n = ngx_http_mcp_tasks_mix(rnd);
+            n = ngx_mcp_mix(rnd);
             write_signals(&two->table, n % 29 + 1);
 
             if (n >> 32 & 1) {
@@ -967,7 +963,7 @@ test_race(void)
     end = time(NULL) + 5;
 
     for (rnd = 1; read + overtaken < 2000000 && time(NULL) < end; rnd++) {
-        batch = ngx_http_mcp_tasks_mix(rnd) % 96 + 1;
+        batch = ngx_mcp_mix(rnd) % 96 + 1;
         from = cursor;
 
         /* nearly overtaken is where it gets difficult */
@@ -982,8 +978,7 @@ test_race(void)
         }
 
         memset(signals, 0xee, sizeof(signals));
-        n = ngx_http_mcp_tasks_signal_read(&one->table, &cursor, signals,
-                                           batch);
+        n = ngx_mcp_signal_read(&one->table, &cursor, signals, batch);
         now = one->table.sh->logged;
 
         if (n > batch) {

@@ -21,7 +21,7 @@ event(u_char *buf, size_t size, ngx_str_t *id, ngx_str_t *text)
 {
     size_t  i, room, len;
 
-    room = ngx_http_mcp_tasks_sse_size(id, text);
+    room = ngx_mcp_sse_size(id, text);
 
     if (room + 8 > size) {
         printf("Bail out! the buffer is too small\n");
@@ -29,7 +29,7 @@ event(u_char *buf, size_t size, ngx_str_t *id, ngx_str_t *text)
     }
 
     memset(buf, CANARY, size);
-    len = ngx_http_mcp_tasks_sse_event(buf, id, text) - buf;
+    len = ngx_mcp_sse_event(buf, id, text) - buf;
 
     if (len > room) {
         return 0;
@@ -197,11 +197,11 @@ test_size(void)
     id = str("12");
     text = str("a\nb");
 
-    is(ngx_http_mcp_tasks_sse_size(&id, &text),
+    is(ngx_mcp_sse_size(&id, &text),
        event(buf, sizeof(buf), &id, &text), "an event with an id needs it all");
 
     text = str("");
-    is(ngx_http_mcp_tasks_sse_size(&id, &text),
+    is(ngx_mcp_sse_size(&id, &text),
        event(buf, sizeof(buf), &id, &text), "so does an empty one");
 }
 
@@ -222,9 +222,9 @@ test_many(const char *ends, const char *name)
         text.data[i] = ends[i * strlen(ends) / MANY];
     }
 
-    size = ngx_http_mcp_tasks_sse_size(NULL, &text);
+    size = ngx_mcp_sse_size(NULL, &text);
     buf = malloc(size);
-    len = ngx_http_mcp_tasks_sse_event(buf, NULL, &text) - buf;
+    len = ngx_mcp_sse_event(buf, NULL, &text) - buf;
 
     ok(size >= len, "%s: the event fits", name);
     is(len, sizeof("data: \n\n") - 1 + MANY * (sizeof("data: \n") - 1),
@@ -238,13 +238,13 @@ test_many(const char *ends, const char *name)
 static void
 test_shared(void)
 {
-    ngx_str_t                     id, text;
-    ngx_http_mcp_tasks_shared_t  *shared;
+    ngx_str_t          id, text;
+    ngx_mcp_shared_t  *shared;
 
     id = str("5");
     text = str("{\n}");
 
-    shared = ngx_http_mcp_tasks_share(&id, &text, ngx_cycle->log);
+    shared = ngx_mcp_share(&id, &text, ngx_cycle->log);
 
     is(shared->refs, 1, "who makes it holds it");
     ok(shared->len == 23
@@ -252,25 +252,25 @@ test_shared(void)
        "the event");
 
     shared->refs += 2;
-    ngx_http_mcp_tasks_unshare(shared);
+    ngx_mcp_unshare(shared);
     is(shared->refs, 2, "one has sent it");
 
     /* the text belongs to it, not to who made it */
 
     text = str("");
-    ngx_http_mcp_tasks_unshare(shared);
+    ngx_mcp_unshare(shared);
     is(shared->refs, 1, "another has");
     ok(memcmp(shared->data, "id: 5\n", 6) == 0, "it is still there");
 
     /* whether it is freed, only a sanitizer sees */
 
-    ngx_http_mcp_tasks_unshare(shared);
-    ngx_http_mcp_tasks_unshare(NULL);
+    ngx_mcp_unshare(shared);
+    ngx_mcp_unshare(NULL);
 
-    shared = ngx_http_mcp_tasks_share(NULL, &text, ngx_cycle->log);
+    shared = ngx_mcp_share(NULL, &text, ngx_cycle->log);
     ok(shared->len == 8 && memcmp(shared->data, "data: \n\n", 8) == 0,
        "one of nothing");
-    ngx_http_mcp_tasks_unshare(shared);
+    ngx_mcp_unshare(shared);
 }
 
 

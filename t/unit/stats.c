@@ -11,17 +11,17 @@
 #include "ngx_mcp_stats.h"
 
 
-#define RESULT  NGX_HTTP_MCP_TASKS_RESULT
+#define RESULT  NGX_MCP_RESULT
 
 
-static ngx_http_mcp_tasks_op_stats_t  stats;
+static ngx_mcp_op_stats_t  stats;
 
 
-static ngx_http_mcp_tasks_op_stats_t *
-look(ngx_http_mcp_tasks_zone_t *zone)
+static ngx_mcp_op_stats_t *
+look(ngx_mcp_zone_t *zone)
 {
     ngx_memzero(&stats, sizeof(stats));
-    stats.op.type = NGX_HTTP_MCP_TASKS_OP_STATS;
+    stats.op.type = NGX_MCP_OP_STATS;
     stats.detail = 1;
     (void) test_submit(zone, &stats.op);
 
@@ -29,11 +29,11 @@ look(ngx_http_mcp_tasks_zone_t *zone)
 }
 
 
-static ngx_http_mcp_tasks_tool_view_t *
-tool(ngx_http_mcp_tasks_zone_t *zone, const char *name)
+static ngx_mcp_tool_view_t *
+tool(ngx_mcp_zone_t *zone, const char *name)
 {
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_tool_stat_t  *s;
+    ngx_uint_t            i;
+    ngx_mcp_tool_stat_t  *s;
 
     (void) look(zone);
 
@@ -49,11 +49,11 @@ tool(ngx_http_mcp_tasks_zone_t *zone, const char *name)
 }
 
 
-static ngx_http_mcp_tasks_worker_stat_t *
-worker(ngx_http_mcp_tasks_zone_t *zone, const char *name)
+static ngx_mcp_worker_stat_t *
+worker(ngx_mcp_zone_t *zone, const char *name)
 {
-    ngx_uint_t                         i;
-    ngx_http_mcp_tasks_worker_stat_t  *s;
+    ngx_uint_t              i;
+    ngx_mcp_worker_stat_t  *s;
 
     (void) look(zone);
 
@@ -70,16 +70,16 @@ worker(ngx_http_mcp_tasks_zone_t *zone, const char *name)
 
 
 static ngx_uint_t
-claim(ngx_http_mcp_tasks_zone_t *zone, const char *name, const char *by,
-    ngx_http_mcp_tasks_view_t *view)
+claim(ngx_mcp_zone_t *zone, const char *name, const char *by,
+    ngx_mcp_view_t *view)
 {
-    ngx_str_t                      tools[1];
-    ngx_http_mcp_tasks_op_claim_t  op;
+    ngx_str_t           tools[1];
+    ngx_mcp_op_claim_t  op;
 
     tools[0] = str(name);
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.type = NGX_MCP_OP_CLAIM;
     op.tools = tools;
     op.ntools = 1;
     op.worker = str(by);
@@ -96,26 +96,26 @@ claim(ngx_http_mcp_tasks_zone_t *zone, const char *name, const char *by,
 static void
 test_bounds(void)
 {
-    ngx_uint_t                      i, bad;
-    ngx_http_mcp_tasks_histogram_t  h, one;
+    ngx_uint_t           i, bad;
+    ngx_mcp_histogram_t  h, one;
 
     ngx_memzero(&h, sizeof(h));
 
-    for (bad = 0, i = 0; i < NGX_HTTP_MCP_TASKS_BUCKETS - 1; i++) {
+    for (bad = 0, i = 0; i < NGX_MCP_BUCKETS - 1; i++) {
         ngx_memzero(&one, sizeof(one));
-        ngx_http_mcp_tasks_stats_time(&one, ngx_http_mcp_tasks_bounds[i]);
+        ngx_mcp_stats_time(&one, ngx_mcp_bounds[i]);
         bad += (one.bucket[i] != 1);
-        ngx_http_mcp_tasks_stats_time(&one, ngx_http_mcp_tasks_bounds[i] + 1);
+        ngx_mcp_stats_time(&one, ngx_mcp_bounds[i] + 1);
         bad += (one.bucket[i] != 1 || one.bucket[i + 1] != 1);
-        bad += (one.sum != 2 * ngx_http_mcp_tasks_bounds[i] + 1);
+        bad += (one.sum != 2 * ngx_mcp_bounds[i] + 1);
     }
 
     is(bad, 0, "a bound belongs to its bucket, more to the next");
 
-    ngx_http_mcp_tasks_stats_time(&h, 0);
-    ngx_http_mcp_tasks_stats_time(&h, (uint64_t) 1 << 40);
+    ngx_mcp_stats_time(&h, 0);
+    ngx_mcp_stats_time(&h, (uint64_t) 1 << 40);
     is(h.bucket[0], 1, "no time at all");
-    is(h.bucket[NGX_HTTP_MCP_TASKS_BUCKETS - 1], 1, "and ages");
+    is(h.bucket[NGX_MCP_BUCKETS - 1], 1, "and ages");
     is(h.sum, (uint64_t) 1 << 40, "the sum");
 }
 
@@ -123,10 +123,10 @@ test_bounds(void)
 static void
 test_times(void)
 {
-    ngx_http_mcp_tasks_id_t          id;
-    ngx_http_mcp_tasks_view_t        v;
-    ngx_http_mcp_tasks_zone_t       *zone;
-    ngx_http_mcp_tasks_tool_view_t  *t;
+    ngx_mcp_id_t          id;
+    ngx_mcp_view_t        v;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_tool_view_t  *t;
 
     zone = test_zone(1 << 20, 0);
     (void) test_create(zone, "o", "dig", "{}", &id);
@@ -145,13 +145,11 @@ test_times(void)
     /* people may think as long as they like */
 
     ngx_current_msec += 30;
-    (void) test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_ASK, v.task.lease, 0,
-                      NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_ASK, v.task.lease, 0, NULL);
     ngx_current_msec += 100000;
-    (void) test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL, 0, 0, NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_ANSWER_ALL, 0, 0, NULL);
     ngx_current_msec += 12;
-    (void) test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_RETRY, v.task.lease, 0,
-                      NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_RETRY, v.task.lease, 0, NULL);
 
     t = tool(zone, "dig");
     is(t->stat.count.run.sum, 42, "the time it ran, without that for input");
@@ -171,10 +169,9 @@ test_times(void)
     /* it ends while it asks */
 
     ngx_current_msec += 5;
-    (void) test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_ASK, v.task.lease, 0,
-                      NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_ASK, v.task.lease, 0, NULL);
     ngx_current_msec += 5000;
-    (void) test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_CANCEL, 0, 0, NULL);
     is(tool(zone, "dig")->stat.count.run.sum, 47, "the second attempt");
     is(stats.fates.run.sum, 47, "of the zone as well");
     is(stats.fates.cancelled, 1, "it is cancelled");
@@ -182,7 +179,7 @@ test_times(void)
     /* cancelled in the queue: it never ran */
 
     (void) test_create(zone, "o", "dig", "{}", &id);
-    (void) test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_CANCEL, 0, 0, NULL);
     t = tool(zone, "dig");
     is(t->stat.count.run.bucket[0] + t->stat.count.run.bucket[1]
        + t->stat.count.run.bucket[2], 2, "two attempts have ended");
@@ -193,11 +190,11 @@ test_times(void)
 static void
 test_fates(void)
 {
-    ngx_uint_t                   i, sum;
-    ngx_http_mcp_tasks_id_t      id;
-    ngx_http_mcp_tasks_view_t    v;
-    ngx_http_mcp_tasks_zone_t   *zone;
-    ngx_http_mcp_tasks_fates_t  *f;
+    ngx_uint_t        i, sum;
+    ngx_mcp_id_t      id;
+    ngx_mcp_view_t    v;
+    ngx_mcp_zone_t   *zone;
+    ngx_mcp_fates_t  *f;
 
     zone = test_zone(1 << 20, 0);
 
@@ -207,15 +204,15 @@ test_fates(void)
 
     (void) test_delete(zone, &id);
     (void) claim(zone, "t", NULL, &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
                       v.task.lease, RESULT, "{}");
     (void) test_delete(zone, &v.id);
     (void) claim(zone, "t", NULL, &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_FAIL, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease,
                       RESULT, "{}");
     (void) claim(zone, "t", NULL, &v);
-    is(test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_FAIL, 1, RESULT, "{}"),
-       NGX_HTTP_MCP_TASKS_LEASE_LOST, "a stale token");
+    is(test_event(zone, &v.id, NGX_MCP_EV_FAIL, 1, RESULT, "{}"),
+       NGX_MCP_LEASE_LOST, "a stale token");
 
     /* the lease is lost, later the queue times out, then all expires */
 
@@ -256,14 +253,14 @@ test_fates(void)
 static void
 test_tools(void)
 {
-    char                        name[200];
-    ngx_uint_t                  i, end;
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    char             name[200];
+    ngx_uint_t       i, end;
+    ngx_mcp_id_t     id;
+    ngx_mcp_zone_t  *zone;
 
     zone = test_zone(8 << 20, 0);
     end = zone->table.sh->tool_stats_end;
-    is(end, NGX_HTTP_MCP_TASKS_STAT_TOOLS, "a large zone has all entries");
+    is(end, NGX_MCP_STAT_TOOLS, "a large zone has all entries");
 
     (void) test_create(zone, "o", "other", "{}", NULL);
     (void) test_create(zone, "o", "bad \xff", "{}", NULL);
@@ -292,7 +289,7 @@ test_tools(void)
 
     is(look(zone)->ntools, end, "all entries are taken");
     is(tool(zone, "other")->stat.count.created, 15, "the others share one");
-    is(tool(zone, "other")->stat.states[NGX_HTTP_MCP_TASKS_QUEUED], 10,
+    is(tool(zone, "other")->stat.states[NGX_MCP_QUEUED], 10,
        "with the tasks that they have");
     ngx_current_msec += 70;
     is(tool(zone, "other")->oldest, 70, "the oldest of these");
@@ -322,10 +319,10 @@ test_tools(void)
 static void
 test_workers(void)
 {
-    char                        name[80];
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_view_t   v, w;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    char             name[80];
+    ngx_uint_t       i;
+    ngx_mcp_view_t   v, w;
+    ngx_mcp_zone_t  *zone;
 
     zone = test_zone(4 << 20, 0);
 
@@ -334,13 +331,13 @@ test_workers(void)
     }
 
     ok(claim(zone, "t", "ann", &v), "a claim");
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
                       v.task.lease, RESULT, "{}");
     (void) claim(zone, "t", "ann", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_FAIL, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease,
                       RESULT, "{}");
     (void) claim(zone, "t", "ann", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_RETRY, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease,
                       RESULT, "{}");
     is(worker(zone, "ann")->claimed, 3, "claims");
     is(worker(zone, "ann")->completed, 1, "completed");
@@ -354,27 +351,27 @@ test_workers(void)
 
     (void) claim(zone, "t", "bob", &v);
     ngx_current_msec += 1000;
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT,
-                      v.task.lease, 0, NULL);
+    (void) test_event(zone, &v.id, NGX_MCP_EV_HEARTBEAT, v.task.lease, 0,
+                      NULL);
     is(worker(zone, "bob")->seen, ngx_current_msec, "a heartbeat is seen");
     is(worker(zone, "ann")->seen, ngx_current_msec - 1000, "that of another");
 
     /* those that were seen last are remembered */
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_STAT_WORKERS - 1; i++) {
+    for (i = 0; i < NGX_MCP_STAT_WORKERS - 1; i++) {
         sprintf(name, "worker%d", (int) i);
         ngx_current_msec++;
         (void) claim(zone, "none", name, NULL);
     }
 
-    is(look(zone)->nworkers, NGX_HTTP_MCP_TASKS_STAT_WORKERS, "all entries");
+    is(look(zone)->nworkers, NGX_MCP_STAT_WORKERS, "all entries");
     ok(worker(zone, "ann") == NULL, "the first is forgotten");
     ok(worker(zone, "bob") != NULL, "the second is not");
 
     ngx_current_msec++;
     (void) claim(zone, "none", "another", NULL);
     ok(worker(zone, "bob") == NULL, "then it is, too");
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
                       v.task.lease, RESULT, "{}");
     is(worker(zone, "another")->completed, 0,
        "what it had is not the credit of the one that has its entry");
@@ -394,12 +391,12 @@ test_workers(void)
 static void
 test_recovery(void)
 {
-    ngx_uint_t                       i;
-    ngx_http_mcp_tasks_view_t        v;
-    ngx_http_mcp_tasks_zone_t       *zone;
-    ngx_http_mcp_tasks_table_t      *t;
-    ngx_http_mcp_tasks_op_stats_t    before;
-    ngx_http_mcp_tasks_tool_view_t   tools[3];
+    ngx_uint_t            i;
+    ngx_mcp_view_t        v;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_table_t      *t;
+    ngx_mcp_op_stats_t    before;
+    ngx_mcp_tool_view_t   tools[3];
 
     zone = test_zone(1 << 20, 0);
     t = &zone->table;
@@ -411,7 +408,7 @@ test_recovery(void)
     (void) test_create(zone, "o", "other", "{}", NULL);
     (void) claim(zone, "a", "ann", &v);
     (void) claim(zone, "b", "bob", NULL);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
                       v.task.lease, RESULT, "{}");
 
     before = *look(zone);
@@ -445,15 +442,15 @@ test_recovery(void)
 static void
 test_present(void)
 {
-    ngx_http_mcp_tasks_zone_t    *zone;
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_zone_t    *zone;
+    ngx_mcp_header_t  *sh;
 
     zone = test_zone(1 << 20, 0);
     sh = zone->table.sh;
 
     sh->present[0].waiting = 3;
     sh->present[0].streams = 1;
-    sh->present[NGX_HTTP_MCP_TASKS_PROCESSES - 1].waiting = 4;
+    sh->present[NGX_MCP_PROCESSES - 1].waiting = 4;
     is(look(zone)->waiting, 7, "requests that wait in all processes");
     is(stats.streams, 1, "and streams");
 }

@@ -16,13 +16,13 @@
 
 
 static crash_dump_t               before, after, now;
-static ngx_http_mcp_tasks_zone_t  replica;
+static ngx_mcp_zone_t  replica;
 
 
 /* the copy lies elsewhere: what points into the zone has to be moved along */
 
 static void
-copy_zone(ngx_http_mcp_tasks_zone_t *zone)
+copy_zone(ngx_mcp_zone_t *zone)
 {
     u_char           *data;
     ngx_slab_pool_t  *from, *to;
@@ -37,12 +37,12 @@ copy_zone(ngx_http_mcp_tasks_zone_t *zone)
     (void) ngx_shmtx_create(&to->mutex, &to->lock, NULL);
     *to->mutex.lock = 0;
 
-    ngx_http_mcp_tasks_table_attach(&replica.table, to);
+    ngx_mcp_table_attach(&replica.table, to);
 }
 
 
 static pid_t
-traced(crash_case_t *c, ngx_http_mcp_tasks_zone_t *zone)
+traced(crash_case_t *c, ngx_mcp_zone_t *zone)
 {
     int    status;
     pid_t  pid;
@@ -74,12 +74,12 @@ traced(crash_case_t *c, ngx_http_mcp_tasks_zone_t *zone)
 static void
 test_case(crash_case_t *c)
 {
-    int                         status;
-    pid_t                       pid;
-    uint64_t                    time;
-    ngx_uint_t                  dirty, total;
-    const char                 *err;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    int              status;
+    pid_t            pid;
+    uint64_t         time;
+    ngx_uint_t       dirty, total;
+    const char      *err;
+    ngx_mcp_zone_t  *zone;
 
     zone = crash_zone();
 

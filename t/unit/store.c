@@ -17,16 +17,16 @@
 
 
 typedef struct {
-    ngx_http_mcp_tasks_zone_t  *zone;
-    ngx_http_mcp_tasks_load_t   load;
+    ngx_mcp_zone_t  *zone;
+    ngx_mcp_load_t   load;
 } load_t;
 
 
 static char                        dir[64];
 static char                        path[128];
-static ngx_http_mcp_tasks_db_t     db;
-static ngx_http_mcp_tasks_batch_t  batch;
-static char                        big[3 * NGX_HTTP_MCP_TASKS_SAVE_BYTES];
+static ngx_mcp_db_t     db;
+static ngx_mcp_batch_t  batch;
+static char                        big[3 * NGX_MCP_SAVE_BYTES];
 
 
 static void
@@ -46,7 +46,7 @@ remove_db(void)
     ngx_uint_t   i;
     const char  *suffix[] = { "", "-wal", "-shm" };
 
-    ngx_http_mcp_tasks_db_close(&db);
+    ngx_mcp_db_close(&db);
 
     for (i = 0; i < 3; i++) {
         snprintf(name, sizeof(name), "%s%s", path, suffix[i]);
@@ -55,10 +55,10 @@ remove_db(void)
 }
 
 
-static ngx_http_mcp_tasks_zone_t *
+static ngx_mcp_zone_t *
 stored_zone(size_t size)
 {
-    ngx_http_mcp_tasks_zone_t  *zone;
+    ngx_mcp_zone_t  *zone;
 
     zone = test_zone(size, 0);
     zone->table.sh->durable = 1;
@@ -71,12 +71,12 @@ stored_zone(size_t size)
 
 
 static void
-collect(ngx_http_mcp_tasks_zone_t *zone)
+collect(ngx_mcp_zone_t *zone)
 {
-    (void) ngx_http_mcp_tasks_batch_init(&batch, ngx_cycle->log);
+    (void) ngx_mcp_batch_init(&batch, ngx_cycle->log);
 
-    while (ngx_http_mcp_tasks_save_locked(&zone->table, &batch) == NGX_AGAIN) {
-        (void) ngx_http_mcp_tasks_batch_grow(&batch, ngx_cycle->log);
+    while (ngx_mcp_save_locked(&zone->table, &batch) == NGX_AGAIN) {
+        (void) ngx_mcp_batch_grow(&batch, ngx_cycle->log);
     }
 
     batch.now = ngx_current_msec;
@@ -87,21 +87,21 @@ collect(ngx_http_mcp_tasks_zone_t *zone)
 /* everything that there is to save, in as many commits as it takes */
 
 static ngx_uint_t
-save(ngx_http_mcp_tasks_zone_t *zone)
+save(ngx_mcp_zone_t *zone)
 {
     uint64_t    saved;
     ngx_uint_t  n;
 
-    for (n = 0; ngx_http_mcp_tasks_has_unsaved(&zone->table); n++) {
+    for (n = 0; ngx_mcp_has_unsaved(&zone->table); n++) {
         saved = zone->table.sh->saved;
         collect(zone);
 
-        if (ngx_http_mcp_tasks_db_write(&db, &batch) != NGX_OK) {
+        if (ngx_mcp_db_write(&db, &batch) != NGX_OK) {
             diag("write: %s", db.error);
             return 0;
         }
 
-        ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+        ngx_mcp_saved_locked(&zone->table, &batch);
 
         if (zone->table.sh->saved <= saved) {
             diag("saved does not grow");
@@ -114,11 +114,11 @@ save(ngx_http_mcp_tasks_zone_t *zone)
 
 
 static ngx_int_t
-load_row(void *data, ngx_http_mcp_tasks_record_t *rec)
+load_row(void *data, ngx_mcp_record_t *rec)
 {
     load_t  *l = data;
 
-    ngx_http_mcp_tasks_load_locked(&l->zone->table, &l->load, rec);
+    ngx_mcp_load_locked(&l->zone->table, &l->load, rec);
 
     return NGX_OK;
 }
@@ -132,9 +132,9 @@ load_zone(load_t *l, size_t size)
     l->zone = test_zone(size, 0);
     l->load.now = ngx_current_msec;
 
-    ngx_http_mcp_tasks_load_begin_locked(&l->zone->table, NULL, &l->load);
-    rc = ngx_http_mcp_tasks_db_read(&db, load_row, l);
-    ngx_http_mcp_tasks_load_end_locked(&l->zone->table, &l->load);
+    ngx_mcp_load_begin_locked(&l->zone->table, NULL, &l->load);
+    rc = ngx_mcp_db_read(&db, load_row, l);
+    ngx_mcp_load_end_locked(&l->zone->table, &l->load);
 
     return rc;
 }
@@ -190,21 +190,20 @@ test_open(void)
 
     init_db();
 
-    ok(ngx_http_mcp_tasks_db_check(&db) == NGX_DECLINED, "there is none");
+    ok(ngx_mcp_db_check(&db) == NGX_DECLINED, "there is none");
     ok(stat(path, &sb) == -1, "and looking made none");
 
-    ok(ngx_http_mcp_tasks_db_open(&db) == NGX_OK, "one is made: %s", db.error);
+    ok(ngx_mcp_db_open(&db) == NGX_OK, "one is made: %s", db.error);
     ok(db.created, "which is said");
     ok(stat(path, &sb) == 0 && (sb.st_mode & 0777) == 0600,
        "for nobody else's eyes");
-    is(number("PRAGMA application_id"), NGX_HTTP_MCP_TASKS_DB_APPLICATION,
+    is(number("PRAGMA application_id"), NGX_MCP_DB_APPLICATION,
        "it says what it is");
-    is(number("PRAGMA user_version"), NGX_HTTP_MCP_TASKS_DB_VERSION,
-       "and its version");
+    is(number("PRAGMA user_version"), NGX_MCP_DB_VERSION, "and its version");
 
-    ngx_http_mcp_tasks_db_close(&db);
-    ok(ngx_http_mcp_tasks_db_check(&db) == NGX_OK, "it can be used");
-    ok(ngx_http_mcp_tasks_db_open(&db) == NGX_OK && !db.created,
+    ngx_mcp_db_close(&db);
+    ok(ngx_mcp_db_check(&db) == NGX_OK, "it can be used");
+    ok(ngx_mcp_db_open(&db) == NGX_OK && !db.created,
        "it is opened again");
 
     remove_db();
@@ -216,8 +215,8 @@ test_open(void)
 static void
 test_made(void)
 {
-    uint64_t                    value[2];
-    ngx_http_mcp_tasks_zone_t  *zone;
+    uint64_t         value[2];
+    ngx_mcp_zone_t  *zone;
 
     init_db();
     zone = stored_zone(256 * 1024);
@@ -225,29 +224,28 @@ test_made(void)
     db.secret[0] = 7;
     db.secret[1] = 0x8000000000000009ULL;
 
-    ok(ngx_http_mcp_tasks_db_open(&db) == NGX_OK, "one is made");
-    ngx_http_mcp_tasks_db_close(&db);
+    ok(ngx_mcp_db_open(&db) == NGX_OK, "one is made");
+    ngx_mcp_db_close(&db);
 
-    ok(ngx_http_mcp_tasks_db_open(&db) == NGX_OK && !db.created,
+    ok(ngx_mcp_db_open(&db) == NGX_OK && !db.created,
        "another process opens it");
     ngx_memzero(value, sizeof(value));
-    ok(ngx_http_mcp_tasks_db_get(&db, "instance", value, 1) == NGX_OK
+    ok(ngx_mcp_db_get(&db, "instance", value, 1) == NGX_OK
        && value[0] == zone->table.sh->instance, "it says whose it is");
-    ok(ngx_http_mcp_tasks_db_get(&db, "secret", value, 2) == NGX_OK
+    ok(ngx_mcp_db_get(&db, "secret", value, 2) == NGX_OK
        && value[0] == 7 && value[1] == 0x8000000000000009ULL,
        "and has the secret");
 
     (void) test_create(zone, "ann", "dig", "{}", NULL);
     is(save(zone), 1, "a task is saved");
 
-    ok(ngx_http_mcp_tasks_db_empty(&db, zone->table.sh->instance) == NGX_OK,
+    ok(ngx_mcp_db_empty(&db, zone->table.sh->instance) == NGX_OK,
        "it is emptied: %s", db.error);
     is(number("SELECT count(*) FROM task"), 0, "it has no tasks");
     is(number("SELECT count(*) FROM payload"), 0, "nor their bytes");
-    ok(ngx_http_mcp_tasks_db_get(&db, "seq", value, 1) == NGX_OK
+    ok(ngx_mcp_db_get(&db, "seq", value, 1) == NGX_OK
        && value[0] == 0, "nothing is saved");
-    ok(ngx_http_mcp_tasks_db_empty(&db, 1) == NGX_DECLINED,
-       "but not by another");
+    ok(ngx_mcp_db_empty(&db, 1) == NGX_DECLINED, "but not by another");
 
     /* one that is nobody's */
 
@@ -262,10 +260,10 @@ test_made(void)
 /* tasks in every state, with all that they may have */
 
 static void
-make_tasks(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
+make_tasks(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_uint_t                 i;
-    ngx_http_mcp_tasks_view_t  v;
+    ngx_uint_t      i;
+    ngx_mcp_view_t  v;
 
     test_token = "\"a token\"";
     test_session = "a session";
@@ -279,35 +277,34 @@ make_tasks(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_id_t *id)
     }
 
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                      v.task.lease, NGX_HTTP_MCP_TASKS_RESULT, "{\"r\": 1}");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
+                      v.task.lease, NGX_MCP_RESULT, "{\"r\": 1}");
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_FAIL, v.task.lease,
-                      NGX_HTTP_MCP_TASKS_MESSAGE, "no");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease,
+                      NGX_MCP_MESSAGE, "no");
     (void) test_claim(zone, "dig", &v);
     ngx_current_msec += 1000;
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_ASK, v.task.lease,
-                      NGX_HTTP_MCP_TASKS_REQUESTS, "{\"q\": {}}");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_ASK, v.task.lease,
+                      NGX_MCP_REQUESTS, "{\"q\": {}}");
     (void) test_claim(zone, "dig", &v);
     (void) test_move(zone, &v.id, v.task.lease, 0.25, "a quarter");
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_RETRY, v.task.lease,
-                      0, NULL);
-    (void) test_event(zone, &id[6], NGX_HTTP_MCP_TASKS_EV_CANCEL, 0,
-                      NGX_HTTP_MCP_TASKS_MESSAGE, "why not");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease, 0, NULL);
+    (void) test_event(zone, &id[6], NGX_MCP_EV_CANCEL, 0,
+                      NGX_MCP_MESSAGE, "why not");
 }
 
 
 /* what must not be the same on the other side is made so */
 
 static void
-normal(ngx_http_mcp_tasks_view_t *v)
+normal(ngx_mcp_view_t *v)
 {
     v->task.holder = 0;
     v->task.worker = 0;
-    v->task.flags |= NGX_HTTP_MCP_TASKS_ANNOUNCED;
+    v->task.flags |= NGX_MCP_ANNOUNCED;
 
-    if (v->task.state == NGX_HTTP_MCP_TASKS_RUNNING) {
+    if (v->task.state == NGX_MCP_RUNNING) {
         v->task.step_end = 0;
     }
 }
@@ -322,14 +319,14 @@ same_str(ngx_str_t *a, ngx_str_t *b)
 
 
 static int
-same_task(ngx_http_mcp_tasks_view_t *a, ngx_http_mcp_tasks_view_t *b)
+same_task(ngx_mcp_view_t *a, ngx_mcp_view_t *b)
 {
     ngx_uint_t  i;
 
     normal(a);
     normal(b);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
         if (!same_str(&a->payload[i], &b->payload[i])) {
             return 0;
         }
@@ -360,16 +357,16 @@ same_task(ngx_http_mcp_tasks_view_t *a, ngx_http_mcp_tasks_view_t *b)
 static void
 test_there_and_back(void)
 {
-    load_t                           l;
-    uint64_t                         time;
-    ngx_uint_t                       i, same;
-    ngx_http_mcp_tasks_id_t          id[8];
-    ngx_http_mcp_tasks_view_t        a, b;
-    ngx_http_mcp_tasks_zone_t       *zone;
-    ngx_http_mcp_tasks_op_session_t  op;
+    load_t                l;
+    uint64_t              time;
+    ngx_uint_t            i, same;
+    ngx_mcp_id_t          id[8];
+    ngx_mcp_view_t        a, b;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_op_session_t  op;
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
 
     ngx_current_msec = 1000000;
     zone = stored_zone(256 * 1024);
@@ -422,7 +419,7 @@ test_there_and_back(void)
         ngx_current_msec = time;
         (void) test_get(zone, &id[i], &a);
         ngx_current_msec = 60000;
-        same += (test_get(l.zone, &id[i], &b) == NGX_HTTP_MCP_TASKS_OK
+        same += (test_get(l.zone, &id[i], &b) == NGX_MCP_OK
                  && a.task.expires - time
                     == b.task.expires - 60000 + 3600000);
     }
@@ -446,13 +443,13 @@ test_there_and_back(void)
 static void
 test_masks(void)
 {
-    uint64_t                     rows;
-    ngx_http_mcp_tasks_id_t      id, other;
-    ngx_http_mcp_tasks_view_t    v;
-    ngx_http_mcp_tasks_zone_t   *zone;
+    uint64_t          rows;
+    ngx_mcp_id_t      id, other;
+    ngx_mcp_view_t    v;
+    ngx_mcp_zone_t   *zone;
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
 
     zone = stored_zone(256 * 1024);
     (void) test_create(zone, "ann", "dig", "{}", &id);
@@ -460,45 +457,43 @@ test_masks(void)
 
     collect(zone);
     is(batch.n, 2, "two are new");
-    is(batch.records[0].mask, NGX_HTTP_MCP_TASKS_UNSAVED_ALL, "all of them");
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_OK, "written");
+    is(batch.records[0].mask, NGX_MCP_UNSAVED_ALL, "all of them");
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_OK, "written");
 
     /* one changes before that is known */
 
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                      v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, "half");
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
+                      v.task.lease, NGX_MCP_MESSAGE, "half");
+    ngx_mcp_saved_locked(&zone->table, &batch);
 
     is(zone->table.sh->unsaved, 1, "one has changed meanwhile");
     ok(test_check(zone) == NULL, "which the table knows");
 
     collect(zone);
     is(batch.n, 1, "and which is to be saved");
-    is(batch.records[0].mask, NGX_HTTP_MCP_TASKS_UNSAVED_ALL,
+    is(batch.records[0].mask, NGX_MCP_UNSAVED_ALL,
        "with all bytes, to be on the safe side");
     (void) save(zone);
 
-    (void) test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                      v.task.lease, NGX_HTTP_MCP_TASKS_RESULT, "[]");
+    (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
+                      v.task.lease, NGX_MCP_RESULT, "[]");
     collect(zone);
-    is(batch.records[0].mask, NGX_HTTP_MCP_TASKS_WANT(
-                                                 NGX_HTTP_MCP_TASKS_RESULT),
+    is(batch.records[0].mask, NGX_MCP_WANT(
+                                                 NGX_MCP_RESULT),
        "then only those that changed");
-    is(batch.records[0].payload[NGX_HTTP_MCP_TASKS_PARAMS].len, 0,
+    is(batch.records[0].payload[NGX_MCP_PARAMS].len, 0,
        "the others are not even copied");
     (void) save(zone);
     is(number("SELECT count(*) FROM tasks WHERE status = 'completed' "
               "AND params = '{}' AND message = 'half' AND result = '[]'"), 1,
        "and are in the database all the same");
 
-    (void) test_event(zone, &other, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0,
-                      NGX_HTTP_MCP_TASKS_MESSAGE, "");
+    (void) test_event(zone, &other, NGX_MCP_EV_CANCEL, 0, NGX_MCP_MESSAGE, "");
     (void) save(zone);
     rows = number("SELECT count(*) FROM payload");
     (void) test_delete(zone, &other);
-    ok(test_get(zone, &other, NULL) == NGX_HTTP_MCP_TASKS_NOT_FOUND,
-       "one is removed");
+    ok(test_get(zone, &other, NULL) == NGX_MCP_NOT_FOUND, "one is removed");
     is(zone->table.sh->slot.used, 2, "its slot stays");
     is(save(zone), 1, "until its row is removed, too");
     is(zone->table.sh->slot.used, 1, "and no longer");
@@ -506,7 +501,7 @@ test_masks(void)
     is(number("SELECT count(*) FROM payload"), rows - 1, "with its bytes");
     ok(test_check(zone) == NULL, "the table fits together");
 
-    ngx_http_mcp_tasks_save_all_locked(&zone->table);
+    ngx_mcp_save_all_locked(&zone->table);
     is(zone->table.sh->unsaved, 1, "all can be saved once more");
     ok(test_check(zone) == NULL, "the table fits together");
     is(save(zone), 1, "and is");
@@ -518,12 +513,12 @@ test_masks(void)
 static void
 test_many(void)
 {
-    load_t                      l;
-    ngx_uint_t                  i, commits;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    load_t           l;
+    ngx_uint_t       i, commits;
+    ngx_mcp_zone_t  *zone;
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
     memset(big, 'b', sizeof(big) - 1);
 
     zone = stored_zone(24 * 1024 * 1024);
@@ -537,7 +532,7 @@ test_many(void)
     }
 
     commits = save(zone);
-    ok(commits >= 5001 / NGX_HTTP_MCP_TASKS_SAVE_TASKS && commits < 20,
+    ok(commits >= 5001 / NGX_MCP_SAVE_TASKS && commits < 20,
        "many are saved in %d commits", (int) commits);
     is(number("SELECT count(*) FROM task"), 5001, "all of them");
     is(number("SELECT max(length(data)) FROM payload"), sizeof(big) - 1,
@@ -567,7 +562,7 @@ test_many(void)
 
     is(zone->table.sh->ngone, 5001, "they expire, all at once");
     collect(zone);
-    ok(batch.ngone == NGX_HTTP_MCP_TASKS_SAVE_GONE && batch.more
+    ok(batch.ngone == NGX_MCP_SAVE_GONE && batch.more
        && batch.upto < zone->table.sh->seq,
        "more than go into one commit, which is known");
     (void) save(zone);
@@ -583,12 +578,12 @@ test_many(void)
 static void
 test_expired(void)
 {
-    load_t                      l;
-    uint64_t                    n;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    load_t           l;
+    uint64_t         n;
+    ngx_mcp_zone_t  *zone;
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
 
     zone = stored_zone(256 * 1024);
     (void) test_create(zone, "ann", "dig", "{}", NULL);
@@ -596,7 +591,7 @@ test_expired(void)
     (void) save(zone);
     execute("UPDATE task SET expires_at = 1699999999999 WHERE seq = 1");
 
-    ok(ngx_http_mcp_tasks_db_expire(&db, WALL, &n) == NGX_OK,
+    ok(ngx_mcp_db_expire(&db, WALL, &n) == NGX_OK,
        "what ran out meanwhile is removed");
     is(n, 1, "one task");
     is(number("SELECT count(*) FROM payload"), 1, "with its bytes");
@@ -615,11 +610,11 @@ test_expired(void)
 static void
 test_overtaken(void)
 {
-    uint64_t                    first;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_view_t   v;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    uint64_t         first;
+    ngx_uint_t       i;
+    ngx_mcp_id_t     id;
+    ngx_mcp_view_t   v;
+    ngx_mcp_zone_t  *zone;
 
     init_db();
     zone = stored_zone(4 * 1024 * 1024);
@@ -629,7 +624,7 @@ test_overtaken(void)
     first = zone->table.sh->seq;
     is(zone->table.sh->since, 100001, "the time of the first change");
 
-    for (i = 0; i < 2 * NGX_HTTP_MCP_TASKS_SAVE_TASKS; i++) {
+    for (i = 0; i < 2 * NGX_MCP_SAVE_TASKS; i++) {
         (void) test_create(zone, "ann", "fill", "{}", NULL);
     }
 
@@ -637,7 +632,7 @@ test_overtaken(void)
     (void) test_claim(zone, "dig", &v);
 
     collect(zone);
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(&zone->table, &batch);
     ok(batch.more && zone->table.sh->saved > first, "others are saved first");
     ok(zone->table.sh->safe < first, "and it is not said to be");
     is(zone->table.sh->since, 100001, "its time stays");
@@ -645,28 +640,28 @@ test_overtaken(void)
     /* one that begins while everything else is under way */
 
     collect(zone);
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(&zone->table, &batch);
     collect(zone);
     ok(!batch.more, "the rest");
     ngx_current_msec += 200;
     (void) test_move(zone, &v.id, v.task.lease, 0.5, "half");
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(&zone->table, &batch);
     ok(zone->table.sh->safe == batch.upto, "now it is saved");
     is(zone->table.sh->since, 100701, "but not what came after");
 
     collect(zone);
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(&zone->table, &batch);
     ok(zone->table.sh->safe == zone->table.sh->seq, "in the end all is");
     is(zone->table.sh->since, 0, "and there is no time");
 
     /* what nothing has overtaken does not wait for others */
 
-    for (i = 0; i < 2 * NGX_HTTP_MCP_TASKS_SAVE_TASKS; i++) {
+    for (i = 0; i < 2 * NGX_MCP_SAVE_TASKS; i++) {
         (void) test_create(zone, "ann", "fill", "{}", NULL);
     }
 
     collect(zone);
-    ngx_http_mcp_tasks_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(&zone->table, &batch);
     ok(batch.more && zone->table.sh->safe == batch.upto,
        "each is safe with its commit");
 
@@ -679,22 +674,22 @@ test_overtaken(void)
 static void
 test_fence(void)
 {
-    uint64_t                     other;
-    ngx_http_mcp_tasks_zone_t   *zone;
+    uint64_t          other;
+    ngx_mcp_zone_t   *zone;
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
 
     zone = stored_zone(256 * 1024);
     (void) test_create(zone, "ann", "dig", "{}", NULL);
     collect(zone);
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_OK, "it is ours");
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_OK, "it is ours");
 
     other = 8;
-    (void) ngx_http_mcp_tasks_db_set(&db, "instance", &other, 1);
+    (void) ngx_mcp_db_set(&db, "instance", &other, 1);
     (void) test_create(zone, "ann", "dig", "{}", NULL);
     collect(zone);
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_DECLINED,
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_DECLINED,
        "another instance has it now: %s", db.error);
     is(number("SELECT count(*) FROM task"), 1, "nothing is written");
 
@@ -705,44 +700,44 @@ test_fence(void)
 static void
 test_files(void)
 {
-    int                          rc;
-    char                         name[160];
-    sqlite3                     *lock;
-    ngx_http_mcp_tasks_zone_t   *zone;
+    int               rc;
+    char              name[160];
+    sqlite3          *lock;
+    ngx_mcp_zone_t   *zone;
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
     zone = stored_zone(256 * 1024);
     (void) test_create(zone, "ann", "dig", "{}", NULL);
     collect(zone);
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_OK, "all is well");
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_OK, "all is well");
 
     /* somebody else writes, and does not end */
 
     (void) sqlite3_open(path, &lock);
     (void) sqlite3_exec(lock, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_ERROR
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_ERROR
        && strstr(db.error, "locked"), "locked: %s", db.error);
     (void) sqlite3_close(lock);
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_OK, "not any more");
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_OK, "not any more");
 
     snprintf(name, sizeof(name), "%s-wal", path);
     (void) unlink(name);
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_ERROR
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_ERROR
        && strstr(db.error, "log"), "without its log: %s", db.error);
     remove_db();
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
     snprintf(name, sizeof(name), "%s.away", path);
     rc = rename(path, name);
-    ok(rc == 0 && ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_ERROR
+    ok(rc == 0 && ngx_mcp_db_write(&db, &batch) == NGX_ERROR
        && strstr(db.error, "not there"), "without itself: %s", db.error);
     (void) close(open(path, O_CREAT|O_RDWR, 0600));
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_ERROR
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_ERROR
        && strstr(db.error, "replaced"), "with another: %s", db.error);
     (void) rename(name, path);
-    ok(ngx_http_mcp_tasks_db_write(&db, &batch) == NGX_OK,
+    ok(ngx_mcp_db_write(&db, &batch) == NGX_OK,
        "with itself again: %s", db.error);
 
     remove_db();
@@ -753,9 +748,9 @@ static void
 refused(const char *what, const char *why)
 {
     init_db();
-    ok(ngx_http_mcp_tasks_db_check(&db) == NGX_ERROR && strstr(db.error, why),
+    ok(ngx_mcp_db_check(&db) == NGX_ERROR && strstr(db.error, why),
        "%s is refused: %s", what, db.error);
-    ok(ngx_http_mcp_tasks_db_open(&db) == NGX_ERROR && strstr(db.error, why),
+    ok(ngx_mcp_db_open(&db) == NGX_ERROR && strstr(db.error, why),
        "also when it is to be opened: %s", db.error);
     remove_db();
 }
@@ -764,10 +759,10 @@ refused(const char *what, const char *why)
 static void
 test_refused(void)
 {
-    FILE                       *f;
-    load_t                      l;
-    ngx_int_t                   rc;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    FILE            *f;
+    load_t           l;
+    ngx_int_t        rc;
+    ngx_mcp_zone_t  *zone;
 
     f = fopen(path, "w");
     fprintf(f, "%0200d", 7);
@@ -778,13 +773,13 @@ test_refused(void)
     refused("somebody else's", "not a database of");
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
-    ngx_http_mcp_tasks_db_close(&db);
+    (void) ngx_mcp_db_open(&db);
+    ngx_mcp_db_close(&db);
     execute("PRAGMA user_version = 99");
     refused("a later one", "version 99");
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
     zone = stored_zone(256 * 1024);
     (void) test_create(zone, "ann", "dig", "{}", NULL);
     (void) save(zone);
@@ -797,7 +792,7 @@ test_refused(void)
     /* in the middle of a page */
 
     init_db();
-    (void) ngx_http_mcp_tasks_db_open(&db);
+    (void) ngx_mcp_db_open(&db);
     zone = stored_zone(1024 * 1024);
 
     for (rc = 0; rc < 400; rc++) {
@@ -805,7 +800,7 @@ test_refused(void)
     }
 
     (void) save(zone);
-    ngx_http_mcp_tasks_db_close(&db);
+    ngx_mcp_db_close(&db);
     f = fopen(path, "r+");
     fseek(f, 5 * 4096, SEEK_SET);
 
@@ -816,7 +811,7 @@ test_refused(void)
     fclose(f);
 
     init_db();
-    rc = ngx_http_mcp_tasks_db_open(&db);
+    rc = ngx_mcp_db_open(&db);
 
     if (rc == NGX_OK) {
         ngx_memzero(&l, sizeof(l));
@@ -852,7 +847,7 @@ main(void)
     test_files();
     test_refused();
 
-    ngx_http_mcp_tasks_batch_free(&batch);
+    ngx_mcp_batch_free(&batch);
     (void) rmdir(dir);
 
     return done_testing();

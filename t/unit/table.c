@@ -8,8 +8,8 @@
 #include "libtest.h"
 
 
-#define PARAMS  NGX_HTTP_MCP_TASKS_PARAMS
-#define RESULT  NGX_HTTP_MCP_TASKS_RESULT
+#define PARAMS  NGX_MCP_PARAMS
+#define RESULT  NGX_MCP_RESULT
 
 
 static int
@@ -23,42 +23,42 @@ same(ngx_str_t *s, const char *text)
 static void
 test_life(void)
 {
-    u_char                      text[NGX_HTTP_MCP_TASKS_ID_TEXT + 1];
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_view_t   v;
-    ngx_http_mcp_tasks_zone_t  *zone;
+    u_char           text[NGX_MCP_ID_TEXT + 1];
+    ngx_mcp_id_t     id;
+    ngx_mcp_view_t   v;
+    ngx_mcp_zone_t  *zone;
 
     zone = test_zone(1 << 20, 0);
 
     is(test_create(zone, "alice", "dig", "{\"n\": 12345678901234567890}", &id),
-       NGX_HTTP_MCP_TASKS_OK, "create");
+       NGX_MCP_OK, "create");
 
-    *ngx_http_mcp_tasks_id_text(text, &id) = '\0';
+    *ngx_mcp_id_text(text, &id) = '\0';
     diag("id %s", text);
 
-    is(test_get(zone, &id, &v), NGX_HTTP_MCP_TASKS_OK, "get");
+    is(test_get(zone, &id, &v), NGX_MCP_OK, "get");
     ok(same(&v.owner, "alice") && same(&v.tool, "dig")
        && same(&v.method, "tools/call"), "owner, tool and method");
     ok(same(&v.payload[PARAMS], "{\"n\": 12345678901234567890}"),
        "params byte for byte");
     is(v.task.version, 1, "first version");
-    is(v.task.state, NGX_HTTP_MCP_TASKS_QUEUED, "queued");
+    is(v.task.state, NGX_MCP_QUEUED, "queued");
 
     ok(!test_claim(zone, "other", &v), "no claim for another tool");
     ok(test_claim(zone, "dig", &v), "claim");
-    is(v.task.state, NGX_HTTP_MCP_TASKS_RUNNING, "running");
+    is(v.task.state, NGX_MCP_RUNNING, "running");
     is(v.task.attempt, 1, "first attempt");
     ok(v.task.lease != 0, "lease token");
     ok(!test_claim(zone, "dig", NULL), "nothing more to claim");
 
-    is(test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease + 1,
+    is(test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease + 1,
                   RESULT, "{}"),
-       NGX_HTTP_MCP_TASKS_LEASE_LOST, "a wrong token is refused");
-    is(test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
+       NGX_MCP_LEASE_LOST, "a wrong token is refused");
+    is(test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease,
                   RESULT, "{\"content\": []}"),
-       NGX_HTTP_MCP_TASKS_OK, "complete");
-    is(test_event(zone, &id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL),
-       NGX_HTTP_MCP_TASKS_TERMINAL, "terminal states do not change");
+       NGX_MCP_OK, "complete");
+    is(test_event(zone, &id, NGX_MCP_EV_CANCEL, 0, 0, NULL),
+       NGX_MCP_TERMINAL, "terminal states do not change");
 
     (void) test_get(zone, &id, &v);
     ok(same(&v.payload[RESULT], "{\"content\": []}"), "result");
@@ -66,11 +66,11 @@ test_life(void)
 
     ok(test_check(zone) == NULL, "table is consistent");
 
-    is(test_delete(zone, &id), NGX_HTTP_MCP_TASKS_OK, "delete");
-    is(test_get(zone, &id, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND, "gone");
+    is(test_delete(zone, &id), NGX_MCP_OK, "delete");
+    is(test_get(zone, &id, &v), NGX_MCP_NOT_FOUND, "gone");
     is(zone->table.sh->block.used, 0, "no block is left");
-    is(zone->table.sh->names[NGX_HTTP_MCP_TASKS_OWNER]
-       + zone->table.sh->names[NGX_HTTP_MCP_TASKS_TOOL], 0, "no name is left");
+    is(zone->table.sh->names[NGX_MCP_OWNER]
+       + zone->table.sh->names[NGX_MCP_TOOL], 0, "no name is left");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
@@ -78,12 +78,12 @@ test_life(void)
 static void
 test_sizes(void)
 {
-    size_t                      n;
-    ngx_uint_t                  bad;
-    ngx_http_mcp_tasks_id_t     id;
-    ngx_http_mcp_tasks_view_t   v;
-    ngx_http_mcp_tasks_zone_t  *zone;
-    static char                 big[70000], name[2000];
+    size_t           n;
+    ngx_uint_t       bad;
+    ngx_mcp_id_t     id;
+    ngx_mcp_view_t   v;
+    ngx_mcp_zone_t  *zone;
+    static char      big[70000], name[2000];
 
     zone = test_zone(4 << 20, 0);
     bad = 0;
@@ -95,13 +95,13 @@ test_sizes(void)
         memset(name, 'A' + n % 26, n % 1024 + 1);
         name[n % 1024 + 1] = '\0';
 
-        if (test_create(zone, name, name, big, &id) != NGX_HTTP_MCP_TASKS_OK
-            || test_get(zone, &id, &v) != NGX_HTTP_MCP_TASKS_OK
+        if (test_create(zone, name, name, big, &id) != NGX_MCP_OK
+            || test_get(zone, &id, &v) != NGX_MCP_OK
             || !same(&v.payload[PARAMS], big)
             || !same(&v.owner, name)
             || !same(&v.tool, name)
             || (n % 100 == 0 && test_check(zone))
-            || test_delete(zone, &id) != NGX_HTTP_MCP_TASKS_OK)
+            || test_delete(zone, &id) != NGX_MCP_OK)
         {
             bad++;
         }
@@ -114,11 +114,11 @@ test_sizes(void)
 
     memset(name, 'x', 1025);
     name[1025] = '\0';
-    is(test_create(zone, name, "t", "{}", &id), NGX_HTTP_MCP_TASKS_INVALID_NAME,
+    is(test_create(zone, name, "t", "{}", &id), NGX_MCP_INVALID_NAME,
        "an owner that is too long");
-    is(test_create(zone, "o", name, "{}", &id), NGX_HTTP_MCP_TASKS_INVALID_NAME,
+    is(test_create(zone, "o", name, "{}", &id), NGX_MCP_INVALID_NAME,
        "a tool name that is too long");
-    is(test_create(zone, "o", "", "{}", &id), NGX_HTTP_MCP_TASKS_INVALID_NAME,
+    is(test_create(zone, "o", "", "{}", &id), NGX_MCP_INVALID_NAME,
        "an empty tool name");
 }
 
@@ -126,32 +126,32 @@ test_sizes(void)
 static void
 test_limits(void)
 {
-    ngx_uint_t                       n, rc;
-    ngx_http_mcp_tasks_id_t          id, last;
-    ngx_http_mcp_tasks_view_t        v;
-    ngx_http_mcp_tasks_zone_t       *zone;
-    ngx_http_mcp_tasks_op_create_t   op;
-    static char                      big[20001];
+    ngx_uint_t            n, rc;
+    ngx_mcp_id_t          id, last;
+    ngx_mcp_view_t        v;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_op_create_t   op;
+    static char           big[20001];
 
     zone = test_zone(1 << 20, 100);
 
     for (n = 0; n < 100; n++) {
-        if (test_create(zone, "o", "t", "{}", &last) != NGX_HTTP_MCP_TASKS_OK) {
+        if (test_create(zone, "o", "t", "{}", &last) != NGX_MCP_OK) {
             break;
         }
     }
 
     is(n, 100, "max_tasks tasks fit");
-    is(test_create(zone, "o", "t", "{}", &id), NGX_HTTP_MCP_TASKS_LIMIT_TASKS,
+    is(test_create(zone, "o", "t", "{}", &id), NGX_MCP_LIMIT_TASKS,
        "one more is refused");
-    is(test_get(zone, &last, &v), NGX_HTTP_MCP_TASKS_OK, "nothing is evicted");
+    is(test_get(zone, &last, &v), NGX_MCP_OK, "nothing is evicted");
     (void) test_delete(zone, &last);
-    is(test_create(zone, "o", "t", "{}", &id), NGX_HTTP_MCP_TASKS_OK,
+    is(test_create(zone, "o", "t", "{}", &id), NGX_MCP_OK,
        "a free slot is used again");
     ok(test_check(zone) == NULL, "table is consistent");
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    op.op.type = NGX_MCP_OP_CREATE;
     op.op.pool = test_pool;
     op.task.tool = str("t");
     op.task.params = str("{\"a\": 1}");
@@ -163,34 +163,33 @@ test_limits(void)
     op.task.max_owner_tasks = 2;
 
     for (n = 0; n < 3; n++) {
-        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        (void) ngx_mcp_submit(zone, &op.op);
     }
 
-    is(op.op.reason, NGX_HTTP_MCP_TASKS_LIMIT_OWNER_TASKS,
+    is(op.op.reason, NGX_MCP_LIMIT_OWNER_TASKS,
        "the third task of an owner who may have two");
 
     op.task.owner = str("q");
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
-    is(op.op.reason, NGX_HTTP_MCP_TASKS_OK, "another owner may still");
+    (void) ngx_mcp_submit(zone, &op.op);
+    is(op.op.reason, NGX_MCP_OK, "another owner may still");
 
     op.task.max_owner_tasks = 0;
     op.task.max_owner_bytes = 20;
 
     for (n = 0; n < 2; n++) {
-        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        (void) ngx_mcp_submit(zone, &op.op);
     }
 
-    is(op.op.reason, NGX_HTTP_MCP_TASKS_LIMIT_OWNER_BYTES,
+    is(op.op.reason, NGX_MCP_LIMIT_OWNER_BYTES,
        "more bytes than the owner may have");
 
     op.task.max_owner_bytes = 0;
     op.task.max_payload = 7;
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
-    is(op.op.reason, NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE,
-       "a payload that is too large");
+    (void) ngx_mcp_submit(zone, &op.op);
+    is(op.op.reason, NGX_MCP_PAYLOAD_TOO_LARGE, "a payload that is too large");
 
     is(zone->table.sh->slot.used, 4, "what was refused left nothing");
-    is(zone->table.sh->count.refused[NGX_HTTP_MCP_TASKS_PAYLOAD_TOO_LARGE], 1,
+    is(zone->table.sh->count.refused[NGX_MCP_PAYLOAD_TOO_LARGE], 1,
        "refusals are counted by reason");
     ok(test_check(zone) == NULL, "table is consistent");
 
@@ -202,8 +201,8 @@ test_limits(void)
     ngx_current_msec += 1000;
     (void) test_sweep(zone, 100);
     is(zone->table.sh->count.expired, 4, "all expire");
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
-    is(op.op.reason, NGX_HTTP_MCP_TASKS_OK, "the owner has room again");
+    (void) ngx_mcp_submit(zone, &op.op);
+    is(op.op.reason, NGX_MCP_OK, "the owner has room again");
 
     /* blocks run out before slots do */
 
@@ -212,61 +211,60 @@ test_limits(void)
 
     for (n = 0; n < 1000; n++) {
         rc = test_create(zone, "o", "t", big, &id);
-        if (rc != NGX_HTTP_MCP_TASKS_OK) {
+        if (rc != NGX_MCP_OK) {
             break;
         }
 
         last = id;
     }
 
-    is(rc, NGX_HTTP_MCP_TASKS_ZONE_FULL, "a full zone says so");
+    is(rc, NGX_MCP_ZONE_FULL, "a full zone says so");
     ok(n > 30, "after %d tasks of 20000 bytes in 1 MB", (int) n);
 
     /* new tasks leave some room for the others to finish */
 
     ok(test_claim(zone, "t", &v), "a full zone still hands out work");
-    is(test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
+    is(test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease,
                   RESULT, big),
-       NGX_HTTP_MCP_TASKS_OK, "and takes its result");
+       NGX_MCP_OK, "and takes its result");
     ok(test_check(zone) == NULL, "table is consistent");
 
     do {
         (void) test_claim(zone, "t", &v);
-        rc = test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE,
-                        v.task.lease, RESULT, big);
-    } while (rc == NGX_HTTP_MCP_TASKS_OK);
+        rc = test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease, RESULT,
+                        big);
+    } while (rc == NGX_MCP_OK);
 
-    is(rc, NGX_HTTP_MCP_TASKS_ZONE_FULL,
-       "until a result does not fit any more");
+    is(rc, NGX_MCP_ZONE_FULL, "until a result does not fit any more");
     (void) test_get(zone, &v.id, &v);
-    is(v.task.state, NGX_HTTP_MCP_TASKS_RUNNING, "then the task goes on");
+    is(v.task.state, NGX_MCP_RUNNING, "then the task goes on");
 
     (void) test_delete(zone, &last);
-    is(test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_COMPLETE, v.task.lease,
+    is(test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease,
                   RESULT, big),
-       NGX_HTTP_MCP_TASKS_OK, "once there is room it is taken");
+       NGX_MCP_OK, "once there is room it is taken");
 
     do {
         (void) test_claim(zone, "t", &v);
-        rc = test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_PROGRESS,
-                        v.task.lease, NGX_HTTP_MCP_TASKS_MESSAGE, big);
-    } while (rc == NGX_HTTP_MCP_TASKS_OK);
+        rc = test_event(zone, &v.id, NGX_MCP_EV_PROGRESS, v.task.lease,
+                        NGX_MCP_MESSAGE, big);
+    } while (rc == NGX_MCP_OK);
 
-    is(test_event(zone, &v.id, NGX_HTTP_MCP_TASKS_EV_CANCEL, 0,
-                  NGX_HTTP_MCP_TASKS_MESSAGE, big),
-       NGX_HTTP_MCP_TASKS_OK, "cancelling never fails for lack of room");
+    is(test_event(zone, &v.id, NGX_MCP_EV_CANCEL, 0,
+                  NGX_MCP_MESSAGE, big),
+       NGX_MCP_OK, "cancelling never fails for lack of room");
     (void) test_get(zone, &v.id, &v);
-    is(v.payload[NGX_HTTP_MCP_TASKS_MESSAGE].len, 0, "but for its message");
+    is(v.payload[NGX_MCP_MESSAGE].len, 0, "but for its message");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
 
 static ngx_uint_t
-list(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op,
-    const char *owner, ngx_http_mcp_tasks_cursor_t *after, ngx_uint_t limit)
+list(ngx_mcp_zone_t *zone, ngx_mcp_op_list_t *op, const char *owner,
+    ngx_mcp_cursor_t *after, ngx_uint_t limit)
 {
-    ngx_memzero(op, sizeof(ngx_http_mcp_tasks_op_list_t));
-    op->op.type = NGX_HTTP_MCP_TASKS_OP_LIST;
+    ngx_memzero(op, sizeof(ngx_mcp_op_list_t));
+    op->op.type = NGX_MCP_OP_LIST;
     op->op.pool = test_pool;
     op->owner = str(owner);
 
@@ -275,9 +273,9 @@ list(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op,
     }
 
     op->limit = limit;
-    op->want = NGX_HTTP_MCP_TASKS_WANT_TOOL;
+    op->want = NGX_MCP_WANT_TOOL;
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op->op);
+    (void) ngx_mcp_submit(zone, &op->op);
 
     return op->n;
 }
@@ -286,13 +284,13 @@ list(ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_list_t *op,
 static void
 test_list(void)
 {
-    ngx_uint_t                     i, bad, total, pages;
-    uint64_t                       seq;
-    ngx_http_mcp_tasks_cursor_t    cursor;
-    ngx_http_mcp_tasks_id_t        id[3000];
-    ngx_http_mcp_tasks_view_t      v;
-    ngx_http_mcp_tasks_zone_t     *zone;
-    ngx_http_mcp_tasks_op_list_t   op;
+    ngx_uint_t          i, bad, total, pages;
+    uint64_t            seq;
+    ngx_mcp_cursor_t    cursor;
+    ngx_mcp_id_t        id[3000];
+    ngx_mcp_view_t      v;
+    ngx_mcp_zone_t     *zone;
+    ngx_mcp_op_list_t   op;
 
     zone = test_zone(16 << 20, 0);
 
@@ -351,8 +349,8 @@ test_list(void)
 
     op.tool = str("t");
     op.after.seq = 0;
-    op.states = 1 << NGX_HTTP_MCP_TASKS_QUEUED;
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    op.states = 1 << NGX_MCP_QUEUED;
+    (void) ngx_mcp_submit(zone, &op.op);
 
     for (bad = 0, i = 0; i < op.n; i++) {
         bad += !same(&op.views[i].tool, "t");
@@ -360,13 +358,13 @@ test_list(void)
 
     ok(op.n == 50 && bad == 0, "filtered by tool and state");
 
-    (void) test_event(zone, &id[0], NGX_HTTP_MCP_TASKS_EV_CANCEL, 0, 0, NULL);
+    (void) test_event(zone, &id[0], NGX_MCP_EV_CANCEL, 0, 0, NULL);
     op.tool.len = 0;
-    op.states = 1 << NGX_HTTP_MCP_TASKS_CANCELLED;
+    op.states = 1 << NGX_MCP_CANCELLED;
     op.after.seq = 0;
 
     for (total = 0, pages = 0; pages < 100; pages++) {
-        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        (void) ngx_mcp_submit(zone, &op.op);
         total += op.n;
         op.after = op.next;
 
@@ -380,10 +378,10 @@ test_list(void)
 
     op.tool = str("none");
     op.after.seq = 0;
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     ok(op.n == 0 && op.next.seq == 0, "an unknown tool has no tasks");
 
-    is(test_get(zone, &id[0], &v), NGX_HTTP_MCP_TASKS_OK, "get");
+    is(test_get(zone, &id[0], &v), NGX_MCP_OK, "get");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
@@ -391,11 +389,11 @@ test_list(void)
 static void
 test_cursor(void)
 {
-    u_char                       text[NGX_HTTP_MCP_TASKS_CURSOR_LEN];
-    ngx_str_t                    s, a, b;
-    ngx_uint_t                   i, bad;
-    ngx_http_mcp_tasks_zone_t   *zone;
-    ngx_http_mcp_tasks_cursor_t  c, d;
+    u_char            text[NGX_MCP_CURSOR_LEN];
+    ngx_str_t         s, a, b;
+    ngx_uint_t        i, bad;
+    ngx_mcp_zone_t   *zone;
+    ngx_mcp_cursor_t  c, d;
 
     zone = test_zone(1 << 20, 0);
     a = str("a");
@@ -405,26 +403,26 @@ test_cursor(void)
     c.seq = 123456789;
     c.hint = 4711;
 
-    (void) ngx_http_mcp_tasks_cursor_text(zone, text, &a, &c);
+    (void) ngx_mcp_cursor_text(zone, text, &a, &c);
 
-    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_OK
+    ok(ngx_mcp_cursor_parse(zone, &s, &a, &d) == NGX_OK
        && d.seq == 123456789 && d.hint == 4711, "a cursor comes back");
-    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &b, &d) == NGX_DECLINED,
+    ok(ngx_mcp_cursor_parse(zone, &s, &b, &d) == NGX_DECLINED,
        "not for another owner");
 
     for (bad = 0, i = 0; i < sizeof(text); i++) {
         text[i] = (text[i] == '0') ? '1' : '0';
-        bad += (ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_OK);
-        (void) ngx_http_mcp_tasks_cursor_text(zone, text, &a, &c);
+        bad += (ngx_mcp_cursor_parse(zone, &s, &a, &d) == NGX_OK);
+        (void) ngx_mcp_cursor_text(zone, text, &a, &c);
     }
 
     is(bad, 0, "nor with any digit changed");
 
     text[5] = 'x';
-    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_DECLINED,
+    ok(ngx_mcp_cursor_parse(zone, &s, &a, &d) == NGX_DECLINED,
        "nor with what is no digit");
     s.len--;
-    ok(ngx_http_mcp_tasks_cursor_parse(zone, &s, &a, &d) == NGX_DECLINED,
+    ok(ngx_mcp_cursor_parse(zone, &s, &a, &d) == NGX_DECLINED,
        "nor cut short");
 }
 
@@ -432,31 +430,31 @@ test_cursor(void)
 static void
 test_claims(void)
 {
-    ngx_str_t                       tools[3];
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_id_t         id[8];
-    ngx_http_mcp_tasks_zone_t      *zone;
-    ngx_http_mcp_tasks_view_t       v;
-    ngx_http_mcp_tasks_op_claim_t   op;
-    ngx_http_mcp_tasks_op_create_t  c;
+    ngx_str_t            tools[3];
+    ngx_uint_t           i;
+    ngx_mcp_id_t         id[8];
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_view_t       v;
+    ngx_mcp_op_claim_t   op;
+    ngx_mcp_op_create_t  c;
     static struct {
         const char  *tool;
         ngx_uint_t   priority;
     } tasks[] = {
         { "a", 1 }, { "b", 1 }, { "a", 3 }, { "b", 2 }, { "c", 3 }, { "a", 0 }
     };
-    static ngx_uint_t  order[] = { 2, 4, 3, 0, 1, 5 };
+    static ngx_uint_t    order[] = { 2, 4, 3, 0, 1, 5 };
 
     zone = test_zone(1 << 20, 0);
 
     for (i = 0; i < 6; i++) {
         ngx_memzero(&c, sizeof(c));
-        c.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+        c.op.type = NGX_MCP_OP_CREATE;
         c.task.tool = str(tasks[i].tool);
         c.task.ttl = 3600000;
         test_policy(&c.task.policy);
         c.task.policy.priority = tasks[i].priority;
-        (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+        (void) ngx_mcp_submit(zone, &c.op);
         id[i] = c.view.id;
     }
 
@@ -465,18 +463,18 @@ test_claims(void)
     tools[2] = str("a");
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_CLAIM;
+    op.op.type = NGX_MCP_OP_CLAIM;
     op.op.pool = test_pool;
     op.tools = tools;
     op.ntools = 3;
 
     for (i = 0; i < 6; i++) {
-        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        (void) ngx_mcp_submit(zone, &op.op);
         ok(op.found && ngx_memcmp(&op.view.id, &id[order[i]], 16) == 0,
            "claim %d is the most urgent, then the oldest", (int) i + 1);
     }
 
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     ok(!op.found, "then there is nothing");
 
     /* a lost lease queues the task again, after the backoff */
@@ -495,8 +493,8 @@ test_claims(void)
     ngx_current_msec += 600000;
     ok(!test_claim(zone, "a", &v), "what timed out is not handed out");
     (void) test_get(zone, &id[0], &v);
-    is(v.task.state, NGX_HTTP_MCP_TASKS_FAILED, "but has failed");
-    is(v.task.cause, NGX_HTTP_MCP_TASKS_CAUSE_QUEUE_TIMEOUT, "and why");
+    is(v.task.state, NGX_MCP_FAILED, "but has failed");
+    is(v.task.cause, NGX_MCP_CAUSE_QUEUE_TIMEOUT, "and why");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
@@ -504,46 +502,46 @@ test_claims(void)
 static void
 test_sweeps(void)
 {
-    ngx_uint_t                      i, bad;
-    ngx_http_mcp_tasks_id_t         id;
-    ngx_http_mcp_tasks_zone_t      *zone;
-    ngx_http_mcp_tasks_op_sweep_t   op;
-    ngx_http_mcp_tasks_op_create_t  c;
+    ngx_uint_t           i, bad;
+    ngx_mcp_id_t         id;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_op_sweep_t   op;
+    ngx_mcp_op_create_t  c;
 
     zone = test_zone(64 << 20, 0);
     ngx_memzero(&c, sizeof(c));
-    c.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+    c.op.type = NGX_MCP_OP_CREATE;
     c.task.tool = str("t");
     test_policy(&c.task.policy);
-    c.task.policy.queue_timeout = NGX_HTTP_MCP_TASKS_UNLIMITED;
+    c.task.policy.queue_timeout = NGX_MCP_UNLIMITED;
 
     /* TTLs from a millisecond to centuries */
 
     ngx_current_msec = 1000000;
 
     for (i = 0; i < 20000; i++) {
-        c.task.ttl = (i % 40 == 39) ? NGX_HTTP_MCP_TASKS_NEVER
+        c.task.ttl = (i % 40 == 39) ? NGX_MCP_NEVER
                                     : ((uint64_t) 1 << (i % 40)) + i;
-        (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+        (void) ngx_mcp_submit(zone, &c.op);
     }
 
     ok(test_check(zone) == NULL, "table is consistent");
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_SWEEP;
+    op.op.type = NGX_MCP_OP_SWEEP;
     op.limit = 100;
     op.next = 1000000;
 
     for (i = 0, bad = 0; i < 100000; i++) {
 
-        if (op.next == NGX_HTTP_MCP_TASKS_NEVER) {
+        if (op.next == NGX_MCP_NEVER) {
             break;
         }
 
         /* to the very moment, never past it */
 
         ngx_current_msec = op.next;
-        (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+        (void) ngx_mcp_submit(zone, &op.op);
         bad += (op.done > 100);
     }
 
@@ -557,15 +555,15 @@ test_sweeps(void)
 
     zone = test_zone(1 << 20, 0);
     c.task.ttl = 12345;
-    (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+    (void) ngx_mcp_submit(zone, &c.op);
     id = c.view.id;
 
     ngx_current_msec += 12344;
     (void) test_sweep(zone, 100);
-    is(test_get(zone, &id, NULL), NGX_HTTP_MCP_TASKS_OK,
+    is(test_get(zone, &id, NULL), NGX_MCP_OK,
        "a millisecond before its time a task is there");
     ngx_current_msec += 1;
-    is(test_get(zone, &id, NULL), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+    is(test_get(zone, &id, NULL), NGX_MCP_NOT_FOUND,
        "at its time it is gone, swept or not");
     is(zone->table.sh->slot.used, 1, "(it was not)");
     (void) test_sweep(zone, 100);
@@ -574,21 +572,21 @@ test_sweeps(void)
 
 
 static ngx_uint_t
-report(ngx_http_mcp_tasks_zone_t *zone, const char *owner, const char *token,
-    double progress, ngx_http_mcp_tasks_view_t *v)
+report(ngx_mcp_zone_t *zone, const char *owner, const char *token,
+    double progress, ngx_mcp_view_t *v)
 {
-    ngx_str_t                       name;
-    ngx_http_mcp_tasks_op_update_t  op;
+    ngx_str_t            name;
+    ngx_mcp_op_update_t  op;
 
     name = str(owner);
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_HTTP_MCP_TASKS_OP_UPDATE;
+    op.op.type = NGX_MCP_OP_UPDATE;
     op.op.pool = test_pool;
     op.owner = &name;
     op.token = str(token);
-    op.event.type = NGX_HTTP_MCP_TASKS_EV_REPORT;
+    op.event.type = NGX_MCP_EV_REPORT;
     op.event.progress = progress;
-    (void) ngx_http_mcp_tasks_submit(zone, &op.op);
+    (void) ngx_mcp_submit(zone, &op.op);
     *v = op.view;
 
     return op.op.reason;
@@ -598,53 +596,52 @@ report(ngx_http_mcp_tasks_zone_t *zone, const char *owner, const char *token,
 static void
 test_tokens(void)
 {
-    char                            long_token[128];
-    ngx_uint_t                      i;
-    ngx_http_mcp_tasks_id_t         id[4];
-    ngx_http_mcp_tasks_view_t       v;
-    ngx_http_mcp_tasks_zone_t      *zone;
-    ngx_http_mcp_tasks_op_create_t  c;
-    static const char              *owners[] = { "a", "b", "a", "a" };
-    static const char              *tokens[] = { "1", "1", "\"x\"", "1" };
+    char                 long_token[128];
+    ngx_uint_t           i;
+    ngx_mcp_id_t         id[4];
+    ngx_mcp_view_t       v;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_op_create_t  c;
+    static const char   *owners[] = { "a", "b", "a", "a" };
+    static const char   *tokens[] = { "1", "1", "\"x\"", "1" };
 
     zone = test_zone(1 << 20, 0);
 
     for (i = 0; i < 4; i++) {
         ngx_memzero(&c, sizeof(c));
-        c.op.type = NGX_HTTP_MCP_TASKS_OP_CREATE;
+        c.op.type = NGX_MCP_OP_CREATE;
         c.task.owner = str(owners[i]);
         c.task.tool = str("t");
         c.task.token = str(tokens[i]);
         c.task.ttl = 3600000;
         test_policy(&c.task.policy);
-        (void) ngx_http_mcp_tasks_submit(zone, &c.op);
+        (void) ngx_mcp_submit(zone, &c.op);
         id[i] = c.view.id;
     }
 
-    is(report(zone, "a", "1", 0.5, &v), NGX_HTTP_MCP_TASKS_STATE_INVALID,
+    is(report(zone, "a", "1", 0.5, &v), NGX_MCP_STATE_INVALID,
        "no progress before the task runs");
 
     while (test_claim(zone, "t", NULL)) { /* void */ }
 
-    is(report(zone, "a", "1", 0.5, &v), NGX_HTTP_MCP_TASKS_OK, "by token");
+    is(report(zone, "a", "1", 0.5, &v), NGX_MCP_OK, "by token");
     ok(ngx_memcmp(&v.id, &id[3], 16) == 0, "the newest with that token");
     ok(v.task.progress == 0.5, "has the progress");
-    is(report(zone, "b", "1", 0.25, &v), NGX_HTTP_MCP_TASKS_OK, "by token");
+    is(report(zone, "b", "1", 0.25, &v), NGX_MCP_OK, "by token");
     ok(ngx_memcmp(&v.id, &id[1], 16) == 0, "another owner's, another task");
-    is(report(zone, "b", "\"x\"", 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+    is(report(zone, "b", "\"x\"", 1, &v), NGX_MCP_NOT_FOUND,
        "not by the token of another owner");
-    is(report(zone, "c", "1", 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+    is(report(zone, "c", "1", 1, &v), NGX_MCP_NOT_FOUND,
        "nor by one without tasks");
     ok(test_check(zone) == NULL, "table is consistent");
 
     zone->table.sh->dirty = 1;
-    is(report(zone, "a", "1", 0.75, &v), NGX_HTTP_MCP_TASKS_OK,
-       "recovery finds tokens");
+    is(report(zone, "a", "1", 0.75, &v), NGX_MCP_OK, "recovery finds tokens");
     ok(ngx_memcmp(&v.id, &id[3], 16) == 0, "of the newest again");
     ok(test_check(zone) == NULL, "table is consistent");
 
     (void) test_delete(zone, &id[3]);
-    is(report(zone, "a", "1", 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+    is(report(zone, "a", "1", 1, &v), NGX_MCP_NOT_FOUND,
        "the newest is gone, and the token with it");
 
     for (i = 0; i < 3; i++) {
@@ -655,31 +652,31 @@ test_tokens(void)
 
     memset(long_token, 'x', 100);
     long_token[100] = '\0';
-    is(report(zone, "a", long_token, 1, &v), NGX_HTTP_MCP_TASKS_NOT_FOUND,
+    is(report(zone, "a", long_token, 1, &v), NGX_MCP_NOT_FOUND,
        "a token that is too long");
     c.task.token = str(long_token);
-    (void) ngx_http_mcp_tasks_submit(zone, &c.op);
-    is(c.op.reason, NGX_HTTP_MCP_TASKS_INVALID_NAME, "is refused");
+    (void) ngx_mcp_submit(zone, &c.op);
+    is(c.op.reason, NGX_MCP_INVALID_NAME, "is refused");
 }
 
 
 static void
 test_layouts(void)
 {
-    size_t                        size;
-    uint64_t                      max;
-    ngx_uint_t                    n, bad;
-    ngx_slab_pool_t              *sp;
-    ngx_http_mcp_tasks_zone_t    *zone;
-    ngx_http_mcp_tasks_table_t    t;
-    ngx_http_mcp_tasks_layout_t   l;
+    size_t             size;
+    uint64_t           max;
+    ngx_uint_t         n, bad;
+    ngx_slab_pool_t   *sp;
+    ngx_mcp_zone_t    *zone;
+    ngx_mcp_table_t    t;
+    ngx_mcp_layout_t   l;
 
     for (bad = 0, n = 0, size = 32768; size < (64 << 20); size += size / 7) {
 
         for (max = 0; max < 5000; max = max ? max * 3 : 8) {
 
-            if (ngx_http_mcp_tasks_table_layout(&l,
-                               ngx_http_mcp_tasks_table_usable(size), max)
+            if (ngx_mcp_table_layout(&l,
+                               ngx_mcp_table_usable(size), max)
                 != NGX_OK)
             {
                 continue;
@@ -701,20 +698,20 @@ test_layouts(void)
     ok(n > 100 && bad == 0,
        "what the configuration accepts can be made (%d layouts)", (int) n);
 
-    ok(ngx_http_mcp_tasks_table_layout(&l, 8192, 0) == NGX_DECLINED,
+    ok(ngx_mcp_table_layout(&l, 8192, 0) == NGX_DECLINED,
        "too small for anything");
-    ok(ngx_http_mcp_tasks_table_layout(&l, 1 << 20, 10000) == NGX_DECLINED,
+    ok(ngx_mcp_table_layout(&l, 1 << 20, 10000) == NGX_DECLINED,
        "too small for so many tasks");
-    ok(ngx_http_mcp_tasks_table_layout(&l, 1 << 20, 0) == NGX_OK
+    ok(ngx_mcp_table_layout(&l, 1 << 20, 0) == NGX_OK
        && l.tasks == 512, "a task for 2048 bytes by default");
 
     sp = test_slab(1 << 20);
-    ok(ngx_http_mcp_tasks_table_create(&t, sp, 1 << 20) == NGX_DECLINED,
+    ok(ngx_mcp_table_create(&t, sp, 1 << 20) == NGX_DECLINED,
        "and no table is made of it");
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&t, sizeof(t));
-    ngx_http_mcp_tasks_table_attach(&t, zone->table.shpool);
+    ngx_mcp_table_attach(&t, zone->table.shpool);
     ok(ngx_memcmp(&t, &zone->table, sizeof(t)) == 0,
        "attaching finds what creating made");
 }

@@ -32,26 +32,26 @@ static struct {
     ngx_uint_t   state;
     const char  *outcome;
 } rules[] = {
-    { NGX_HTTP_MCP_TASKS_FREE,           "00000000000000000000" },
-    { NGX_HTTP_MCP_TASKS_QUEUED,         "LLLLLLL" "r!!xQ!" "Q!f!!Q" "f" },
-    { NGX_HTTP_MCP_TASKS_RUNNING,        "RRicfqq" "!!!xRR" "!q!f!R" "f" },
-    { NGX_HTTP_MCP_TASKS_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!I" "f" },
-    { NGX_HTTP_MCP_TASKS_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
-    { NGX_HTTP_MCP_TASKS_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
-    { NGX_HTTP_MCP_TASKS_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" }
+    { NGX_MCP_FREE,           "00000000000000000000" },
+    { NGX_MCP_QUEUED,         "LLLLLLL" "r!!xQ!" "Q!f!!Q" "f" },
+    { NGX_MCP_RUNNING,        "RRicfqq" "!!!xRR" "!q!f!R" "f" },
+    { NGX_MCP_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!I" "f" },
+    { NGX_MCP_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
+    { NGX_MCP_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
+    { NGX_MCP_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" }
 };
 
 
 /* a task that got into the state by the way of its rules */
 
 static void
-make(ngx_http_mcp_tasks_task_t *task, ngx_uint_t state)
+make(ngx_mcp_task_t *task, ngx_uint_t state)
 {
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_policy_t  policy;
+    ngx_mcp_event_t   ev;
+    ngx_mcp_policy_t  policy;
 
     test_policy(&policy);
-    ngx_http_mcp_tasks_task_init(task, &policy, 3600000, NOW, WALL);
+    ngx_mcp_task_init(task, &policy, 3600000, NOW, WALL);
 
     ngx_memzero(&ev, sizeof(ev));
     ev.now = NOW;
@@ -59,50 +59,50 @@ make(ngx_http_mcp_tasks_task_t *task, ngx_uint_t state)
     ev.lease = LEASE;
     ev.progress = -1;
 
-    if (state == NGX_HTTP_MCP_TASKS_FREE) {
-        task->state = NGX_HTTP_MCP_TASKS_FREE;
+    if (state == NGX_MCP_FREE) {
+        task->state = NGX_MCP_FREE;
         return;
     }
 
-    if (state == NGX_HTTP_MCP_TASKS_QUEUED) {
+    if (state == NGX_MCP_QUEUED) {
         return;
     }
 
-    ev.type = NGX_HTTP_MCP_TASKS_EV_CLAIM;
-    (void) ngx_http_mcp_tasks_task_apply(task, &ev);
+    ev.type = NGX_MCP_EV_CLAIM;
+    (void) ngx_mcp_task_apply(task, &ev);
 
     switch (state) {
-    case NGX_HTTP_MCP_TASKS_RUNNING:
+    case NGX_MCP_RUNNING:
         return;
-    case NGX_HTTP_MCP_TASKS_INPUT_REQUIRED:
-        ev.type = NGX_HTTP_MCP_TASKS_EV_ASK;
+    case NGX_MCP_INPUT_REQUIRED:
+        ev.type = NGX_MCP_EV_ASK;
         break;
-    case NGX_HTTP_MCP_TASKS_COMPLETED:
-        ev.type = NGX_HTTP_MCP_TASKS_EV_COMPLETE;
+    case NGX_MCP_COMPLETED:
+        ev.type = NGX_MCP_EV_COMPLETE;
         break;
-    case NGX_HTTP_MCP_TASKS_FAILED:
-        ev.type = NGX_HTTP_MCP_TASKS_EV_FAIL;
+    case NGX_MCP_FAILED:
+        ev.type = NGX_MCP_EV_FAIL;
         break;
     default:
-        ev.type = NGX_HTTP_MCP_TASKS_EV_CANCEL;
+        ev.type = NGX_MCP_EV_CANCEL;
     }
 
-    (void) ngx_http_mcp_tasks_task_apply(task, &ev);
+    (void) ngx_mcp_task_apply(task, &ev);
 }
 
 
 static void
 test_rules(void)
 {
-    char                        want, got;
-    ngx_uint_t                  i, e, rc;
-    ngx_http_mcp_tasks_task_t   task, before;
-    ngx_http_mcp_tasks_event_t  ev;
-    static const char           after[] = "-qricfx";
-    static const char           stay[] = "-QRIAAA";
+    char               want, got;
+    ngx_uint_t         i, e, rc;
+    ngx_mcp_task_t     task, before;
+    ngx_mcp_event_t    ev;
+    static const char  after[] = "-qricfx";
+    static const char  stay[] = "-QRIAAA";
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
-        for (e = 0; e < NGX_HTTP_MCP_TASKS_EVENTS; e++) {
+    for (i = 0; i < NGX_MCP_STATES; i++) {
+        for (e = 0; e < NGX_MCP_EVENTS; e++) {
 
             make(&task, rules[i].state);
             before = task;
@@ -116,23 +116,23 @@ test_rules(void)
             ev.progress = 1;
             ev.total = 2;
 
-            rc = ngx_http_mcp_tasks_task_apply(&task, &ev);
+            rc = ngx_mcp_task_apply(&task, &ev);
 
             switch (rc) {
-            case NGX_HTTP_MCP_TASKS_OK:
+            case NGX_MCP_OK:
                 got = (task.state == before.state) ? stay[task.state]
                                                    : after[task.state];
                 break;
-            case NGX_HTTP_MCP_TASKS_STATE_INVALID:
+            case NGX_MCP_STATE_INVALID:
                 got = '!';
                 break;
-            case NGX_HTTP_MCP_TASKS_TERMINAL:
+            case NGX_MCP_TERMINAL:
                 got = 'T';
                 break;
-            case NGX_HTTP_MCP_TASKS_LEASE_LOST:
+            case NGX_MCP_LEASE_LOST:
                 got = 'L';
                 break;
-            case NGX_HTTP_MCP_TASKS_NOT_FOUND:
+            case NGX_MCP_NOT_FOUND:
                 got = '0';
                 break;
             default:
@@ -140,15 +140,15 @@ test_rules(void)
             }
 
             ok(got == want, "%s: %s gives %c",
-               ngx_http_mcp_tasks_state_name(i)->data, events[e], want);
+               ngx_mcp_state_name(i)->data, events[e], want);
 
-            if (rc != NGX_HTTP_MCP_TASKS_OK) {
+            if (rc != NGX_MCP_OK) {
                 ok(ngx_memcmp(&task, &before, sizeof(task)) == 0,
                    "  refused: nothing has changed");
 
-            } else if (e == NGX_HTTP_MCP_TASKS_EV_HEARTBEAT
-                       || e == NGX_HTTP_MCP_TASKS_EV_ANNOUNCE
-                       || e == NGX_HTTP_MCP_TASKS_EV_READY)
+            } else if (e == NGX_MCP_EV_HEARTBEAT
+                       || e == NGX_MCP_EV_ANNOUNCE
+                       || e == NGX_MCP_EV_READY)
             {
                 is(task.version, before.version, "  not a new version");
 
@@ -164,25 +164,23 @@ test_rules(void)
 static void
 test_leases(void)
 {
-    ngx_uint_t                  i, e, bad;
-    ngx_http_mcp_tasks_task_t   task, before;
-    ngx_http_mcp_tasks_event_t  ev;
+    ngx_uint_t       i, e, bad;
+    ngx_mcp_task_t   task, before;
+    ngx_mcp_event_t  ev;
 
     /* whatever the state, a wrong token or none is refused */
 
-    for (bad = 0, i = 1; i < NGX_HTTP_MCP_TASKS_STATES; i++) {
-        for (e = 0; e <= NGX_HTTP_MCP_TASKS_EV_RELEASE; e++) {
+    for (bad = 0, i = 1; i < NGX_MCP_STATES; i++) {
+        for (e = 0; e <= NGX_MCP_EV_RELEASE; e++) {
             make(&task, i);
             before = task;
             ngx_memzero(&ev, sizeof(ev));
             ev.type = e;
             ev.now = NOW;
 
-            bad += (ngx_http_mcp_tasks_task_apply(&task, &ev)
-                    != NGX_HTTP_MCP_TASKS_LEASE_LOST);
+            bad += (ngx_mcp_task_apply(&task, &ev) != NGX_MCP_LEASE_LOST);
             ev.lease = LEASE + 1;
-            bad += (ngx_http_mcp_tasks_task_apply(&task, &ev)
-                    != NGX_HTTP_MCP_TASKS_LEASE_LOST);
+            bad += (ngx_mcp_task_apply(&task, &ev) != NGX_MCP_LEASE_LOST);
             bad += (ngx_memcmp(&task, &before, sizeof(task)) != 0);
         }
     }
@@ -192,9 +190,9 @@ test_leases(void)
 
 
 static ngx_uint_t
-apply(ngx_http_mcp_tasks_task_t *task, ngx_uint_t type, uint64_t now)
+apply(ngx_mcp_task_t *task, ngx_uint_t type, uint64_t now)
 {
-    ngx_http_mcp_tasks_event_t  ev;
+    ngx_mcp_event_t  ev;
 
     ngx_memzero(&ev, sizeof(ev));
     ev.type = type;
@@ -203,66 +201,65 @@ apply(ngx_http_mcp_tasks_task_t *task, ngx_uint_t type, uint64_t now)
     ev.lease = LEASE;
     ev.progress = -1;
 
-    return ngx_http_mcp_tasks_task_apply(task, &ev);
+    return ngx_mcp_task_apply(task, &ev);
 }
 
 
 static void
 test_attempts(void)
 {
-    ngx_uint_t                 n;
-    ngx_http_mcp_tasks_task_t  task;
+    ngx_uint_t      n;
+    ngx_mcp_task_t  task;
 
-    make(&task, NGX_HTTP_MCP_TASKS_QUEUED);
+    make(&task, NGX_MCP_QUEUED);
 
     for (n = 1; n <= 3; n++) {
-        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_CLAIM, NOW), 0, "claim %d",
-           (int) n);
+        is(apply(&task, NGX_MCP_EV_CLAIM, NOW), 0, "claim %d", (int) n);
         is(task.attempt, n, "attempt %d", (int) n);
         is(task.step_end, NOW + 30000, "the lease's end");
-        is(ngx_http_mcp_tasks_task_due(&task, NOW + 29999),
-           NGX_HTTP_MCP_TASKS_EVENTS, "nothing is due before it");
-        is(ngx_http_mcp_tasks_task_due(&task, NOW + 30000),
-           NGX_HTTP_MCP_TASKS_EV_LEASE_LOST, "then the lease is lost");
-        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_LEASE_LOST, NOW), 0, "lost");
+        is(ngx_mcp_task_due(&task, NOW + 29999),
+           NGX_MCP_EVENTS, "nothing is due before it");
+        is(ngx_mcp_task_due(&task, NOW + 30000),
+           NGX_MCP_EV_LEASE_LOST, "then the lease is lost");
+        is(apply(&task, NGX_MCP_EV_LEASE_LOST, NOW), 0, "lost");
 
         if (n == 3) {
             break;
         }
 
-        is(task.state, NGX_HTTP_MCP_TASKS_QUEUED, "queued again");
+        is(task.state, NGX_MCP_QUEUED, "queued again");
         is(task.lease, 0, "without a lease");
         is(task.step_end, NOW + (n == 1 ? 1000 : 2000), "after a backoff");
-        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_CLAIM, NOW),
-           NGX_HTTP_MCP_TASKS_STATE_INVALID, "not claimed during the backoff");
-        is(ngx_http_mcp_tasks_task_due(&task, task.step_end),
-           NGX_HTTP_MCP_TASKS_EV_READY, "ready after it");
-        is(apply(&task, NGX_HTTP_MCP_TASKS_EV_READY, NOW), 0, "ready");
+        is(apply(&task, NGX_MCP_EV_CLAIM, NOW),
+           NGX_MCP_STATE_INVALID, "not claimed during the backoff");
+        is(ngx_mcp_task_due(&task, task.step_end),
+           NGX_MCP_EV_READY, "ready after it");
+        is(apply(&task, NGX_MCP_EV_READY, NOW), 0, "ready");
     }
 
-    is(task.state, NGX_HTTP_MCP_TASKS_FAILED, "failed after three attempts");
-    is(task.cause, NGX_HTTP_MCP_TASKS_CAUSE_LEASE_LOST, "and why");
+    is(task.state, NGX_MCP_FAILED, "failed after three attempts");
+    is(task.cause, NGX_MCP_CAUSE_LEASE_LOST, "and why");
 
     /* a release does not count as an attempt */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
-    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_RELEASE, NOW), 0, "release");
+    make(&task, NGX_MCP_RUNNING);
+    is(apply(&task, NGX_MCP_EV_RELEASE, NOW), 0, "release");
     is(task.attempt, 0, "is no attempt");
-    ok(ngx_http_mcp_tasks_task_claimable(&task), "claimable at once");
+    ok(ngx_mcp_task_claimable(&task), "claimable at once");
 
     /* a retry does, and ends when there are none left */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    make(&task, NGX_MCP_RUNNING);
     task.attempt = 3;
-    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW), 0, "retry");
-    is(task.state, NGX_HTTP_MCP_TASKS_FAILED, "no attempt is left");
+    is(apply(&task, NGX_MCP_EV_RETRY, NOW), 0, "retry");
+    is(task.state, NGX_MCP_FAILED, "no attempt is left");
 
     /* the backoff doubles, up to an hour */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    make(&task, NGX_MCP_RUNNING);
     task.policy.attempts = 255;
     task.attempt = 200;
-    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW), 0, "a late retry");
+    is(apply(&task, NGX_MCP_EV_RETRY, NOW), 0, "a late retry");
     is(task.step_end, NOW + 3600000, "waits an hour at most");
 }
 
@@ -276,12 +273,12 @@ test_attempts(void)
 static void
 orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
 {
-    ngx_uint_t                  want, cause, lived;
-    ngx_http_mcp_tasks_task_t   task, before;
-    ngx_http_mcp_tasks_event_t  ev;
+    ngx_uint_t       want, cause, lived;
+    ngx_mcp_task_t   task, before;
+    ngx_mcp_event_t  ev;
 
     ngx_memzero(&ev, sizeof(ev));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    ev.type = NGX_MCP_EV_ORPHANED;
     ev.now = NOW + 10;
     ev.wall = WALL + 10;
     ev.holder = holder;
@@ -297,58 +294,57 @@ orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
     }
 
     before = task;
-    want = NGX_HTTP_MCP_TASKS_FAILED;
-    cause = NGX_HTTP_MCP_TASKS_CAUSE_PROCESS_LOST;
-    lived = (state == NGX_HTTP_MCP_TASKS_RUNNING
-             || state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+    want = NGX_MCP_FAILED;
+    cause = NGX_MCP_CAUSE_PROCESS_LOST;
+    lived = (state == NGX_MCP_RUNNING
+             || state == NGX_MCP_INPUT_REQUIRED);
 
     /* written out, not worked out as the rules do it */
 
     if (holder) {
-        if (calls == 0 && state == NGX_HTTP_MCP_TASKS_QUEUED) {
-            want = NGX_HTTP_MCP_TASKS_QUEUED;
+        if (calls == 0 && state == NGX_MCP_QUEUED) {
+            want = NGX_MCP_QUEUED;
         }
 
-        if (calls == NGX_HTTP_MCP_TASKS_IDEMPOTENT
-            && (left || state == NGX_HTTP_MCP_TASKS_QUEUED))
+        if (calls == NGX_MCP_IDEMPOTENT
+            && (left || state == NGX_MCP_QUEUED))
         {
-            want = NGX_HTTP_MCP_TASKS_QUEUED;
+            want = NGX_MCP_QUEUED;
         }
     }
 
-    if (want == NGX_HTTP_MCP_TASKS_QUEUED) {
-        cause = NGX_HTTP_MCP_TASKS_CAUSE_NONE;
+    if (want == NGX_MCP_QUEUED) {
+        cause = NGX_MCP_CAUSE_NONE;
     }
 
     diag("%s, %s%s%s attempts, %s",
-         ngx_http_mcp_tasks_state_name(state)->data,
-         calls & NGX_HTTP_MCP_TASKS_IDEMPOTENT ? "idempotent, " : "",
-         calls & NGX_HTTP_MCP_TASKS_BOUND ? "bound, " : "",
+         ngx_mcp_state_name(state)->data,
+         calls & NGX_MCP_IDEMPOTENT ? "idempotent, " : "",
+         calls & NGX_MCP_BOUND ? "bound, " : "",
          left ? "more" : "no", holder ? "a new holder" : "no holder");
 
-    if (state == NGX_HTTP_MCP_TASKS_FREE
-        || ngx_http_mcp_tasks_terminal(state))
+    if (state == NGX_MCP_FREE
+        || ngx_mcp_terminal(state))
     {
-        is(ngx_http_mcp_tasks_task_apply(&task, &ev),
-           state ? NGX_HTTP_MCP_TASKS_TERMINAL
-                 : NGX_HTTP_MCP_TASKS_NOT_FOUND, "too late");
+        is(ngx_mcp_task_apply(&task, &ev),
+           state ? NGX_MCP_TERMINAL
+                 : NGX_MCP_NOT_FOUND, "too late");
         ok(ngx_memcmp(&task, &before, sizeof(task)) == 0,
            "nothing has changed");
         return;
     }
 
-    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "orphaned");
-    is(task.state, want, "it is %s",
-       ngx_http_mcp_tasks_state_name(want)->data);
+    is(ngx_mcp_task_apply(&task, &ev), 0, "orphaned");
+    is(task.state, want, "it is %s", ngx_mcp_state_name(want)->data);
     is(task.cause, cause, "and why");
     is(task.holder, holder, "who has it");
     is(task.version, before.version + 1, "a new version");
     is(task.updated, WALL + 10, "of now");
     is(task.attempt, before.attempt, "in the same attempt");
 
-    if (want == NGX_HTTP_MCP_TASKS_FAILED) {
-        is(task.step_end, NGX_HTTP_MCP_TASKS_NEVER, "no step to come");
-        is(task.phase_end, NGX_HTTP_MCP_TASKS_NEVER, "nor a phase");
+    if (want == NGX_MCP_FAILED) {
+        is(task.step_end, NGX_MCP_NEVER, "no step to come");
+        is(task.phase_end, NGX_MCP_NEVER, "nor a phase");
         is(task.lease, before.lease, "the lease is known to have ended");
 
     } else if (lived) {
@@ -367,28 +363,27 @@ orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
 static void
 test_orphaned(void)
 {
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_task_t   task;
-    ngx_http_mcp_tasks_event_t  ev;
+    ngx_uint_t       i;
+    ngx_mcp_task_t   task;
+    ngx_mcp_event_t  ev;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATES * 16; i++) {
+    for (i = 0; i < NGX_MCP_STATES * 16; i++) {
         orphan(i >> 4, i & 3, i >> 2 & 1, i & 8 ? 44 : 0);
     }
 
     /* a backoff goes on with the new holder */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    make(&task, NGX_MCP_RUNNING);
     task.policy.route = 5;
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW);
+    (void) apply(&task, NGX_MCP_EV_RETRY, NOW);
 
     ngx_memzero(&ev, sizeof(ev));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    ev.type = NGX_MCP_EV_ORPHANED;
     ev.now = NOW + 10;
     ev.holder = 44;
-    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "orphaned in a backoff");
+    is(ngx_mcp_task_apply(&task, &ev), 0, "orphaned in a backoff");
     is(task.step_end, NOW + 1000, "which goes on");
-    is(ngx_http_mcp_tasks_task_due(&task, NOW + 1000),
-       NGX_HTTP_MCP_TASKS_EV_READY, "to its end");
+    is(ngx_mcp_task_due(&task, NOW + 1000), NGX_MCP_EV_READY, "to its end");
 }
 
 
@@ -397,37 +392,36 @@ test_orphaned(void)
 static void
 test_lists(void)
 {
-    ngx_uint_t                 state, route, open, runs, claimable;
-    ngx_http_mcp_tasks_task_t  task;
+    ngx_uint_t      state, route, open, runs, claimable;
+    ngx_mcp_task_t  task;
 
     for (route = 0; route < 2; route++) {
-        for (state = 1; state < NGX_HTTP_MCP_TASKS_STATES; state++) {
+        for (state = 1; state < NGX_MCP_STATES; state++) {
 
             make(&task, state);
             task.policy.route = route ? 7 : 0;
 
-            claimable = (state == NGX_HTTP_MCP_TASKS_QUEUED);
-            runs = (state == NGX_HTTP_MCP_TASKS_RUNNING
-                    || state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+            claimable = (state == NGX_MCP_QUEUED);
+            runs = (state == NGX_MCP_RUNNING
+                    || state == NGX_MCP_INPUT_REQUIRED);
             open = claimable || runs;
 
-            is(ngx_http_mcp_tasks_task_claimable(&task), claimable,
-               "%s: %sclaimable", ngx_http_mcp_tasks_state_name(state)->data,
+            is(ngx_mcp_task_claimable(&task), claimable,
+               "%s: %sclaimable", ngx_mcp_state_name(state)->data,
                claimable ? "" : "not ");
-            is(ngx_http_mcp_tasks_task_listed(&task),
+            is(ngx_mcp_task_listed(&task),
                route ? open : claimable, "%s", route ? "held" : "queued");
-            is(ngx_http_mcp_tasks_task_runs(&task), route && runs,
+            is(ngx_mcp_task_runs(&task), route && runs,
                "counted, if it is a call that runs");
         }
 
-        make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+        make(&task, NGX_MCP_RUNNING);
         task.policy.route = route;
-        (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_RETRY, NOW);
+        (void) apply(&task, NGX_MCP_EV_RETRY, NOW);
 
-        is(ngx_http_mcp_tasks_task_claimable(&task), 0, "not in a backoff");
-        is(ngx_http_mcp_tasks_task_listed(&task), route,
-           "a call stays where it was");
-        is(ngx_http_mcp_tasks_task_runs(&task), 0, "and does not run");
+        is(ngx_mcp_task_claimable(&task), 0, "not in a backoff");
+        is(ngx_mcp_task_listed(&task), route, "a call stays where it was");
+        is(ngx_mcp_task_runs(&task), 0, "and does not run");
     }
 }
 
@@ -435,31 +429,31 @@ test_lists(void)
 static void
 test_times(void)
 {
-    ngx_http_mcp_tasks_task_t    task;
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_policy_t  policy;
+    ngx_mcp_task_t    task;
+    ngx_mcp_event_t   ev;
+    ngx_mcp_policy_t  policy;
 
     test_policy(&policy);
 
-    make(&task, NGX_HTTP_MCP_TASKS_QUEUED);
-    is(ngx_http_mcp_tasks_task_deadline(&task), NOW + 600000,
+    make(&task, NGX_MCP_QUEUED);
+    is(ngx_mcp_task_deadline(&task), NOW + 600000,
        "queued: the queue timeout comes first");
-    is(ngx_http_mcp_tasks_task_due(&task, NOW + 600000),
-       NGX_HTTP_MCP_TASKS_EV_QUEUE_TIMEOUT, "and is due");
+    is(ngx_mcp_task_due(&task, NOW + 600000),
+       NGX_MCP_EV_QUEUE_TIMEOUT, "and is due");
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
-    task.step_end = NGX_HTTP_MCP_TASKS_NEVER;
+    make(&task, NGX_MCP_RUNNING);
+    task.step_end = NGX_MCP_NEVER;
     task.expires = NOW + 9999999;
-    is(ngx_http_mcp_tasks_task_due(&task, NOW + 3600000),
-       NGX_HTTP_MCP_TASKS_EV_RUN_TIMEOUT, "running: the run timeout");
+    is(ngx_mcp_task_due(&task, NOW + 3600000),
+       NGX_MCP_EV_RUN_TIMEOUT, "running: the run timeout");
 
     /* the run timeout stands still while the task waits for input */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_ASK, NOW + 1000);
-    is(ngx_http_mcp_tasks_task_deadline(&task), task.expires,
+    make(&task, NGX_MCP_RUNNING);
+    (void) apply(&task, NGX_MCP_EV_ASK, NOW + 1000);
+    is(ngx_mcp_task_deadline(&task), task.expires,
        "waiting for input: only the TTL runs");
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_ANSWER_ALL, NOW + 500000);
+    (void) apply(&task, NGX_MCP_EV_ANSWER_ALL, NOW + 500000);
     is(task.phase_end, NOW + 500000 + 3599000,
        "answered: what was left of the run timeout");
     is(task.step_end, NOW + 530000, "and a fresh lease");
@@ -468,48 +462,45 @@ test_times(void)
 
     /* TTL */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
-    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_EXPIRE, NOW + 3599999),
-       NGX_HTTP_MCP_TASKS_STATE_INVALID, "not before the TTL's end");
-    is(apply(&task, NGX_HTTP_MCP_TASKS_EV_EXPIRE, NOW + 3600000), 0,
-       "then it expires");
-    is(task.state, NGX_HTTP_MCP_TASKS_FREE, "and is gone");
+    make(&task, NGX_MCP_RUNNING);
+    is(apply(&task, NGX_MCP_EV_EXPIRE, NOW + 3599999),
+       NGX_MCP_STATE_INVALID, "not before the TTL's end");
+    is(apply(&task, NGX_MCP_EV_EXPIRE, NOW + 3600000), 0, "then it expires");
+    is(task.state, NGX_MCP_FREE, "and is gone");
 
     /* retention prolongs, and never cuts the TTL */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_COMPLETE, NOW + 10);
+    make(&task, NGX_MCP_RUNNING);
+    (void) apply(&task, NGX_MCP_EV_COMPLETE, NOW + 10);
     is(task.expires, NOW + 3600000, "a short retention does not cut the TTL");
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    make(&task, NGX_MCP_RUNNING);
     task.policy.keep_failed = 86400;
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_FAIL, NOW + 10);
+    (void) apply(&task, NGX_MCP_EV_FAIL, NOW + 10);
     is(task.expires, NOW + 10 + 86400000, "a long one prolongs it");
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
-    task.policy.keep_cancelled = NGX_HTTP_MCP_TASKS_UNLIMITED;
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_CANCEL, NOW + 10);
-    is(task.expires, NGX_HTTP_MCP_TASKS_NEVER, "an unlimited one for good");
+    make(&task, NGX_MCP_RUNNING);
+    task.policy.keep_cancelled = NGX_MCP_UNLIMITED;
+    (void) apply(&task, NGX_MCP_EV_CANCEL, NOW + 10);
+    is(task.expires, NGX_MCP_NEVER, "an unlimited one for good");
 
     policy.priority = 99;
-    ngx_http_mcp_tasks_task_init(&task, &policy, NGX_HTTP_MCP_TASKS_NEVER, NOW,
-                                 WALL);
-    is(task.expires, NGX_HTTP_MCP_TASKS_NEVER, "no TTL, no expiry");
-    is(task.policy.priority, NGX_HTTP_MCP_TASKS_PRIORITIES - 1,
-       "priority is capped");
+    ngx_mcp_task_init(&task, &policy, NGX_MCP_NEVER, NOW, WALL);
+    is(task.expires, NGX_MCP_NEVER, "no TTL, no expiry");
+    is(task.policy.priority, NGX_MCP_PRIORITIES - 1, "priority is capped");
 
     /* heartbeats prolong the lease, by their own time if they say so */
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_HEARTBEAT, NOW + 20000);
+    make(&task, NGX_MCP_RUNNING);
+    (void) apply(&task, NGX_MCP_EV_HEARTBEAT, NOW + 20000);
     is(task.step_end, NOW + 50000, "a heartbeat prolongs the lease");
 
     ngx_memzero(&ev, sizeof(ev));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_HEARTBEAT;
+    ev.type = NGX_MCP_EV_HEARTBEAT;
     ev.now = NOW;
     ev.lease = LEASE;
     ev.lease_time = 5;
-    (void) ngx_http_mcp_tasks_task_apply(&task, &ev);
+    (void) ngx_mcp_task_apply(&task, &ev);
     is(task.step_end, NOW + 5, "or sets it");
 }
 
@@ -517,29 +508,29 @@ test_times(void)
 static void
 test_progress(void)
 {
-    ngx_http_mcp_tasks_task_t   task;
-    ngx_http_mcp_tasks_event_t  ev;
+    ngx_mcp_task_t   task;
+    ngx_mcp_event_t  ev;
 
-    make(&task, NGX_HTTP_MCP_TASKS_RUNNING);
+    make(&task, NGX_MCP_RUNNING);
 
     ngx_memzero(&ev, sizeof(ev));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_PROGRESS;
+    ev.type = NGX_MCP_EV_PROGRESS;
     ev.lease = LEASE;
     ev.progress = 0.5;
     ev.total = 1;
-    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "progress");
+    is(ngx_mcp_task_apply(&task, &ev), 0, "progress");
     ok(task.progress == 0.5 && task.total == 1, "is kept");
 
     ev.progress = 0.4;
-    is(ngx_http_mcp_tasks_task_apply(&task, &ev),
-       NGX_HTTP_MCP_TASKS_PROGRESS_BACKWARDS, "never backwards");
+    is(ngx_mcp_task_apply(&task, &ev),
+       NGX_MCP_PROGRESS_BACKWARDS, "never backwards");
     ok(task.progress == 0.5, "and is kept");
 
     ev.progress = -1;
-    is(ngx_http_mcp_tasks_task_apply(&task, &ev), 0, "a message alone");
+    is(ngx_mcp_task_apply(&task, &ev), 0, "a message alone");
     ok(task.progress == 0.5, "leaves it alone");
 
-    (void) apply(&task, NGX_HTTP_MCP_TASKS_EV_RELEASE, NOW);
+    (void) apply(&task, NGX_MCP_EV_RELEASE, NOW);
     ok(task.progress < 0, "another attempt begins anew");
 }
 
@@ -547,25 +538,25 @@ test_progress(void)
 static void
 test_names(void)
 {
-    is(ngx_strcmp(ngx_http_mcp_tasks_status_name(
-                                      NGX_HTTP_MCP_TASKS_QUEUED)->data,
+    is(ngx_strcmp(ngx_mcp_status_name(
+                                      NGX_MCP_QUEUED)->data,
                   "working"), 0, "clients see queued as working");
-    is(ngx_strcmp(ngx_http_mcp_tasks_status_name(
-                                      NGX_HTTP_MCP_TASKS_RUNNING)->data,
+    is(ngx_strcmp(ngx_mcp_status_name(
+                                      NGX_MCP_RUNNING)->data,
                   "working"), 0, "and running, too");
-    is(ngx_strcmp(ngx_http_mcp_tasks_status_name(
-                                      NGX_HTTP_MCP_TASKS_CANCELLED)->data,
+    is(ngx_strcmp(ngx_mcp_status_name(
+                                      NGX_MCP_CANCELLED)->data,
                   "cancelled"), 0, "the others by their names");
-    is(ngx_strcmp(ngx_http_mcp_tasks_state_name(99)->data, "free"), 0,
+    is(ngx_strcmp(ngx_mcp_state_name(99)->data, "free"), 0,
        "no state beyond the last");
-    is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
-                                      NGX_HTTP_MCP_TASKS_ZONE_FULL)->data,
+    is(ngx_strcmp(ngx_mcp_reason_name(
+                                      NGX_MCP_ZONE_FULL)->data,
                   "zone_full"), 0, "reasons have names");
-    is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
-                                      NGX_HTTP_MCP_TASKS_REASONS - 1)->data,
+    is(ngx_strcmp(ngx_mcp_reason_name(
+                                      NGX_MCP_REASONS - 1)->data,
                   "worker_not_found"), 0, "up to the last of them");
-    is(ngx_strcmp(ngx_http_mcp_tasks_reason_name(
-                                      NGX_HTTP_MCP_TASKS_REASONS)->data,
+    is(ngx_strcmp(ngx_mcp_reason_name(
+                                      NGX_MCP_REASONS)->data,
                   "unknown"), 0, "and none beyond");
 }
 

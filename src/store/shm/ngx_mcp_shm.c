@@ -16,205 +16,182 @@
 
 
 /* tasks that ran out while they were queued, skipped by one claim */
-#define NGX_HTTP_MCP_TASKS_CLAIM_SKIP   64
+#define NGX_MCP_CLAIM_SKIP   64
 
 
-static ngx_int_t ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static void ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found);
-static ngx_int_t ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_http_mcp_tasks_slot_t *ngx_http_mcp_tasks_shm_next_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_claim_t *op,
-    uint32_t *hashes);
-static ngx_int_t ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
-static ngx_int_t ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o);
+static ngx_int_t ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_shm_list(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static void ngx_mcp_shm_page_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found);
+static ngx_int_t ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_mcp_slot_t *ngx_mcp_shm_next_locked(ngx_mcp_table_t *t,
+    ngx_mcp_op_claim_t *op, uint32_t *hashes);
+static ngx_int_t ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_shm_sweep(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_shm_sync(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
 
-ngx_http_mcp_tasks_submit_pt  ngx_http_mcp_tasks_shm[] = {
-    ngx_http_mcp_tasks_shm_create,
-    ngx_http_mcp_tasks_shm_get,
-    ngx_http_mcp_tasks_shm_list,
-    ngx_http_mcp_tasks_shm_claim,
-    ngx_http_mcp_tasks_shm_update,
-    ngx_http_mcp_tasks_shm_delete,
-    ngx_http_mcp_tasks_shm_sweep,
-    ngx_http_mcp_tasks_shm_stats,
-    ngx_http_mcp_tasks_shm_wait,
-    ngx_http_mcp_tasks_shm_leave,
-    ngx_http_mcp_tasks_shm_news,
-    ngx_http_mcp_tasks_shm_session,
-    ngx_http_mcp_tasks_shm_run,
-    ngx_http_mcp_tasks_shm_orphans,
-    ngx_http_mcp_tasks_shm_recent,
-    ngx_http_mcp_tasks_shm_pause,
-    ngx_http_mcp_tasks_shm_drain,
-    ngx_http_mcp_tasks_shm_sync
+ngx_mcp_submit_pt  ngx_mcp_shm[] = {
+    ngx_mcp_shm_create,
+    ngx_mcp_shm_get,
+    ngx_mcp_shm_list,
+    ngx_mcp_shm_claim,
+    ngx_mcp_shm_update,
+    ngx_mcp_shm_delete,
+    ngx_mcp_shm_sweep,
+    ngx_mcp_shm_stats,
+    ngx_mcp_shm_wait,
+    ngx_mcp_shm_leave,
+    ngx_mcp_shm_news,
+    ngx_mcp_shm_session,
+    ngx_mcp_shm_run,
+    ngx_mcp_shm_orphans,
+    ngx_mcp_shm_recent,
+    ngx_mcp_shm_pause,
+    ngx_mcp_shm_drain,
+    ngx_mcp_shm_sync
 };
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_create(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_create_t *op = (ngx_http_mcp_tasks_op_create_t *) o;
+    ngx_mcp_op_create_t *op = (ngx_mcp_op_create_t *) o;
 
-    ngx_http_mcp_tasks_new_t    *nt;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_new_t    *nt;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
     nt = &op->task;
 
-    if (nt->owner.len > NGX_HTTP_MCP_TASKS_MAX_NAME
-        || nt->tool.len > NGX_HTTP_MCP_TASKS_MAX_NAME
+    if (nt->owner.len > NGX_MCP_MAX_NAME
+        || nt->tool.len > NGX_MCP_MAX_NAME
         || nt->tool.len == 0
-        || nt->token.len > NGX_HTTP_MCP_TASKS_MAX_TOKEN
-        || nt->session.len > NGX_HTTP_MCP_TASKS_NAME_INLINE
-        || nt->method.len > NGX_HTTP_MCP_TASKS_MAX_METHOD)
+        || nt->token.len > NGX_MCP_MAX_TOKEN
+        || nt->session.len > NGX_MCP_NAME_INLINE
+        || nt->method.len > NGX_MCP_MAX_METHOD)
     {
-        op->op.reason = NGX_HTTP_MCP_TASKS_INVALID_NAME;
+        op->op.reason = NGX_MCP_INVALID_NAME;
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_tasks_id_new(&nt->id) != NGX_OK) {
+    if (ngx_mcp_id_new(&nt->id) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    nt->owner_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                  &nt->owner);
-    nt->tool_hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                                 &nt->tool);
-    nt->session_hash = ngx_http_mcp_tasks_name_hash(t,
-                                   NGX_HTTP_MCP_TASKS_SESSION, &nt->session);
+    nt->owner_hash = ngx_mcp_name_hash(t, NGX_MCP_OWNER, &nt->owner);
+    nt->tool_hash = ngx_mcp_name_hash(t, NGX_MCP_TOOL, &nt->tool);
+    nt->session_hash = ngx_mcp_name_hash(t, NGX_MCP_SESSION, &nt->session);
 
     nt->now = ngx_current_msec;
-    nt->wall = ngx_http_mcp_tasks_wall();
+    nt->wall = ngx_mcp_wall();
 
-    ngx_http_mcp_tasks_expect_new(t);
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_expect_new(t);
+    ngx_mcp_lock(t);
 
-    op->op.reason = ngx_http_mcp_tasks_new_locked(t, nt, &s);
+    op->op.reason = ngx_mcp_new_locked(t, nt, &s);
 
-    if (op->op.reason == NGX_HTTP_MCP_TASKS_OK) {
-        (void) ngx_http_mcp_tasks_view_locked(t, s, 0, &op->view, NULL);
+    if (op->op.reason == NGX_MCP_OK) {
+        (void) ngx_mcp_view_locked(t, s, 0, &op->view, NULL);
     }
 
-    ngx_http_mcp_tasks_shm_unlock(zone);
+    ngx_mcp_shm_unlock(zone);
 
     return NGX_OK;
 }
 
 
 void
-ngx_http_mcp_tasks_hint_place(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
 
-    __builtin_prefetch(&t->hash[ngx_http_mcp_tasks_id_hash(id)
-                                & t->sh->hash_mask]);
+    __builtin_prefetch(&t->hash[ngx_mcp_id_hash(id) & t->sh->hash_mask]);
 }
 
 
 void
-ngx_http_mcp_tasks_hint_task(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_id_t *id)
+ngx_mcp_hint_task(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_http_mcp_tasks_expect(&zone->table, id);
+    ngx_mcp_expect(&zone->table, id);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_get(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_get_t *op = (ngx_http_mcp_tasks_op_get_t *) o;
+    ngx_mcp_op_get_t *op = (ngx_mcp_op_get_t *) o;
 
     size_t                       size;
-    ngx_http_mcp_tasks_room_t    room;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_room_t    room;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
-    size = op->want ? NGX_HTTP_MCP_TASKS_VIEW_BYTES : 0;
-    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    size = op->want ? NGX_MCP_VIEW_BYTES : 0;
+    ngx_memzero(&room, sizeof(ngx_mcp_room_t));
     room.pool = op->op.pool;
 
-    ngx_http_mcp_tasks_expect(t, &op->id);
+    ngx_mcp_expect(t, &op->id);
 
     for ( ;; ) {
 
-        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
+        if (ngx_mcp_room(&room, size) != NGX_OK) {
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_tasks_lock_read(t);
+        ngx_mcp_lock_read(t);
 
-        s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
-                                           ngx_current_msec);
+        s = ngx_mcp_find_locked(t, &op->id, op->owner, ngx_current_msec);
         if (s == NULL) {
-            op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+            op->op.reason = NGX_MCP_NOT_FOUND;
             break;
         }
 
-        size = ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+        size = ngx_mcp_view_size_locked(t, s, op->want);
 
         if (size <= room.size) {
-            (void) ngx_http_mcp_tasks_view_locked(t, s, op->want, &op->view,
-                                                  room.data);
+            (void) ngx_mcp_view_locked(t, s, op->want, &op->view, room.data);
 
             /* words that recovery does not need: the table stays clean */
 
             if (op->watch) {
-                ngx_http_mcp_tasks_await_task_locked(t, s);
+                ngx_mcp_await_task_locked(t, s);
             }
 
-            op->view.asks = ngx_http_mcp_tasks_carry_locked(t, s, op->carrier,
-                                                            0);
+            op->view.asks = ngx_mcp_carry_locked(t, s, op->carrier, 0);
             break;
         }
 
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_unlock(t);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_list(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_list_t *op = (ngx_http_mcp_tasks_op_list_t *) o;
+    ngx_mcp_op_list_t *op = (ngx_mcp_op_list_t *) o;
 
     u_char                      *p;
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_found_t   found;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_found_t   found;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
-    found.hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                              &op->owner);
+    found.hash = ngx_mcp_name_hash(t, NGX_MCP_OWNER, &op->owner);
 
-    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
-                                          ngx_http_mcp_tasks_shm_page_locked,
-                                          ngx_http_mcp_tasks_lock_read);
+    op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
+                                  ngx_mcp_shm_page_locked, ngx_mcp_lock_read);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
@@ -222,12 +199,11 @@ ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
     op->n = found.n;
 
     for (p = found.room.data, i = 0; i < op->n; i++) {
-        p = ngx_http_mcp_tasks_view_locked(t,
-                                 ngx_http_mcp_tasks_slot(t, found.slots[i]),
-                                 op->want, &op->views[i], p);
+        p = ngx_mcp_view_locked(t, ngx_mcp_slot(t, found.slots[i]), op->want,
+                                &op->views[i], p);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
@@ -236,49 +212,47 @@ ngx_http_mcp_tasks_shm_list(ngx_http_mcp_tasks_zone_t *zone,
 /* the tasks of a page */
 
 static void
-ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
+ngx_mcp_shm_page_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found)
 {
-    ngx_http_mcp_tasks_op_list_t *op = (ngx_http_mcp_tasks_op_list_t *) o;
+    ngx_mcp_op_list_t *op = (ngx_mcp_op_list_t *) o;
 
     uint32_t                    n, owner, tool;
     ngx_uint_t                  scanned;
-    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_mcp_slot_t  *s;
 
     op->next.seq = 0;
     tool = 0;
 
-    owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                &op->owner, found->hash);
+    owner = ngx_mcp_name_find_locked(t, NGX_MCP_OWNER, &op->owner,
+                                     found->hash);
     if (owner == 0) {
         return;
     }
 
     if (op->tool.len) {
-        tool = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_TOOL,
-                   &op->tool, ngx_http_mcp_tasks_name_hash(t,
-                                   NGX_HTTP_MCP_TASKS_TOOL, &op->tool));
+        tool = ngx_mcp_name_find_locked(t, NGX_MCP_TOOL,
+                   &op->tool, ngx_mcp_name_hash(t, NGX_MCP_TOOL, &op->tool));
         if (tool == 0) {
             return;
         }
     }
 
-    n = ngx_http_mcp_tasks_order_after_locked(t, owner, op->after.seq,
-                                              op->after.hint);
+    n = ngx_mcp_order_after_locked(t, owner, op->after.seq, op->after.hint);
 
     for (scanned = 0;
-         n && found->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
+         n && found->n < op->limit && scanned < NGX_MCP_LIST_SCAN;
          scanned++)
     {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         if ((tool == 0 || s->tool == tool)
             && (op->states == 0
-                || op->states & ngx_http_mcp_tasks_list_bit(&s->body.task))
+                || op->states & ngx_mcp_list_bit(&s->body.task))
             && ngx_current_msec < s->body.task.expires)
         {
             found->slots[found->n++] = n;
-            found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+            found->size += ngx_mcp_view_size_locked(t, s, op->want);
         }
 
         op->next.hint = n;
@@ -289,107 +263,103 @@ ngx_http_mcp_tasks_shm_page_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_claim_t *op = (ngx_http_mcp_tasks_op_claim_t *) o;
+    ngx_mcp_op_claim_t *op = (ngx_mcp_op_claim_t *) o;
 
     size_t                             size;
     uint32_t                           worker;
-    uint32_t                           hashes[NGX_HTTP_MCP_TASKS_CLAIM_TOOLS];
+    uint32_t                           hashes[NGX_MCP_CLAIM_TOOLS];
     ngx_uint_t                         i;
-    ngx_http_mcp_tasks_room_t          room;
-    ngx_http_mcp_tasks_slot_t         *s;
-    ngx_http_mcp_tasks_event_t         ev;
-    ngx_http_mcp_tasks_table_t        *t;
-    ngx_http_mcp_tasks_worker_stat_t  *stat;
+    ngx_mcp_room_t          room;
+    ngx_mcp_slot_t         *s;
+    ngx_mcp_event_t         ev;
+    ngx_mcp_table_t        *t;
+    ngx_mcp_worker_stat_t  *stat;
 
     t = &zone->table;
     op->found = 0;
     op->more = 0;
     op->drain = 0;
-    op->ntools = ngx_min(op->ntools, NGX_HTTP_MCP_TASKS_CLAIM_TOOLS);
+    op->ntools = ngx_min(op->ntools, NGX_MCP_CLAIM_TOOLS);
 
     for (i = 0; i < op->ntools; i++) {
-        hashes[i] = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                                 &op->tools[i]);
+        hashes[i] = ngx_mcp_name_hash(t, NGX_MCP_TOOL, &op->tools[i]);
     }
 
-    worker = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_NAMES,
-                                          &op->worker);
+    worker = ngx_mcp_name_hash(t, NGX_MCP_NAMES, &op->worker);
 
-    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_CLAIM;
+    ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
+    ev.type = NGX_MCP_EV_CLAIM;
     ev.lease_time = op->lease_time;
-    ngx_http_mcp_tasks_event_time(&ev);
+    ngx_mcp_event_time(&ev);
 
-    if (ngx_http_mcp_tasks_lease_new(&ev.lease) != NGX_OK) {
+    if (ngx_mcp_lease_new(&ev.lease) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    ngx_memzero(&room, sizeof(ngx_mcp_room_t));
     room.pool = op->op.pool;
-    size = NGX_HTTP_MCP_TASKS_VIEW_BYTES;
+    size = NGX_MCP_VIEW_BYTES;
 
     for ( ;; ) {
 
-        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
+        if (ngx_mcp_room(&room, size) != NGX_OK) {
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_tasks_lock(t);
+        ngx_mcp_lock(t);
 
-        ev.worker = ngx_http_mcp_tasks_stats_worker_locked(t, &op->worker,
-                                                           worker, &ev);
-        stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, ev.worker);
+        ev.worker = ngx_mcp_stats_worker_locked(t, &op->worker, worker, &ev);
+        stat = ngx_mcp_stats_worker_of_locked(t, ev.worker);
 
         if (stat && stat->draining) {
             op->drain = 1;
             break;
         }
 
-        s = ngx_http_mcp_tasks_shm_next_locked(t, op, hashes);
+        s = ngx_mcp_shm_next_locked(t, op, hashes);
 
         if (s == NULL) {
             for (i = 0; op->watch && i < op->ntools; i++) {
-                ngx_http_mcp_tasks_await_name_locked(t, hashes[i]);
+                ngx_mcp_await_name_locked(t, hashes[i]);
             }
 
             if (op->watch) {
                 /* it may have to drain meanwhile */
-                ngx_http_mcp_tasks_await_name_locked(t, worker);
+                ngx_mcp_await_name_locked(t, worker);
             }
 
             /* it may have skipped as many as it may */
 
             op->more = (op->ntools
-                        && ngx_http_mcp_tasks_queue_first_locked(t, op->tools,
-                                                        hashes, op->ntools));
+                        && ngx_mcp_queue_first_locked(t, op->tools,
+                                                      hashes, op->ntools));
             break;
         }
 
-        size = ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+        size = ngx_mcp_view_size_locked(t, s, op->want);
 
         if (size <= room.size) {
 
             /* claims come in series */
-            ngx_http_mcp_tasks_prefetch(t, s->queue_next);
+            ngx_mcp_prefetch(t, s->queue_next);
 
-            op->op.reason = ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+            op->op.reason = ngx_mcp_change_locked(t, s, &ev, NULL);
 
-            if (op->op.reason == NGX_HTTP_MCP_TASKS_OK) {
-                (void) ngx_http_mcp_tasks_view_locked(t, s, op->want,
-                                                      &op->view, room.data);
+            if (op->op.reason == NGX_MCP_OK) {
+                (void) ngx_mcp_view_locked(t, s, op->want, &op->view,
+                                           room.data);
                 op->found = 1;
             }
 
             break;
         }
 
-        ngx_http_mcp_tasks_shm_unlock(zone);
+        ngx_mcp_shm_unlock(zone);
     }
 
-    ngx_http_mcp_tasks_shm_unlock(zone);
+    ngx_mcp_shm_unlock(zone);
 
     return NGX_OK;
 }
@@ -398,10 +368,10 @@ ngx_http_mcp_tasks_shm_claim(ngx_http_mcp_tasks_zone_t *zone,
 /* never 0, which is none */
 
 ngx_int_t
-ngx_http_mcp_tasks_lease_new(uint64_t *lease)
+ngx_mcp_lease_new(uint64_t *lease)
 {
     do {
-        if (ngx_http_mcp_tasks_random(lease, sizeof(uint64_t)) != NGX_OK) {
+        if (ngx_mcp_random(lease, sizeof(uint64_t)) != NGX_OK) {
             return NGX_ERROR;
         }
     } while (*lease == 0);
@@ -412,31 +382,30 @@ ngx_http_mcp_tasks_lease_new(uint64_t *lease)
 
 /* what time has ended must not be handed out, though not swept yet */
 
-static ngx_http_mcp_tasks_slot_t *
-ngx_http_mcp_tasks_shm_next_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_claim_t *op, uint32_t *hashes)
+static ngx_mcp_slot_t *
+ngx_mcp_shm_next_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
+    uint32_t *hashes)
 {
-    ngx_uint_t                   n;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_event_t   ev;
+    ngx_uint_t        n;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_event_t   ev;
 
-    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
-    ngx_http_mcp_tasks_event_time(&ev);
+    ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
+    ngx_mcp_event_time(&ev);
 
-    for (n = 0; n < NGX_HTTP_MCP_TASKS_CLAIM_SKIP; n++) {
-        s = ngx_http_mcp_tasks_queue_first_locked(t, op->tools, hashes,
-                                                  op->ntools);
+    for (n = 0; n < NGX_MCP_CLAIM_SKIP; n++) {
+        s = ngx_mcp_queue_first_locked(t, op->tools, hashes, op->ntools);
         if (s == NULL) {
             return NULL;
         }
 
-        ev.type = ngx_http_mcp_tasks_task_due(&s->body.task, ev.now);
+        ev.type = ngx_mcp_task_due(&s->body.task, ev.now);
 
-        if (ev.type == NGX_HTTP_MCP_TASKS_EVENTS) {
+        if (ev.type == NGX_MCP_EVENTS) {
             return s;
         }
 
-        (void) ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+        (void) ngx_mcp_change_locked(t, s, &ev, NULL);
     }
 
     return NULL;
@@ -444,117 +413,112 @@ ngx_http_mcp_tasks_shm_next_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_update(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_update_t *op = (ngx_http_mcp_tasks_op_update_t *) o;
+    ngx_mcp_op_update_t *op = (ngx_mcp_op_update_t *) o;
 
     size_t                       size, added;
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_room_t    room;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_room_t    room;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
-    ngx_http_mcp_tasks_event_time(&op->event);
+    ngx_mcp_event_time(&op->event);
 
     /* strangers share the empty name: to them the id is the only key */
 
     if (op->token.len && op->owner->len == 0) {
-        op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+        op->op.reason = NGX_MCP_NOT_FOUND;
         return NGX_OK;
     }
 
-    ngx_http_mcp_tasks_expect(t, &op->id);
+    ngx_mcp_expect(t, &op->id);
 
-    for (added = 0, i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        if (op->want & NGX_HTTP_MCP_TASKS_WANT(i)) {
+    for (added = 0, i = 0; i < NGX_MCP_PAYLOADS; i++) {
+        if (op->want & NGX_MCP_WANT(i)) {
             added += op->change.payload[i].len;
         }
     }
 
-    ngx_memzero(&room, sizeof(ngx_http_mcp_tasks_room_t));
+    ngx_memzero(&room, sizeof(ngx_mcp_room_t));
     room.pool = op->op.pool;
-    size = op->want ? NGX_HTTP_MCP_TASKS_VIEW_BYTES + added : 0;
+    size = op->want ? NGX_MCP_VIEW_BYTES + added : 0;
 
     for ( ;; ) {
 
-        if (ngx_http_mcp_tasks_room(&room, size) != NGX_OK) {
+        if (ngx_mcp_room(&room, size) != NGX_OK) {
             return NGX_ERROR;
         }
 
-        ngx_http_mcp_tasks_lock(t);
+        ngx_mcp_lock(t);
 
         s = op->token.len
-            ? ngx_http_mcp_tasks_find_token_locked(t, op->owner, &op->token,
-                                                   op->event.now)
-            : ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
-                                             op->event.now);
+            ? ngx_mcp_find_token_locked(t, op->owner, &op->token,
+                                        op->event.now)
+            : ngx_mcp_find_locked(t, &op->id, op->owner, op->event.now);
         if (s == NULL) {
-            op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
-            t->sh->count.refused[NGX_HTTP_MCP_TASKS_NOT_FOUND]++;
+            op->op.reason = NGX_MCP_NOT_FOUND;
+            t->sh->count.refused[NGX_MCP_NOT_FOUND]++;
             break;
         }
 
         if (op->version && op->version != s->body.task.version) {
-            op->op.reason = NGX_HTTP_MCP_TASKS_VERSION_CONFLICT;
-            t->sh->count.refused[NGX_HTTP_MCP_TASKS_VERSION_CONFLICT]++;
+            op->op.reason = NGX_MCP_VERSION_CONFLICT;
+            t->sh->count.refused[NGX_MCP_VERSION_CONFLICT]++;
             break;
         }
 
         /* before the change, so that afterwards nothing can fail */
 
-        size = ngx_http_mcp_tasks_view_size_locked(t, s, op->want) + added;
+        size = ngx_mcp_view_size_locked(t, s, op->want) + added;
 
         if (size <= room.size) {
-            op->op.reason = ngx_http_mcp_tasks_change_locked(t, s, &op->event,
-                                                             &op->change);
+            op->op.reason = ngx_mcp_change_locked(t, s, &op->event,
+                                                  &op->change);
 
             /* of a refusal too: a worker wants to know how the task ended */
 
-            (void) ngx_http_mcp_tasks_view_locked(t, s, op->want, &op->view,
-                                                  room.data);
+            (void) ngx_mcp_view_locked(t, s, op->want, &op->view, room.data);
             break;
         }
 
-        ngx_http_mcp_tasks_shm_unlock(zone);
+        ngx_mcp_shm_unlock(zone);
     }
 
-    ngx_http_mcp_tasks_shm_unlock(zone);
+    ngx_mcp_shm_unlock(zone);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_delete_t *op = (ngx_http_mcp_tasks_op_delete_t *) o;
+    ngx_mcp_op_delete_t *op = (ngx_mcp_op_delete_t *) o;
 
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
-    s = ngx_http_mcp_tasks_find_locked(t, &op->id, op->owner,
-                                       ngx_current_msec);
+    s = ngx_mcp_find_locked(t, &op->id, op->owner, ngx_current_msec);
     if (op->unsaved && op->unsaved <= t->sh->safe) {
-        op->op.reason = NGX_HTTP_MCP_TASKS_STATE_INVALID;
+        op->op.reason = NGX_MCP_STATE_INVALID;
 
     } else if (s) {
-        ngx_http_mcp_tasks_stats_removed_locked(t, s, 0);
-        ngx_http_mcp_tasks_remove_locked(t, s);
+        ngx_mcp_stats_removed_locked(t, s, 0);
+        ngx_mcp_remove_locked(t, s);
         op->changed = s->body.changed;
 
     } else {
-        op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
-        t->sh->count.refused[NGX_HTTP_MCP_TASKS_NOT_FOUND]++;
+        op->op.reason = NGX_MCP_NOT_FOUND;
+        t->sh->count.refused[NGX_MCP_NOT_FOUND]++;
     }
 
-    ngx_http_mcp_tasks_shm_unlock(zone);
+    ngx_mcp_shm_unlock(zone);
 
     return NGX_OK;
 }
@@ -563,8 +527,7 @@ ngx_http_mcp_tasks_shm_delete(ngx_http_mcp_tasks_zone_t *zone,
 /* memory is all there is */
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_sync(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     return NGX_OK;
 }
@@ -573,29 +536,28 @@ ngx_http_mcp_tasks_shm_sync(ngx_http_mcp_tasks_zone_t *zone,
 /* a batch of what is due; the sweeper is from now on this process */
 
 static ngx_int_t
-ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_sweep(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_sweep_t *op = (ngx_http_mcp_tasks_op_sweep_t *) o;
+    ngx_mcp_op_sweep_t *op = (ngx_mcp_op_sweep_t *) o;
 
     uint64_t                     lag, late;
     ngx_int_t                    rc;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_event_t   ev;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
     op->done = 0;
     lag = 0;
 
-    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
-    ngx_http_mcp_tasks_event_time(&ev);
+    ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
+    ngx_mcp_event_time(&ev);
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
     while (op->done < op->limit) {
 
-        rc = ngx_http_mcp_tasks_wheel_step_locked(t, ev.now, &s);
+        rc = ngx_mcp_wheel_step_locked(t, ev.now, &s);
 
         if (rc == NGX_DECLINED) {
             break;
@@ -604,23 +566,23 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
         op->done++;
 
         if (rc == NGX_OK) {
-            late = ev.now - ngx_http_mcp_tasks_task_deadline(&s->body.task);
+            late = ev.now - ngx_mcp_task_deadline(&s->body.task);
             lag = ngx_max(lag, late);
 
-            ev.type = ngx_http_mcp_tasks_task_due(&s->body.task, ev.now);
-            (void) ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+            ev.type = ngx_mcp_task_due(&s->body.task, ev.now);
+            (void) ngx_mcp_change_locked(t, s, &ev, NULL);
         }
     }
 
-    op->next = ngx_http_mcp_tasks_wheel_next_locked(t);
+    op->next = ngx_mcp_wheel_next_locked(t);
 
     t->sh->sweeper = ngx_pid;
     t->sh->sweep_at = op->next;
 
-    ngx_http_mcp_tasks_stats_swept_locked(t, op->done, lag);
-    ngx_http_mcp_tasks_unsaved_locked(t);
+    ngx_mcp_stats_swept_locked(t, op->done, lag);
+    ngx_mcp_unsaved_locked(t);
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
@@ -632,20 +594,20 @@ ngx_http_mcp_tasks_shm_sweep(ngx_http_mcp_tasks_zone_t *zone,
  */
 
 void
-ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
+ngx_mcp_shm_unlock(ngx_mcp_zone_t *zone)
 {
-    uint64_t                      next;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint64_t           next;
+    ngx_mcp_header_t  *sh;
 
     sh = zone->table.sh;
-    ngx_http_mcp_tasks_unsaved_locked(&zone->table);
-    next = ngx_http_mcp_tasks_wheel_next_locked(&zone->table);
+    ngx_mcp_unsaved_locked(&zone->table);
+    next = ngx_mcp_wheel_next_locked(&zone->table);
 
     if (next < sh->sweep_at) {
         sh->sweep_at = next;
         sh->sweeper = ngx_pid;
 
-        ngx_http_mcp_tasks_unlock(&zone->table);
+        ngx_mcp_unlock(&zone->table);
 
         if (zone->sweep_at) {
             zone->sweep_at(zone, next);
@@ -654,13 +616,13 @@ ngx_http_mcp_tasks_shm_unlock(ngx_http_mcp_tasks_zone_t *zone)
         return;
     }
 
-    ngx_http_mcp_tasks_unlock(&zone->table);
+    ngx_mcp_unlock(&zone->table);
 }
 
 
 void
-ngx_http_mcp_tasks_event_time(ngx_http_mcp_tasks_event_t *ev)
+ngx_mcp_event_time(ngx_mcp_event_t *ev)
 {
     ev->now = ngx_current_msec;
-    ev->wall = ngx_http_mcp_tasks_wall();
+    ev->wall = ngx_mcp_wall();
 }

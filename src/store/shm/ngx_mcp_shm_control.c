@@ -12,53 +12,50 @@
 #include "ngx_mcp_stats.h"
 
 
-static void ngx_http_mcp_tasks_pause_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t entry, uint32_t hash, ngx_uint_t on);
+static void ngx_mcp_pause_locked(ngx_mcp_table_t *t, ngx_uint_t entry,
+    uint32_t hash, ngx_uint_t on);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_pause(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_pause(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_control_t *op =
-                                        (ngx_http_mcp_tasks_op_control_t *) o;
+    ngx_mcp_op_control_t *op = (ngx_mcp_op_control_t *) o;
 
     uint32_t                     hash;
     ngx_uint_t                   entry;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
-    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_TOOL,
-                                        &op->name);
+    hash = ngx_mcp_name_hash(t, NGX_MCP_TOOL, &op->name);
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
-    entry = ngx_http_mcp_tasks_stats_is_other(&op->name)
-            ? NGX_HTTP_MCP_TASKS_OTHER
-            : ngx_http_mcp_tasks_stats_find_tool_locked(t, &op->name, hash);
+    entry = ngx_mcp_stats_is_other(&op->name)
+            ? NGX_MCP_OTHER
+            : ngx_mcp_stats_find_tool_locked(t, &op->name, hash);
 
     if (entry < t->sh->tool_stats) {
-        ngx_http_mcp_tasks_pause_locked(t, entry, hash, op->on);
+        ngx_mcp_pause_locked(t, entry, hash, op->on);
 
     } else {
-        o->reason = NGX_HTTP_MCP_TASKS_TOOL_NOT_FOUND;
+        o->reason = NGX_MCP_TOOL_NOT_FOUND;
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_pause_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t entry, uint32_t hash, ngx_uint_t on)
+ngx_mcp_pause_locked(ngx_mcp_table_t *t, ngx_uint_t entry, uint32_t hash,
+    ngx_uint_t on)
 {
     t->tool_stats[entry].paused = (on != 0);
 
     /* calls that wait for their turn, which may be another one now */
 
-    ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+    ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
 
     if (on) {
         return;
@@ -66,34 +63,31 @@ ngx_http_mcp_tasks_pause_locked(ngx_http_mcp_tasks_table_t *t,
 
     /* workers that wait for tasks of the tool */
 
-    if (entry == NGX_HTTP_MCP_TASKS_OTHER) {
+    if (entry == NGX_MCP_OTHER) {
         /* nobody knows which tools these are */
-        ngx_http_mcp_tasks_signal_all_locked(t);
+        ngx_mcp_signal_all_locked(t);
 
     } else {
-        ngx_http_mcp_tasks_signal_name_locked(t, hash);
+        ngx_mcp_signal_name_locked(t, hash);
     }
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_drain(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_drain(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_control_t *op =
-                                        (ngx_http_mcp_tasks_op_control_t *) o;
+    ngx_mcp_op_control_t *op = (ngx_mcp_op_control_t *) o;
 
     uint32_t                     hash;
     ngx_uint_t                   entry;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
-    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_NAMES,
-                                        &op->name);
+    hash = ngx_mcp_name_hash(t, NGX_MCP_NAMES, &op->name);
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
-    entry = ngx_http_mcp_tasks_stats_find_worker_locked(t, &op->name, hash);
+    entry = ngx_mcp_stats_find_worker_locked(t, &op->name, hash);
 
     if (entry < t->sh->worker_stats) {
         t->worker_stats[entry].draining = (op->on != 0);
@@ -101,13 +95,13 @@ ngx_http_mcp_tasks_shm_drain(ngx_http_mcp_tasks_zone_t *zone,
 
         /* it may be waiting for a task */
 
-        ngx_http_mcp_tasks_signal_name_locked(t, hash);
+        ngx_mcp_signal_name_locked(t, hash);
 
     } else {
-        o->reason = NGX_HTTP_MCP_TASKS_WORKER_NOT_FOUND;
+        o->reason = NGX_MCP_WORKER_NOT_FOUND;
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }

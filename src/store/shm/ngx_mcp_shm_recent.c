@@ -10,43 +10,39 @@
 /* the filter, as it is held against a slot */
 
 typedef struct {
-    ngx_http_mcp_tasks_filter_t  *filter;
-    uint32_t                      owner;      /* names; 0: any */
-    uint32_t                      tool;
-} ngx_http_mcp_tasks_sieve_t;
+    ngx_mcp_filter_t  *filter;
+    uint32_t           owner;      /* names; 0: any */
+    uint32_t           tool;
+} ngx_mcp_sieve_t;
 
 
-static void ngx_http_mcp_tasks_recent_find_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_t *o,
-    ngx_http_mcp_tasks_found_t *found);
-static ngx_uint_t ngx_http_mcp_tasks_recent_place_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_recent_t *op,
-    uint32_t *place);
-static ngx_uint_t ngx_http_mcp_tasks_sieve_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_filter_t *filter,
-    ngx_http_mcp_tasks_sieve_t *sieve);
-static uint32_t ngx_http_mcp_tasks_sieve_name_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_uint_t kind, ngx_str_t *name);
-static ngx_uint_t ngx_http_mcp_tasks_sieve_passes(
-    ngx_http_mcp_tasks_sieve_t *sieve, ngx_http_mcp_tasks_slot_t *s);
+static void ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found);
+static ngx_uint_t ngx_mcp_recent_place_locked(ngx_mcp_table_t *t,
+    ngx_mcp_op_recent_t *op, uint32_t *place);
+static ngx_uint_t ngx_mcp_sieve_locked(ngx_mcp_table_t *t,
+    ngx_mcp_filter_t *filter, ngx_mcp_sieve_t *sieve);
+static uint32_t ngx_mcp_sieve_name_locked(ngx_mcp_table_t *t, ngx_uint_t kind,
+    ngx_str_t *name);
+static ngx_uint_t ngx_mcp_sieve_passes(ngx_mcp_sieve_t *sieve,
+    ngx_mcp_slot_t *s);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_recent(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_recent(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_recent_t *op = (ngx_http_mcp_tasks_op_recent_t *) o;
+    ngx_mcp_op_recent_t *op = (ngx_mcp_op_recent_t *) o;
 
     u_char                      *p;
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_found_t   found;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_found_t   found;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
 
-    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
-                                       ngx_http_mcp_tasks_recent_find_locked,
-                                       ngx_http_mcp_tasks_lock_read);
+    op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
+                                  ngx_mcp_recent_find_locked,
+                                  ngx_mcp_lock_read);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
@@ -54,47 +50,46 @@ ngx_http_mcp_tasks_shm_recent(ngx_http_mcp_tasks_zone_t *zone,
     op->n = found.n;
 
     for (p = found.room.data, i = 0; i < op->n; i++) {
-        p = ngx_http_mcp_tasks_view_locked(t,
-                                 ngx_http_mcp_tasks_slot(t, found.slots[i]),
-                                 op->want, &op->views[i], p);
+        p = ngx_mcp_view_locked(t, ngx_mcp_slot(t, found.slots[i]), op->want,
+                                &op->views[i], p);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_recent_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
+ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found)
 {
-    ngx_http_mcp_tasks_op_recent_t *op = (ngx_http_mcp_tasks_op_recent_t *) o;
+    ngx_mcp_op_recent_t *op = (ngx_mcp_op_recent_t *) o;
 
     uint32_t                     n;
     ngx_uint_t                   scanned, any;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_sieve_t   sieve;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_sieve_t   sieve;
 
     op->more = 0;
     op->next = op->after;
-    op->lost = ngx_http_mcp_tasks_recent_place_locked(t, op, &n);
+    op->lost = ngx_mcp_recent_place_locked(t, op, &n);
 
     if (op->watch) {
-        ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_ANY);
+        ngx_mcp_await_name_locked(t, NGX_MCP_ANY);
     }
 
-    any = ngx_http_mcp_tasks_sieve_locked(t, &op->filter, &sieve);
+    any = ngx_mcp_sieve_locked(t, &op->filter, &sieve);
 
     for (scanned = 0;
-         n && found->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
+         n && found->n < op->limit && scanned < NGX_MCP_LIST_SCAN;
          scanned++)
     {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (any && ngx_http_mcp_tasks_sieve_passes(&sieve, s)) {
+        if (any && ngx_mcp_sieve_passes(&sieve, s)) {
             found->slots[found->n++] = n;
-            found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+            found->size += ngx_mcp_view_size_locked(t, s, op->want);
         }
 
         op->next.seq = s->body.changed;
@@ -117,12 +112,12 @@ ngx_http_mcp_tasks_recent_find_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_recent_place_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_recent_t *op, uint32_t *place)
+ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
+    uint32_t *place)
 {
-    uint32_t                    n, prev;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n, prev;
+    ngx_uint_t       i;
+    ngx_mcp_slot_t  *s;
 
     n = t->sh->recent;
 
@@ -139,10 +134,10 @@ ngx_http_mcp_tasks_recent_place_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (op->after.hint && op->after.hint < t->sh->slot.fresh) {
-        s = ngx_http_mcp_tasks_slot(t, op->after.hint);
+        s = ngx_mcp_slot(t, op->after.hint);
 
         if (s->body.changed == op->after.seq
-            && s->body.task.state != NGX_HTTP_MCP_TASKS_FREE)
+            && s->body.task.state != NGX_MCP_FREE)
         {
             *place = op->news ? s->recent.prev : s->recent.next;
             return 0;
@@ -150,13 +145,13 @@ ngx_http_mcp_tasks_recent_place_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     for (prev = 0, i = 0; n; i++) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         if (s->body.changed < op->after.seq + (op->news != 0)) {
             break;
         }
 
-        if (i == NGX_HTTP_MCP_TASKS_LIST_SCAN) {
+        if (i == NGX_MCP_LIST_SCAN) {
             op->next.seq = op->news ? t->sh->seq : 0;
             *place = 0;
             return 1;
@@ -175,24 +170,24 @@ ngx_http_mcp_tasks_recent_place_locked(ngx_http_mcp_tasks_table_t *t,
 /* 0: no task can pass, as nobody has such a name */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_sieve_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_filter_t *filter, ngx_http_mcp_tasks_sieve_t *sieve)
+ngx_mcp_sieve_locked(ngx_mcp_table_t *t, ngx_mcp_filter_t *filter,
+    ngx_mcp_sieve_t *sieve)
 {
     sieve->filter = filter;
     sieve->owner = 0;
     sieve->tool = 0;
 
     if (filter->owner) {
-        sieve->owner = ngx_http_mcp_tasks_sieve_name_locked(t,
-                                    NGX_HTTP_MCP_TASKS_OWNER, filter->owner);
+        sieve->owner = ngx_mcp_sieve_name_locked(t, NGX_MCP_OWNER,
+                                                 filter->owner);
         if (sieve->owner == 0) {
             return 0;
         }
     }
 
     if (filter->tool.len) {
-        sieve->tool = ngx_http_mcp_tasks_sieve_name_locked(t,
-                                    NGX_HTTP_MCP_TASKS_TOOL, &filter->tool);
+        sieve->tool = ngx_mcp_sieve_name_locked(t, NGX_MCP_TOOL,
+                                                &filter->tool);
         if (sieve->tool == 0) {
             return 0;
         }
@@ -203,20 +198,18 @@ ngx_http_mcp_tasks_sieve_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static uint32_t
-ngx_http_mcp_tasks_sieve_name_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_uint_t kind, ngx_str_t *name)
+ngx_mcp_sieve_name_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *name)
 {
-    return ngx_http_mcp_tasks_name_find_locked(t, kind, name,
-                               ngx_http_mcp_tasks_name_hash(t, kind, name));
+    return ngx_mcp_name_find_locked(t, kind, name,
+                                    ngx_mcp_name_hash(t, kind, name));
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_sieve_passes(ngx_http_mcp_tasks_sieve_t *sieve,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_sieve_passes(ngx_mcp_sieve_t *sieve, ngx_mcp_slot_t *s)
 {
-    ngx_http_mcp_tasks_task_t    *task;
-    ngx_http_mcp_tasks_filter_t  *filter;
+    ngx_mcp_task_t    *task;
+    ngx_mcp_filter_t  *filter;
 
     task = &s->body.task;
     filter = sieve->filter;
@@ -224,7 +217,7 @@ ngx_http_mcp_tasks_sieve_passes(ngx_http_mcp_tasks_sieve_t *sieve,
     return (sieve->owner == 0 || s->owner == sieve->owner)
            && (sieve->tool == 0 || s->tool == sieve->tool)
            && (filter->states == 0
-               || filter->states & ngx_http_mcp_tasks_list_bit(task))
+               || filter->states & ngx_mcp_list_bit(task))
            && task->created >= filter->from
            && (filter->to == 0 || task->created <= filter->to)
            && ngx_current_msec < task->expires;

@@ -11,126 +11,121 @@
 
 
 /* calls that are looked at to find one that comes first */
-#define NGX_HTTP_MCP_TASKS_RUN_LOOK  1024
+#define NGX_MCP_RUN_LOOK  1024
 
 
-static ngx_uint_t ngx_http_mcp_tasks_run_check_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_op_run_t *op, uint64_t now);
-static ngx_uint_t ngx_http_mcp_tasks_tool_full_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_op_run_t *op);
-static ngx_uint_t ngx_http_mcp_tasks_run_before_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_op_run_t *op);
-static void ngx_http_mcp_tasks_orphans_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found);
+static ngx_uint_t ngx_mcp_run_check_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_op_run_t *op, uint64_t now);
+static ngx_uint_t ngx_mcp_tool_full_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_op_run_t *op);
+static ngx_uint_t ngx_mcp_run_before_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_op_run_t *op);
+static void ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_run(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_run(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_run_t *op = (ngx_http_mcp_tasks_op_run_t *) o;
+    ngx_mcp_op_run_t *op = (ngx_mcp_op_run_t *) o;
 
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_event_t   ev;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_event_t   ev;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
 
-    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_CLAIM;
-    ngx_http_mcp_tasks_event_time(&ev);
+    ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
+    ev.type = NGX_MCP_EV_CLAIM;
+    ngx_mcp_event_time(&ev);
 
-    if (ngx_http_mcp_tasks_lease_new(&ev.lease) != NGX_OK) {
+    if (ngx_mcp_lease_new(&ev.lease) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
-    s = ngx_http_mcp_tasks_find_locked(t, &op->id, NULL, ev.now);
+    s = ngx_mcp_find_locked(t, &op->id, NULL, ev.now);
 
     if (s == NULL) {
-        o->reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
-        ngx_http_mcp_tasks_unlock(t);
+        o->reason = NGX_MCP_NOT_FOUND;
+        ngx_mcp_unlock(t);
         return NGX_OK;
     }
 
-    o->reason = ngx_http_mcp_tasks_run_check_locked(t, s, op, ev.now);
+    o->reason = ngx_mcp_run_check_locked(t, s, op, ev.now);
 
-    if (o->reason == NGX_HTTP_MCP_TASKS_OK) {
-        o->reason = ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+    if (o->reason == NGX_MCP_OK) {
+        o->reason = ngx_mcp_change_locked(t, s, &ev, NULL);
     }
 
-    if (o->reason == NGX_HTTP_MCP_TASKS_LIMIT_RUNNING) {
-        ngx_http_mcp_tasks_await_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+    if (o->reason == NGX_MCP_LIMIT_RUNNING) {
+        ngx_mcp_await_name_locked(t, NGX_MCP_ROOM);
 
-    } else if (o->reason == NGX_HTTP_MCP_TASKS_OK
+    } else if (o->reason == NGX_MCP_OK
                && t->sh->holding > t->sh->running)
     {
         /* those who let it go first have their turn now */
-        ngx_http_mcp_tasks_signal_name_locked(t, NGX_HTTP_MCP_TASKS_ROOM);
+        ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
     }
 
-    (void) ngx_http_mcp_tasks_view_locked(t, s, 0, &op->view, NULL);
-    ngx_http_mcp_tasks_await_task_locked(t, s);
+    (void) ngx_mcp_view_locked(t, s, 0, &op->view, NULL);
+    ngx_mcp_await_task_locked(t, s);
 
-    ngx_http_mcp_tasks_shm_unlock(zone);
+    ngx_mcp_shm_unlock(zone);
 
     return NGX_OK;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_run_check_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_run_t *op,
-    uint64_t now)
+ngx_mcp_run_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_op_run_t *op, uint64_t now)
 {
-    ngx_uint_t                  due;
-    ngx_http_mcp_tasks_event_t  ev;
+    ngx_uint_t       due;
+    ngx_mcp_event_t  ev;
 
     if (s->body.task.holder != op->holder) {
-        return NGX_HTTP_MCP_TASKS_LEASE_LOST;
+        return NGX_MCP_LEASE_LOST;
     }
 
     /* time may have brought something, though not swept yet */
 
-    due = ngx_http_mcp_tasks_task_due(&s->body.task, now);
+    due = ngx_mcp_task_due(&s->body.task, now);
 
-    if (due != NGX_HTTP_MCP_TASKS_EVENTS) {
-        ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
+    if (due != NGX_MCP_EVENTS) {
+        ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
         ev.type = due;
-        ngx_http_mcp_tasks_event_time(&ev);
-        (void) ngx_http_mcp_tasks_change_locked(t, s, &ev, NULL);
+        ngx_mcp_event_time(&ev);
+        (void) ngx_mcp_change_locked(t, s, &ev, NULL);
     }
 
-    if (ngx_http_mcp_tasks_terminal(s->body.task.state)) {
-        return NGX_HTTP_MCP_TASKS_TERMINAL;
+    if (ngx_mcp_terminal(s->body.task.state)) {
+        return NGX_MCP_TERMINAL;
     }
 
-    if (!ngx_http_mcp_tasks_task_claimable(&s->body.task)) {
-        return NGX_HTTP_MCP_TASKS_STATE_INVALID;
+    if (!ngx_mcp_task_claimable(&s->body.task)) {
+        return NGX_MCP_STATE_INVALID;
     }
 
-    if (ngx_http_mcp_tasks_tool_stat(t, s)->paused
+    if (ngx_mcp_tool_stat(t, s)->paused
         || (op->max_zone && t->sh->running >= op->max_zone)
-        || ngx_http_mcp_tasks_tool_full_locked(t, s, op)
-        || ngx_http_mcp_tasks_run_before_locked(t, s, op))
+        || ngx_mcp_tool_full_locked(t, s, op)
+        || ngx_mcp_run_before_locked(t, s, op))
     {
-        return NGX_HTTP_MCP_TASKS_LIMIT_RUNNING;
+        return NGX_MCP_LIMIT_RUNNING;
     }
 
-    return NGX_HTTP_MCP_TASKS_OK;
+    return NGX_MCP_OK;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_tool_full_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_run_t *op)
+ngx_mcp_tool_full_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_op_run_t *op)
 {
     return op->max_tool
-           && ngx_http_mcp_tasks_name(t, s->tool)->running >= op->max_tool;
+           && ngx_mcp_name(t, s->tool)->running >= op->max_tool;
 }
 
 
@@ -142,12 +137,12 @@ ngx_http_mcp_tasks_tool_full_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_run_t *op)
+ngx_mcp_run_before_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_op_run_t *op)
 {
-    uint32_t                    n, zone, tool;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_slot_t  *b;
+    uint32_t         n, zone, tool;
+    ngx_uint_t       i;
+    ngx_mcp_slot_t  *b;
 
     if (t->sh->holding - t->sh->running == 1) {
         /* nobody else waits */
@@ -155,21 +150,21 @@ ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     zone = t->sh->running;
-    tool = ngx_http_mcp_tasks_name(t, s->tool)->running;
+    tool = ngx_mcp_name(t, s->tool)->running;
     n = t->sh->held.head;
 
-    for (i = 0; n && i < NGX_HTTP_MCP_TASKS_RUN_LOOK; i++) {
-        b = ngx_http_mcp_tasks_slot(t, n);
+    for (i = 0; n && i < NGX_MCP_RUN_LOOK; i++) {
+        b = ngx_mcp_slot(t, n);
         n = b->queue_next;
 
         if (b == s) {
             return 0;
         }
 
-        if (!ngx_http_mcp_tasks_task_claimable(&b->body.task)
-            || !ngx_http_mcp_tasks_stream_alive(t, b->body.task.holder)
-            || ngx_http_mcp_tasks_tool_stat(t, b)->paused
-            || ngx_http_mcp_tasks_tool_full_locked(t, b, op))
+        if (!ngx_mcp_task_claimable(&b->body.task)
+            || !ngx_mcp_stream_alive(t, b->body.task.holder)
+            || ngx_mcp_tool_stat(t, b)->paused
+            || ngx_mcp_tool_full_locked(t, b, op))
         {
             continue;
         }
@@ -189,49 +184,45 @@ ngx_http_mcp_tasks_run_before_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_orphans_t *op =
-                                        (ngx_http_mcp_tasks_op_orphans_t *) o;
+    ngx_mcp_op_orphans_t *op = (ngx_mcp_op_orphans_t *) o;
 
     u_char                       *p;
     ngx_uint_t                    i;
-    ngx_http_mcp_tasks_slot_t    *s;
-    ngx_http_mcp_tasks_event_t    ev;
-    ngx_http_mcp_tasks_found_t    found;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_change_t   change;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_event_t    ev;
+    ngx_mcp_found_t    found;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_change_t   change;
 
     t = &zone->table;
 
-    ngx_memzero(&ev, sizeof(ngx_http_mcp_tasks_event_t));
-    ev.type = NGX_HTTP_MCP_TASKS_EV_ORPHANED;
+    ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
+    ev.type = NGX_MCP_EV_ORPHANED;
     ev.holder = op->holder;
-    ngx_http_mcp_tasks_event_time(&ev);
+    ngx_mcp_event_time(&ev);
 
     /* questions of an attempt that is over are questions no more */
 
-    ngx_memzero(&change, sizeof(ngx_http_mcp_tasks_change_t));
-    ngx_str_set(&change.payload[NGX_HTTP_MCP_TASKS_REQUESTS], "");
+    ngx_memzero(&change, sizeof(ngx_mcp_change_t));
+    ngx_str_set(&change.payload[NGX_MCP_REQUESTS], "");
 
     op->n = 0;
-    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
-                                           ngx_http_mcp_tasks_orphans_locked,
-                                           ngx_http_mcp_tasks_lock);
+    op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
+                                  ngx_mcp_orphans_locked, ngx_mcp_lock);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
 
     for (p = found.room.data, i = 0; i < found.n; i++) {
-        s = ngx_http_mcp_tasks_slot(t, found.slots[i]);
+        s = ngx_mcp_slot(t, found.slots[i]);
 
-        if (ngx_http_mcp_tasks_change_locked(t, s, &ev, &change)
-            == NGX_HTTP_MCP_TASKS_OK
-            && !ngx_http_mcp_tasks_terminal(s->body.task.state))
+        if (ngx_mcp_change_locked(t, s, &ev, &change)
+            == NGX_MCP_OK
+            && !ngx_mcp_terminal(s->body.task.state))
         {
-            p = ngx_http_mcp_tasks_view_locked(t, s, op->want,
-                                               &op->views[op->n++], p);
+            p = ngx_mcp_view_locked(t, s, op->want, &op->views[op->n++], p);
         }
     }
 
@@ -242,32 +233,31 @@ ngx_http_mcp_tasks_shm_orphans(ngx_http_mcp_tasks_zone_t *zone,
         t->sh->orphaned = t->sh->epoch;
     }
 
-    ngx_http_mcp_tasks_shm_unlock(zone);
+    ngx_mcp_shm_unlock(zone);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_orphans_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
+ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found)
 {
-    ngx_http_mcp_tasks_op_orphans_t *op =
-                                        (ngx_http_mcp_tasks_op_orphans_t *) o;
+    ngx_mcp_op_orphans_t *op = (ngx_mcp_op_orphans_t *) o;
 
     uint32_t                    n;
-    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_mcp_slot_t  *s;
 
     if (t->sh->orphaned == t->sh->epoch) {
         return;
     }
 
     for (n = t->sh->held.head; n && found->n < op->limit; n = s->queue_next) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
-        if (!ngx_http_mcp_tasks_stream_alive(t, s->body.task.holder)) {
+        if (!ngx_mcp_stream_alive(t, s->body.task.holder)) {
             found->slots[found->n++] = n;
-            found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+            found->size += ngx_mcp_view_size_locked(t, s, op->want);
         }
     }
 }

@@ -12,50 +12,47 @@
 
 
 /* entries copied in one hold of the lock */
-#define NGX_HTTP_MCP_TASKS_STATS_PIECE   16
+#define NGX_MCP_STATS_PIECE   16
 
 /* calls that are looked at to find those that wait for their turn */
-#define NGX_HTTP_MCP_TASKS_STATS_LOOK    1024
+#define NGX_MCP_STATS_LOOK    1024
 
 /*
  * Tools that share an entry are looked for among all names: so many, or so
  * many buckets of the hash, in one hold of the lock, and not more often
  */
-#define NGX_HTTP_MCP_TASKS_STATS_NAMES   1024
-#define NGX_HTTP_MCP_TASKS_STATS_HASH    16384
-#define NGX_HTTP_MCP_TASKS_STATS_HOLDS   8
+#define NGX_MCP_STATS_NAMES   1024
+#define NGX_MCP_STATS_HASH    16384
+#define NGX_MCP_STATS_HOLDS   8
 
 /* a worker says something at least once a minute, or it is not there */
-#define NGX_HTTP_MCP_TASKS_STATS_LATELY  120000
+#define NGX_MCP_STATS_LATELY  120000
 
 
-static void ngx_http_mcp_tasks_stats_zone_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op);
-static void ngx_http_mcp_tasks_stats_present(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op);
-static void ngx_http_mcp_tasks_stats_workers_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_stats_t *op);
-static void ngx_http_mcp_tasks_stats_tools_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_stats_t *op);
-static uint64_t ngx_http_mcp_tasks_stats_queued_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t tool);
-static void ngx_http_mcp_tasks_stats_others(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tool_view_t *view);
-static uint64_t ngx_http_mcp_tasks_stats_others_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t *bucket);
-static void ngx_http_mcp_tasks_stats_held_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op, uint64_t *oldest);
+static void ngx_mcp_stats_zone_locked(ngx_mcp_table_t *t,
+    ngx_mcp_op_stats_t *op);
+static void ngx_mcp_stats_present(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op);
+static void ngx_mcp_stats_workers_locked(ngx_mcp_table_t *t,
+    ngx_mcp_op_stats_t *op);
+static void ngx_mcp_stats_tools_locked(ngx_mcp_table_t *t,
+    ngx_mcp_op_stats_t *op);
+static uint64_t ngx_mcp_stats_queued_locked(ngx_mcp_table_t *t, uint32_t tool);
+static void ngx_mcp_stats_others(ngx_mcp_table_t *t,
+    ngx_mcp_tool_view_t *view);
+static uint64_t ngx_mcp_stats_others_locked(ngx_mcp_table_t *t,
+    uint32_t *bucket);
+static void ngx_mcp_stats_held_locked(ngx_mcp_table_t *t,
+    ngx_mcp_op_stats_t *op, uint64_t *oldest);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_stats(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_stats_t *op = (ngx_http_mcp_tasks_op_stats_t *) o;
+    ngx_mcp_op_stats_t *op = (ngx_mcp_op_stats_t *) o;
 
-    uint64_t                     oldest[NGX_HTTP_MCP_TASKS_STAT_TOOLS];
+    uint64_t                     oldest[NGX_MCP_STAT_TOOLS];
     ngx_uint_t                   i, end;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
     op->ntools = 0;
@@ -66,22 +63,22 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
         /* how many entries there may be does not change */
 
         op->tool_views = ngx_palloc(o->pool, t->sh->tool_stats_end
-                                     * sizeof(ngx_http_mcp_tasks_tool_view_t));
+                                     * sizeof(ngx_mcp_tool_view_t));
         op->worker_views = ngx_palloc(o->pool, t->sh->worker_stats_end
-                                   * sizeof(ngx_http_mcp_tasks_worker_stat_t));
+                                   * sizeof(ngx_mcp_worker_stat_t));
 
         if (op->tool_views == NULL || op->worker_views == NULL) {
             return NGX_ERROR;
         }
     }
 
-    ngx_http_mcp_tasks_lock_read(t);
-    ngx_http_mcp_tasks_stats_zone_locked(t, op);
-    ngx_http_mcp_tasks_stats_workers_locked(t, op);
+    ngx_mcp_lock_read(t);
+    ngx_mcp_stats_zone_locked(t, op);
+    ngx_mcp_stats_workers_locked(t, op);
     end = t->sh->tool_stats;
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
-    ngx_http_mcp_tasks_stats_present(t, op);
+    ngx_mcp_stats_present(t, op);
 
     if (!op->detail) {
         return NGX_OK;
@@ -89,18 +86,17 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
 
     ngx_memzero(oldest, sizeof(oldest));
 
-    ngx_http_mcp_tasks_lock_read(t);
-    ngx_http_mcp_tasks_stats_held_locked(t, op, oldest);
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_lock_read(t);
+    ngx_mcp_stats_held_locked(t, op, oldest);
+    ngx_mcp_unlock(t);
 
     while (op->ntools < end) {
-        ngx_http_mcp_tasks_lock_read(t);
-        ngx_http_mcp_tasks_stats_tools_locked(t, op);
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_lock_read(t);
+        ngx_mcp_stats_tools_locked(t, op);
+        ngx_mcp_unlock(t);
     }
 
-    ngx_http_mcp_tasks_stats_others(t,
-                                   &op->tool_views[NGX_HTTP_MCP_TASKS_OTHER]);
+    ngx_mcp_stats_others(t, &op->tool_views[NGX_MCP_OTHER]);
     op->oldest = 0;
 
     for (i = 0; i < op->ntools; i++) {
@@ -114,10 +110,9 @@ ngx_http_mcp_tasks_shm_stats(ngx_http_mcp_tasks_zone_t *zone,
 
 
 static void
-ngx_http_mcp_tasks_stats_zone_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op)
+ngx_mcp_stats_zone_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 {
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_header_t  *sh;
 
     sh = t->sh;
 
@@ -126,9 +121,9 @@ ngx_http_mcp_tasks_stats_zone_locked(ngx_http_mcp_tasks_table_t *t,
     op->disk = sh->disk;
     op->unsaved = sh->unsaved + sh->ngone;
     ngx_memcpy(op->states, sh->states, sizeof(op->states));
-    op->owners = sh->names[NGX_HTTP_MCP_TASKS_OWNER];
-    op->tools = sh->names[NGX_HTTP_MCP_TASKS_TOOL];
-    op->sessions = sh->names[NGX_HTTP_MCP_TASKS_SESSION];
+    op->owners = sh->names[NGX_MCP_OWNER];
+    op->tools = sh->names[NGX_MCP_TOOL];
+    op->sessions = sh->names[NGX_MCP_SESSION];
     op->bytes = sh->bytes;
     op->slots = sh->slot.end - 1;
     op->slots_used = sh->slot.used;
@@ -142,15 +137,14 @@ ngx_http_mcp_tasks_stats_zone_locked(ngx_http_mcp_tasks_table_t *t,
 /* each process writes its own, without the lock */
 
 static void
-ngx_http_mcp_tasks_stats_present(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op)
+ngx_mcp_stats_present(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 {
     ngx_uint_t  i;
 
     op->waiting = 0;
     op->streams = 0;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PROCESSES; i++) {
+    for (i = 0; i < NGX_MCP_PROCESSES; i++) {
         op->waiting += t->sh->present[i].waiting;
         op->streams += t->sh->present[i].streams;
     }
@@ -158,8 +152,7 @@ ngx_http_mcp_tasks_stats_present(ngx_http_mcp_tasks_table_t *t,
 
 
 static void
-ngx_http_mcp_tasks_stats_workers_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op)
+ngx_mcp_stats_workers_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 {
     uint32_t  i;
 
@@ -167,13 +160,13 @@ ngx_http_mcp_tasks_stats_workers_locked(ngx_http_mcp_tasks_table_t *t,
 
     for (i = 0; i < t->sh->worker_stats; i++) {
         op->workers += (t->worker_stats[i].seen
-                        + NGX_HTTP_MCP_TASKS_STATS_LATELY > ngx_current_msec);
+                        + NGX_MCP_STATS_LATELY > ngx_current_msec);
     }
 
     if (op->detail) {
         op->nworkers = t->sh->worker_stats;
         ngx_memcpy(op->worker_views, t->worker_stats,
-                   op->nworkers * sizeof(ngx_http_mcp_tasks_worker_stat_t));
+                   op->nworkers * sizeof(ngx_mcp_worker_stat_t));
     }
 }
 
@@ -181,20 +174,17 @@ ngx_http_mcp_tasks_stats_workers_locked(ngx_http_mcp_tasks_table_t *t,
 /* goes on where the last piece ended */
 
 static void
-ngx_http_mcp_tasks_stats_tools_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op)
+ngx_mcp_stats_tools_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 {
-    ngx_uint_t                       end;
-    ngx_http_mcp_tasks_tool_view_t  *view;
+    ngx_uint_t            end;
+    ngx_mcp_tool_view_t  *view;
 
-    end = ngx_min(op->ntools + NGX_HTTP_MCP_TASKS_STATS_PIECE,
-                  t->sh->tool_stats);
+    end = ngx_min(op->ntools + NGX_MCP_STATS_PIECE, t->sh->tool_stats);
 
     for ( /* void */ ; op->ntools < end; op->ntools++) {
         view = &op->tool_views[op->ntools];
         view->stat = t->tool_stats[op->ntools];
-        view->oldest = ngx_http_mcp_tasks_stats_queued_locked(t,
-                                                            view->stat.tool);
+        view->oldest = ngx_mcp_stats_queued_locked(t, view->stat.tool);
     }
 }
 
@@ -202,13 +192,12 @@ ngx_http_mcp_tasks_stats_tools_locked(ngx_http_mcp_tasks_table_t *t,
 /* queues keep their order: the first of each priority waits for longest */
 
 static uint64_t
-ngx_http_mcp_tasks_stats_queued_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t tool)
+ngx_mcp_stats_queued_locked(ngx_mcp_table_t *t, uint32_t tool)
 {
-    uint32_t                     n;
-    uint64_t                     age, oldest;
-    ngx_uint_t                   i;
-    ngx_http_mcp_tasks_queue_t  *q;
+    uint32_t          n;
+    uint64_t          age, oldest;
+    ngx_uint_t        i;
+    ngx_mcp_queue_t  *q;
 
     oldest = 0;
 
@@ -216,15 +205,14 @@ ngx_http_mcp_tasks_stats_queued_locked(ngx_http_mcp_tasks_table_t *t,
         return 0;
     }
 
-    q = ngx_http_mcp_tasks_name(t, tool)->u.queue;
+    q = ngx_mcp_name(t, tool)->u.queue;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PRIORITIES; i++) {
+    for (i = 0; i < NGX_MCP_PRIORITIES; i++) {
         n = q[i].head;
 
         if (n) {
-            age = ngx_http_mcp_tasks_task_age(
-                                  &ngx_http_mcp_tasks_slot(t, n)->body.task,
-                                  ngx_current_msec);
+            age = ngx_mcp_task_age(&ngx_mcp_slot(t, n)->body.task,
+                                   ngx_current_msec);
             oldest = ngx_max(oldest, age);
         }
     }
@@ -236,24 +224,23 @@ ngx_http_mcp_tasks_stats_queued_locked(ngx_http_mcp_tasks_table_t *t,
 /* their entry does not know which they are */
 
 static void
-ngx_http_mcp_tasks_stats_others(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_tool_view_t *view)
+ngx_mcp_stats_others(ngx_mcp_table_t *t, ngx_mcp_tool_view_t *view)
 {
     uint32_t    bucket;
     uint64_t    oldest;
     ngx_uint_t  i;
 
-    if (view->stat.states[NGX_HTTP_MCP_TASKS_QUEUED] == 0) {
+    if (view->stat.states[NGX_MCP_QUEUED] == 0) {
         return;
     }
 
     bucket = 0;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_STATS_HOLDS; i++) {
+    for (i = 0; i < NGX_MCP_STATS_HOLDS; i++) {
 
-        ngx_http_mcp_tasks_lock_read(t);
-        oldest = ngx_http_mcp_tasks_stats_others_locked(t, &bucket);
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_lock_read(t);
+        oldest = ngx_mcp_stats_others_locked(t, &bucket);
+        ngx_mcp_unlock(t);
 
         view->oldest = ngx_max(view->oldest, oldest);
 
@@ -265,30 +252,28 @@ ngx_http_mcp_tasks_stats_others(ngx_http_mcp_tasks_table_t *t,
 
 
 static uint64_t
-ngx_http_mcp_tasks_stats_others_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t *bucket)
+ngx_mcp_stats_others_locked(ngx_mcp_table_t *t, uint32_t *bucket)
 {
-    uint32_t                    n, end;
-    uint64_t                    age, oldest;
-    ngx_uint_t                  names;
-    ngx_http_mcp_tasks_name_t  *name;
+    uint32_t         n, end;
+    uint64_t         age, oldest;
+    ngx_uint_t       names;
+    ngx_mcp_name_t  *name;
 
-    end = ngx_min(*bucket + NGX_HTTP_MCP_TASKS_STATS_HASH,
-                  t->sh->name_mask + 1);
+    end = ngx_min(*bucket + NGX_MCP_STATS_HASH, t->sh->name_mask + 1);
     oldest = 0;
 
     for (names = 0;
-         *bucket < end && names < NGX_HTTP_MCP_TASKS_STATS_NAMES;
+         *bucket < end && names < NGX_MCP_STATS_NAMES;
          (*bucket)++)
     {
         for (n = t->names[*bucket]; n; n = name->next) {
-            name = ngx_http_mcp_tasks_name(t, n);
+            name = ngx_mcp_name(t, n);
             names++;
 
-            if (name->kind == NGX_HTTP_MCP_TASKS_TOOL
-                && name->stat == NGX_HTTP_MCP_TASKS_OTHER)
+            if (name->kind == NGX_MCP_TOOL
+                && name->stat == NGX_MCP_OTHER)
             {
-                age = ngx_http_mcp_tasks_stats_queued_locked(t, n);
+                age = ngx_mcp_stats_queued_locked(t, n);
                 oldest = ngx_max(oldest, age);
             }
         }
@@ -301,23 +286,23 @@ ngx_http_mcp_tasks_stats_others_locked(ngx_http_mcp_tasks_table_t *t,
 /* calls of ours that wait for their turn are among those that run */
 
 static void
-ngx_http_mcp_tasks_stats_held_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_stats_t *op, uint64_t *oldest)
+ngx_mcp_stats_held_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op,
+    uint64_t *oldest)
 {
-    uint32_t                    n;
-    uint64_t                    age;
-    ngx_uint_t                  i, stat;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n;
+    uint64_t         age;
+    ngx_uint_t       i, stat;
+    ngx_mcp_slot_t  *s;
 
     n = t->sh->held.head;
 
-    for (i = 0; n && i < NGX_HTTP_MCP_TASKS_STATS_LOOK; i++) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+    for (i = 0; n && i < NGX_MCP_STATS_LOOK; i++) {
+        s = ngx_mcp_slot(t, n);
         n = s->queue_next;
 
-        if (ngx_http_mcp_tasks_task_claimable(&s->body.task)) {
-            stat = ngx_http_mcp_tasks_name(t, s->tool)->stat;
-            age = ngx_http_mcp_tasks_task_age(&s->body.task, ngx_current_msec);
+        if (ngx_mcp_task_claimable(&s->body.task)) {
+            stat = ngx_mcp_name(t, s->tool)->stat;
+            age = ngx_mcp_task_age(&s->body.task, ngx_current_msec);
             oldest[stat] = ngx_max(oldest[stat], age);
         }
     }

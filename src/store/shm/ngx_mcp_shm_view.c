@@ -9,17 +9,14 @@
 #include "ngx_mcp_stats.h"
 
 
-static size_t ngx_http_mcp_tasks_moments_size_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s);
-static u_char *ngx_http_mcp_tasks_moments_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_view_t *view, u_char *p);
-static ngx_uint_t ngx_http_mcp_tasks_past_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_past_t *past, ngx_uint_t *dropped);
-static u_char *ngx_http_mcp_tasks_view_worker_locked(
-    ngx_http_mcp_tasks_table_t *t, uint32_t worker, ngx_str_t *name,
-    u_char *p);
+static size_t ngx_mcp_moments_size_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s);
+static u_char *ngx_mcp_moments_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_view_t *view, u_char *p);
+static ngx_uint_t ngx_mcp_past_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_past_t *past, ngx_uint_t *dropped);
+static u_char *ngx_mcp_view_worker_locked(ngx_mcp_table_t *t, uint32_t worker,
+    ngx_str_t *name, u_char *p);
 
 
 /*
@@ -27,28 +24,26 @@ static u_char *ngx_http_mcp_tasks_view_worker_locked(
  * what is wanted of them; NULL: without the lock, for lack of memory.
  */
 
-ngx_http_mcp_tasks_view_t *
-ngx_http_mcp_tasks_find_lock(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *op, ngx_uint_t *limit,
-    ngx_http_mcp_tasks_found_t *found, ngx_http_mcp_tasks_find_pt find,
-    ngx_http_mcp_tasks_lock_pt lock)
+ngx_mcp_view_t *
+ngx_mcp_find_lock(ngx_mcp_table_t *t, ngx_mcp_op_t *op, ngx_uint_t *limit,
+    ngx_mcp_found_t *found, ngx_mcp_find_pt find, ngx_mcp_lock_pt lock)
 {
-    ngx_http_mcp_tasks_view_t  *views;
+    ngx_mcp_view_t  *views;
 
-    *limit = ngx_max(1, ngx_min(*limit, NGX_HTTP_MCP_TASKS_LIST_MAX));
+    *limit = ngx_max(1, ngx_min(*limit, NGX_MCP_LIST_MAX));
 
-    views = ngx_palloc(op->pool, *limit * sizeof(ngx_http_mcp_tasks_view_t));
+    views = ngx_palloc(op->pool, *limit * sizeof(ngx_mcp_view_t));
     if (views == NULL) {
         return NULL;
     }
 
-    ngx_memzero(&found->room, sizeof(ngx_http_mcp_tasks_room_t));
+    ngx_memzero(&found->room, sizeof(ngx_mcp_room_t));
     found->room.pool = op->pool;
-    found->size = ngx_max(NGX_HTTP_MCP_TASKS_VIEW_BYTES, *limit * 32);
+    found->size = ngx_max(NGX_MCP_VIEW_BYTES, *limit * 32);
 
     for ( ;; ) {
 
-        if (ngx_http_mcp_tasks_room(&found->room, found->size) != NGX_OK) {
+        if (ngx_mcp_room(&found->room, found->size) != NGX_OK) {
             return NULL;
         }
 
@@ -63,13 +58,13 @@ ngx_http_mcp_tasks_find_lock(ngx_http_mcp_tasks_table_t *t,
             return views;
         }
 
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_unlock(t);
     }
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room, size_t size)
+ngx_mcp_room(ngx_mcp_room_t *room, size_t size)
 {
     if (size <= room->size) {
         return NGX_OK;
@@ -93,36 +88,36 @@ ngx_http_mcp_tasks_room(ngx_http_mcp_tasks_room_t *room, size_t size)
 
 
 size_t
-ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want)
+ngx_mcp_view_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t want)
 {
     size_t      size;
     ngx_uint_t  i;
 
     size = 0;
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
-        size += ngx_http_mcp_tasks_name(t, s->owner)->len;
+    if (want & NGX_MCP_WANT_OWNER) {
+        size += ngx_mcp_name(t, s->owner)->len;
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
-        size += ngx_http_mcp_tasks_name(t, s->tool)->len;
+    if (want & NGX_MCP_WANT_TOOL) {
+        size += ngx_mcp_name(t, s->tool)->len;
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
-        size += ngx_http_mcp_tasks_name(t, s->token)->len;
+    if (want & NGX_MCP_WANT_TOKEN && s->token) {
+        size += ngx_mcp_name(t, s->token)->len;
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_WORKER) {
-        size += NGX_HTTP_MCP_TASKS_WORKER_NAME;
+    if (want & NGX_MCP_WANT_WORKER) {
+        size += NGX_MCP_WORKER_NAME;
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_HISTORY) {
-        size += ngx_http_mcp_tasks_moments_size_locked(t, s);
+    if (want & NGX_MCP_WANT_HISTORY) {
+        size += ngx_mcp_moments_size_locked(t, s);
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
-        if (want & NGX_HTTP_MCP_TASKS_WANT(i)) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
+        if (want & NGX_MCP_WANT(i)) {
             size += s->body.payload[i].len;
         }
     }
@@ -132,16 +127,15 @@ ngx_http_mcp_tasks_view_size_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 u_char *
-ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_uint_t want,
-    ngx_http_mcp_tasks_view_t *view, u_char *p)
+ngx_mcp_view_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, ngx_uint_t want,
+    ngx_mcp_view_t *view, u_char *p)
 {
-    ngx_str_t                         *str;
-    ngx_uint_t                         i;
-    ngx_http_mcp_tasks_worker_stat_t  *stat;
+    ngx_str_t              *str;
+    ngx_uint_t              i;
+    ngx_mcp_worker_stat_t  *stat;
 
-    ngx_memzero(&view->owner, sizeof(ngx_http_mcp_tasks_view_t)
-                              - offsetof(ngx_http_mcp_tasks_view_t, owner));
+    ngx_memzero(&view->owner, sizeof(ngx_mcp_view_t)
+                              - offsetof(ngx_mcp_view_t, owner));
 
     view->id = s->id;
     view->seq = s->seq;
@@ -151,53 +145,53 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
     view->task = s->body.task;
     view->asks = 0;
 
-    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, s->body.task.worker);
+    stat = ngx_mcp_stats_worker_of_locked(t, s->body.task.worker);
     view->drain = (stat && stat->draining);
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_OWNER) {
+    if (want & NGX_MCP_WANT_OWNER) {
         view->owner.data = p;
-        p = ngx_http_mcp_tasks_name_read_locked(t, s->owner, p);
+        p = ngx_mcp_name_read_locked(t, s->owner, p);
         view->owner.len = p - view->owner.data;
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOOL) {
+    if (want & NGX_MCP_WANT_TOOL) {
         view->tool.data = p;
-        p = ngx_http_mcp_tasks_name_read_locked(t, s->tool, p);
+        p = ngx_mcp_name_read_locked(t, s->tool, p);
         view->tool.len = p - view->tool.data;
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_TOKEN && s->token) {
+    if (want & NGX_MCP_WANT_TOKEN && s->token) {
         /* it comes after the number of its owner */
         view->token.data = p + sizeof(uint32_t);
-        p = ngx_http_mcp_tasks_name_read_locked(t, s->token, p);
+        p = ngx_mcp_name_read_locked(t, s->token, p);
         view->token.len = p - view->token.data;
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_WORKER) {
-        p = ngx_http_mcp_tasks_view_worker_locked(t, s->body.task.worker,
-                                                  &view->worker, p);
+    if (want & NGX_MCP_WANT_WORKER) {
+        p = ngx_mcp_view_worker_locked(t, s->body.task.worker, &view->worker,
+                                       p);
     }
 
-    if (want & NGX_HTTP_MCP_TASKS_WANT_HISTORY) {
-        p = ngx_http_mcp_tasks_moments_locked(t, s, view, p);
+    if (want & NGX_MCP_WANT_HISTORY) {
+        p = ngx_mcp_moments_locked(t, s, view, p);
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
 
-        if (!(want & NGX_HTTP_MCP_TASKS_WANT(i))) {
+        if (!(want & NGX_MCP_WANT(i))) {
             continue;
         }
 
         str = &view->payload[i];
         str->data = p;
-        p = ngx_http_mcp_tasks_chain_read_locked(t, &s->body.payload[i], p);
+        p = ngx_mcp_chain_read_locked(t, &s->body.payload[i], p);
         str->len = p - str->data;
 
-        if (i == NGX_HTTP_MCP_TASKS_PARAMS) {
+        if (i == NGX_MCP_PARAMS) {
             view->method.data = str->data;
             view->method.len = s->method_len;
             str->data += s->method_len;
-            str->len -= s->method_len + NGX_HTTP_MCP_TASKS_HISTORY;
+            str->len -= s->method_len + NGX_MCP_HISTORY;
         }
     }
 
@@ -206,22 +200,21 @@ ngx_http_mcp_tasks_view_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static size_t
-ngx_http_mcp_tasks_moments_size_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s)
+ngx_mcp_moments_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    size_t                      size;
-    ngx_uint_t                  i, n, dropped;
-    ngx_http_mcp_tasks_past_t   past[NGX_HTTP_MCP_TASKS_HISTORY_MAX];
+    size_t           size;
+    ngx_uint_t       i, n, dropped;
+    ngx_mcp_past_t   past[NGX_MCP_HISTORY_MAX];
 
-    n = ngx_http_mcp_tasks_past_locked(t, s, past, &dropped);
+    n = ngx_mcp_past_locked(t, s, past, &dropped);
 
     /* a change may add one; and they have to be aligned */
 
-    size = NGX_ALIGNMENT + (n + 1) * sizeof(ngx_http_mcp_tasks_moment_t)
-           + NGX_HTTP_MCP_TASKS_WORKER_NAME;
+    size = NGX_ALIGNMENT + (n + 1) * sizeof(ngx_mcp_moment_t)
+           + NGX_MCP_WORKER_NAME;
 
     for (i = 0; i < n; i++) {
-        size += past[i].worker ? NGX_HTTP_MCP_TASKS_WORKER_NAME : 0;
+        size += past[i].worker ? NGX_MCP_WORKER_NAME : 0;
     }
 
     return size;
@@ -229,16 +222,16 @@ ngx_http_mcp_tasks_moments_size_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static u_char *
-ngx_http_mcp_tasks_moments_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_view_t *view, u_char *p)
+ngx_mcp_moments_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_view_t *view, u_char *p)
 {
-    ngx_uint_t                    i, n, attempt;
-    ngx_http_mcp_tasks_past_t     past[NGX_HTTP_MCP_TASKS_HISTORY_MAX];
-    ngx_http_mcp_tasks_moment_t  *moment;
+    ngx_uint_t         i, n, attempt;
+    ngx_mcp_past_t     past[NGX_MCP_HISTORY_MAX];
+    ngx_mcp_moment_t  *moment;
 
-    n = ngx_http_mcp_tasks_past_locked(t, s, past, &view->dropped);
+    n = ngx_mcp_past_locked(t, s, past, &view->dropped);
 
-    view->history = (ngx_http_mcp_tasks_moment_t *)
+    view->history = (ngx_mcp_moment_t *)
                                              ngx_align_ptr(p, NGX_ALIGNMENT);
     view->nhistory = n;
     p = (u_char *) (view->history + n);
@@ -254,13 +247,12 @@ ngx_http_mcp_tasks_moments_locked(ngx_http_mcp_tasks_table_t *t,
         moment->state = past[i].state;
         moment->attempt = attempt;
 
-        p = ngx_http_mcp_tasks_view_worker_locked(t, past[i].worker,
-                                                  &moment->worker, p);
+        p = ngx_mcp_view_worker_locked(t, past[i].worker, &moment->worker, p);
 
-        if (past[i].event == NGX_HTTP_MCP_TASKS_EV_CLAIM) {
+        if (past[i].event == NGX_MCP_EV_CLAIM) {
             attempt--;
 
-        } else if (past[i].event == NGX_HTTP_MCP_TASKS_EV_RELEASE) {
+        } else if (past[i].event == NGX_MCP_EV_RELEASE) {
             attempt++;
         }
     }
@@ -270,31 +262,30 @@ ngx_http_mcp_tasks_moments_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_past_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_past_t *past,
-    ngx_uint_t *dropped)
+ngx_mcp_past_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_past_t *past, ngx_uint_t *dropped)
 {
     u_char  *bytes;
     size_t   size;
 
-    size = ngx_http_mcp_tasks_history_bytes_locked(t, s, &bytes);
+    size = ngx_mcp_history_bytes_locked(t, s, &bytes);
 
-    return ngx_http_mcp_tasks_history_read(bytes, size, s->body.task.created,
-                                           past, dropped);
+    return ngx_mcp_history_read(bytes, size, s->body.task.created, past,
+                                dropped);
 }
 
 
 /* the name is known as long as the worker has its entry */
 
 static u_char *
-ngx_http_mcp_tasks_view_worker_locked(ngx_http_mcp_tasks_table_t *t,
-    uint32_t worker, ngx_str_t *name, u_char *p)
+ngx_mcp_view_worker_locked(ngx_mcp_table_t *t, uint32_t worker,
+    ngx_str_t *name, u_char *p)
 {
-    ngx_http_mcp_tasks_worker_stat_t  *stat;
+    ngx_mcp_worker_stat_t  *stat;
 
     ngx_str_null(name);
 
-    stat = ngx_http_mcp_tasks_stats_worker_of_locked(t, worker);
+    stat = ngx_mcp_stats_worker_of_locked(t, worker);
 
     if (stat) {
         name->data = p;

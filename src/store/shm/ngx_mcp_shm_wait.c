@@ -10,74 +10,68 @@
 
 
 /* a session's tasks that may have something to ask, the last changed ones */
-#define NGX_HTTP_MCP_TASKS_SESSION_ASKING  1024
+#define NGX_MCP_SESSION_ASKING  1024
 
 
-static void ngx_http_mcp_tasks_count_wait_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_slot_t *s,
-    ngx_http_mcp_tasks_op_wait_t *op);
-static void ngx_http_mcp_tasks_leave_session_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_wait_t *op);
-static void ngx_http_mcp_tasks_end_session_locked(
-    ngx_http_mcp_tasks_table_t *t, uint64_t seal);
-static void ngx_http_mcp_tasks_regain_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_told_t *told);
-static void ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found);
-static void ngx_http_mcp_tasks_session_find_locked(
-    ngx_http_mcp_tasks_table_t *t, ngx_http_mcp_tasks_op_t *o,
-    ngx_http_mcp_tasks_found_t *found);
+static void ngx_mcp_count_wait_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_op_wait_t *op);
+static void ngx_mcp_leave_session_locked(ngx_mcp_table_t *t,
+    ngx_mcp_op_wait_t *op);
+static void ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal);
+static void ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told);
+static void ngx_mcp_news_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found);
+static void ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found);
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_wait(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_wait(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_wait_t *op = (ngx_http_mcp_tasks_op_wait_t *) o;
+    ngx_mcp_op_wait_t *op = (ngx_mcp_op_wait_t *) o;
 
-    ngx_http_mcp_tasks_slot_t    *s;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_header_t  *sh;
 
     t = &zone->table;
     sh = t->sh;
     s = NULL;
 
-    ngx_http_mcp_tasks_lock_read(t);
+    ngx_mcp_lock_read(t);
 
     if (op->id) {
-        s = ngx_http_mcp_tasks_find_locked(t, op->id, op->owner,
-                                           ngx_current_msec);
+        s = ngx_mcp_find_locked(t, op->id, op->owner, ngx_current_msec);
         if (s == NULL) {
-            op->op.reason = NGX_HTTP_MCP_TASKS_NOT_FOUND;
+            op->op.reason = NGX_MCP_NOT_FOUND;
         }
     }
 
     /* who asks for a task that has ended will not wait */
 
-    if (op->op.reason == NGX_HTTP_MCP_TASKS_OK
-        && !(s && ngx_http_mcp_tasks_terminal(s->body.task.state))
+    if (op->op.reason == NGX_MCP_OK
+        && !(s && ngx_mcp_terminal(s->body.task.state))
         && ((op->max_zone && sh->waiting >= op->max_zone)
             || (s && op->max_task && s->epoch == sh->epoch
                 && s->waiting >= op->max_task)))
     {
-        op->op.reason = NGX_HTTP_MCP_TASKS_LIMIT_WAITERS;
-        sh->count.refused[NGX_HTTP_MCP_TASKS_LIMIT_WAITERS]++;
+        op->op.reason = NGX_MCP_LIMIT_WAITERS;
+        sh->count.refused[NGX_MCP_LIMIT_WAITERS]++;
     }
 
-    if (op->op.reason == NGX_HTTP_MCP_TASKS_OK) {
-        ngx_http_mcp_tasks_count_wait_locked(t, s, op);
+    if (op->op.reason == NGX_MCP_OK) {
+        ngx_mcp_count_wait_locked(t, s, op);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_count_wait_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, ngx_http_mcp_tasks_op_wait_t *op)
+ngx_mcp_count_wait_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_op_wait_t *op)
 {
     op->epoch = t->sh->epoch;
     t->sh->waiting++;
@@ -107,21 +101,20 @@ ngx_http_mcp_tasks_count_wait_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_leave(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_wait_t *op = (ngx_http_mcp_tasks_op_wait_t *) o;
+    ngx_mcp_op_wait_t *op = (ngx_mcp_op_wait_t *) o;
 
     ngx_uint_t                    asked, counted;
-    ngx_http_mcp_tasks_slot_t    *s;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_header_t  *sh;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_header_t  *sh;
 
     t = &zone->table;
     sh = t->sh;
     s = NULL;
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
     counted = (op->counted && op->epoch == sh->epoch);
 
@@ -130,8 +123,7 @@ ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
     }
 
     if (op->id) {
-        s = ngx_http_mcp_tasks_find_locked(t, op->id, op->owner,
-                                           ngx_current_msec);
+        s = ngx_mcp_find_locked(t, op->id, op->owner, ngx_current_msec);
     }
 
     if (s && counted && s->epoch == sh->epoch) {
@@ -146,40 +138,37 @@ ngx_http_mcp_tasks_shm_leave(ngx_http_mcp_tasks_zone_t *zone,
     }
 
     if (s && (asked || op->result)
-        && ngx_http_mcp_tasks_carry_locked(t, s, 0, 0))
+        && ngx_mcp_carry_locked(t, s, 0, 0))
     {
-        ngx_http_mcp_tasks_touch_locked(t, s);
+        ngx_mcp_touch_locked(t, s);
     }
 
     if (op->session.len) {
-        ngx_http_mcp_tasks_leave_session_locked(t, op);
+        ngx_mcp_leave_session_locked(t, op);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_wait_t *op)
+ngx_mcp_leave_session_locked(ngx_mcp_table_t *t, ngx_mcp_op_wait_t *op)
 {
-    uint32_t                    n, hash;
-    ngx_http_mcp_tasks_told_t  *told;
+    uint32_t         n, hash;
+    ngx_mcp_told_t  *told;
 
     if (op->seal) {
-        ngx_http_mcp_tasks_end_session_locked(t, op->seal);
+        ngx_mcp_end_session_locked(t, op->seal);
     }
 
-    hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_SESSION,
-                                        &op->session);
-    n = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_SESSION,
-                                            &op->session, hash);
-    told = n ? &ngx_http_mcp_tasks_name(t, n)->u.told : NULL;
+    hash = ngx_mcp_name_hash(t, NGX_MCP_SESSION, &op->session);
+    n = ngx_mcp_name_find_locked(t, NGX_MCP_SESSION, &op->session, hash);
+    told = n ? &ngx_mcp_name(t, n)->u.told : NULL;
 
     if (told && told->stream && told->stream == op->carrier) {
-        ngx_http_mcp_tasks_regain_locked(t, told);
+        ngx_mcp_regain_locked(t, told);
         told->stream = 0;
         op->ended = 1;
     }
@@ -187,7 +176,7 @@ ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
     /* another stream may take its place; or has to end, too */
 
     if (op->ended) {
-        ngx_http_mcp_tasks_signal_name_locked(t, hash);
+        ngx_mcp_signal_name_locked(t, hash);
     }
 }
 
@@ -198,22 +187,21 @@ ngx_http_mcp_tasks_leave_session_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 static void
-ngx_http_mcp_tasks_end_session_locked(ngx_http_mcp_tasks_table_t *t,
-    uint64_t seal)
+ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal)
 {
     ngx_uint_t          i;
     volatile uint64_t  *set;
 
-    set = ngx_http_mcp_tasks_ended(t, seal);
+    set = ngx_mcp_ended(t, seal);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_SESSION_SET; i++) {
+    for (i = 0; i < NGX_MCP_SESSION_SET; i++) {
         if (set[i] == 0 || set[i] == seal) {
             set[i] = seal;
             return;
         }
     }
 
-    set[(seal >> 32) % NGX_HTTP_MCP_TASKS_SESSION_SET] = seal;
+    set[(seal >> 32) % NGX_MCP_SESSION_SET] = seal;
 }
 
 
@@ -223,27 +211,26 @@ ngx_http_mcp_tasks_end_session_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 static void
-ngx_http_mcp_tasks_regain_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_told_t *told)
+ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told)
 {
-    uint32_t                    n, next;
-    ngx_uint_t                  i;
-    ngx_http_mcp_tasks_slot_t  *s;
+    uint32_t         n, next;
+    ngx_uint_t       i;
+    ngx_mcp_slot_t  *s;
 
     n = told->news;
 
-    for (i = 0; n && i < NGX_HTTP_MCP_TASKS_SESSION_ASKING; i++) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+    for (i = 0; n && i < NGX_MCP_SESSION_ASKING; i++) {
+        s = ngx_mcp_slot(t, n);
         next = s->news.next;
 
-        if (s->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
+        if (s->body.task.state == NGX_MCP_INPUT_REQUIRED
             && (s->carrier == told->stream
-                || !ngx_http_mcp_tasks_stream_alive(t, s->carrier)))
+                || !ngx_mcp_stream_alive(t, s->carrier)))
         {
             s->carrier = 0;
 
             if (s->body.changed <= told->told) {
-                ngx_http_mcp_tasks_touch_locked(t, s);
+                ngx_mcp_touch_locked(t, s);
             }
         }
 
@@ -261,11 +248,11 @@ ngx_http_mcp_tasks_regain_locked(ngx_http_mcp_tasks_table_t *t,
  */
 
 ngx_uint_t
-ngx_http_mcp_tasks_carry_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_slot_t *s, uint64_t stream, ngx_uint_t yields)
+ngx_mcp_carry_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t stream,
+    ngx_uint_t yields)
 {
-    if (s->body.task.state != NGX_HTTP_MCP_TASKS_INPUT_REQUIRED
-        || ngx_http_mcp_tasks_stream_alive(t, s->carrier)
+    if (s->body.task.state != NGX_MCP_INPUT_REQUIRED
+        || ngx_mcp_stream_alive(t, s->carrier)
         || (yields && s->epoch == t->sh->epoch && s->results))
     {
         return 0;
@@ -280,36 +267,32 @@ ngx_http_mcp_tasks_carry_locked(ngx_http_mcp_tasks_table_t *t,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_news(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_news(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_news_t *op = (ngx_http_mcp_tasks_op_news_t *) o;
+    ngx_mcp_op_news_t *op = (ngx_mcp_op_news_t *) o;
 
     u_char                      *p;
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_found_t   found;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_found_t   found;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
-    found.hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                              &op->owner);
+    found.hash = ngx_mcp_name_hash(t, NGX_MCP_OWNER, &op->owner);
 
-    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
-                                         ngx_http_mcp_tasks_news_find_locked,
-                                         ngx_http_mcp_tasks_lock_read);
+    op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
+                                  ngx_mcp_news_find_locked, ngx_mcp_lock_read);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
 
     for (p = found.room.data, i = 0; i < found.n; i++) {
-        p = ngx_http_mcp_tasks_view_locked(t,
-                                 ngx_http_mcp_tasks_slot(t, found.slots[i]),
-                                 op->want, &op->views[i], p);
+        p = ngx_mcp_view_locked(t, ngx_mcp_slot(t, found.slots[i]), op->want,
+                                &op->views[i], p);
         op->after = op->views[i].changed;
         op->hint = found.slots[i];
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     op->n = found.n;
 
@@ -318,39 +301,39 @@ ngx_http_mcp_tasks_shm_news(ngx_http_mcp_tasks_zone_t *zone,
 
 
 static void
-ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
+ngx_mcp_news_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found)
 {
-    ngx_http_mcp_tasks_op_news_t *op = (ngx_http_mcp_tasks_op_news_t *) o;
+    ngx_mcp_op_news_t *op = (ngx_mcp_op_news_t *) o;
 
     uint32_t                    n, last, owner;
     ngx_uint_t                  scanned;
-    ngx_http_mcp_tasks_slot_t  *s;
+    ngx_mcp_slot_t  *s;
 
     op->more = 0;
 
     if (op->watch) {
-        ngx_http_mcp_tasks_await_name_locked(t, found->hash);
+        ngx_mcp_await_name_locked(t, found->hash);
     }
 
-    owner = ngx_http_mcp_tasks_name_find_locked(t, NGX_HTTP_MCP_TASKS_OWNER,
-                                                &op->owner, found->hash);
+    owner = ngx_mcp_name_find_locked(t, NGX_MCP_OWNER, &op->owner,
+                                     found->hash);
     if (owner == 0) {
         return;
     }
 
-    n = ngx_http_mcp_tasks_order_since_locked(t, owner, op->after, op->hint);
+    n = ngx_mcp_order_since_locked(t, owner, op->after, op->hint);
     last = 0;
 
     for (scanned = 0;
-         n && found->n < op->limit && scanned < NGX_HTTP_MCP_TASKS_LIST_SCAN;
+         n && found->n < op->limit && scanned < NGX_MCP_LIST_SCAN;
          scanned++)
     {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         if (ngx_current_msec < s->body.task.expires) {
             found->slots[found->n++] = n;
-            found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+            found->size += ngx_mcp_view_size_locked(t, s, op->want);
         }
 
         last = n;
@@ -363,32 +346,29 @@ ngx_http_mcp_tasks_news_find_locked(ngx_http_mcp_tasks_table_t *t,
 
         /* all of these have expired: on from there */
 
-        op->after = ngx_http_mcp_tasks_slot(t, last)->body.changed;
+        op->after = ngx_mcp_slot(t, last)->body.changed;
         op->hint = last;
     }
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_shm_session(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *o)
+ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_http_mcp_tasks_op_session_t *op = (ngx_http_mcp_tasks_op_session_t *) o;
+    ngx_mcp_op_session_t *op = (ngx_mcp_op_session_t *) o;
 
     u_char                      *p;
     ngx_uint_t                   i;
-    ngx_http_mcp_tasks_slot_t   *s;
-    ngx_http_mcp_tasks_view_t   *view;
-    ngx_http_mcp_tasks_found_t   found;
-    ngx_http_mcp_tasks_table_t  *t;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_view_t   *view;
+    ngx_mcp_found_t   found;
+    ngx_mcp_table_t  *t;
 
     t = &zone->table;
-    found.hash = ngx_http_mcp_tasks_name_hash(t, NGX_HTTP_MCP_TASKS_SESSION,
-                                              &op->session);
+    found.hash = ngx_mcp_name_hash(t, NGX_MCP_SESSION, &op->session);
 
-    op->views = ngx_http_mcp_tasks_find_lock(t, o, &op->limit, &found,
-                                      ngx_http_mcp_tasks_session_find_locked,
-                                      ngx_http_mcp_tasks_lock);
+    op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
+                                  ngx_mcp_session_find_locked, ngx_mcp_lock);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
@@ -396,19 +376,19 @@ ngx_http_mcp_tasks_shm_session(ngx_http_mcp_tasks_zone_t *zone,
     op->n = 0;
 
     for (p = found.room.data, i = 0; i < found.n; i++) {
-        s = ngx_http_mcp_tasks_slot(t, found.slots[i]);
-        ngx_http_mcp_tasks_news_told_locked(t, s);
+        s = ngx_mcp_slot(t, found.slots[i]);
+        ngx_mcp_news_told_locked(t, s);
 
         if (ngx_current_msec >= s->body.task.expires) {
             continue;
         }
 
         view = &op->views[op->n++];
-        p = ngx_http_mcp_tasks_view_locked(t, s, op->want, view, p);
-        view->asks = ngx_http_mcp_tasks_carry_locked(t, s, op->stream, 1);
+        p = ngx_mcp_view_locked(t, s, op->want, view, p);
+        view->asks = ngx_mcp_carry_locked(t, s, op->stream, 1);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     return NGX_OK;
 }
@@ -420,21 +400,20 @@ ngx_http_mcp_tasks_shm_session(ngx_http_mcp_tasks_zone_t *zone,
  */
 
 static void
-ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
-    ngx_http_mcp_tasks_op_t *o, ngx_http_mcp_tasks_found_t *found)
+ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+    ngx_mcp_found_t *found)
 {
-    ngx_http_mcp_tasks_op_session_t *op = (ngx_http_mcp_tasks_op_session_t *) o;
+    ngx_mcp_op_session_t *op = (ngx_mcp_op_session_t *) o;
 
     uint32_t                    n, session;
-    ngx_http_mcp_tasks_slot_t  *s;
-    ngx_http_mcp_tasks_told_t  *told;
+    ngx_mcp_slot_t  *s;
+    ngx_mcp_told_t  *told;
 
     op->silent = 0;
     op->told = 0;
 
-    session = ngx_http_mcp_tasks_name_find_locked(t,
-                                       NGX_HTTP_MCP_TASKS_SESSION,
-                                       &op->session, found->hash);
+    session = ngx_mcp_name_find_locked(t, NGX_MCP_SESSION, &op->session,
+                                       found->hash);
 
     if (op->opened == 0) {
         t->sh->opened += 1 + (t->sh->opened == (uint32_t) -1);
@@ -442,29 +421,29 @@ ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (session) {
-        told = &ngx_http_mcp_tasks_name(t, session)->u.told;
+        told = &ngx_mcp_name(t, session)->u.told;
 
         if (told->stream != op->stream
-            && ngx_http_mcp_tasks_stream_alive(t, told->stream)
+            && ngx_mcp_stream_alive(t, told->stream)
             && (int32_t) (op->opened - told->opened) < 0)
         {
             op->silent = 1;
 
         } else if (told->stream != op->stream) {
-            ngx_http_mcp_tasks_regain_locked(t, told);
+            ngx_mcp_regain_locked(t, told);
 
             /* the one before has to learn that it is silent from now on */
 
-            ngx_http_mcp_tasks_signal_name_locked(t, found->hash);
+            ngx_mcp_signal_name_locked(t, found->hash);
             told->stream = op->stream;
             told->opened = op->opened;
 
             if (op->after) {
-                ngx_http_mcp_tasks_news_rewind_locked(t, session, op->after);
+                ngx_mcp_news_rewind_locked(t, session, op->after);
             }
 
         } else if (told->epoch != t->sh->epoch) {
-            ngx_http_mcp_tasks_regain_locked(t, told);
+            ngx_mcp_regain_locked(t, told);
         }
 
         op->after = 0;
@@ -472,20 +451,20 @@ ngx_http_mcp_tasks_session_find_locked(ngx_http_mcp_tasks_table_t *t,
     }
 
     if (op->watch) {
-        ngx_http_mcp_tasks_await_name_locked(t, found->hash);
+        ngx_mcp_await_name_locked(t, found->hash);
     }
 
     if (session == 0 || op->silent) {
         return;
     }
 
-    n = ngx_http_mcp_tasks_news_first_locked(t, session);
+    n = ngx_mcp_news_first_locked(t, session);
 
     while (n && found->n < op->limit) {
-        s = ngx_http_mcp_tasks_slot(t, n);
+        s = ngx_mcp_slot(t, n);
 
         found->slots[found->n++] = n;
-        found->size += ngx_http_mcp_tasks_view_size_locked(t, s, op->want);
+        found->size += ngx_mcp_view_size_locked(t, s, op->want);
 
         n = s->news.prev;
     }

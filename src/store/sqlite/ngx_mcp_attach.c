@@ -10,7 +10,7 @@
 #include "ngx_mcp_signal.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
 #include <grp.h>
 
@@ -19,61 +19,54 @@
  * Rows of tasks that expired are kept for a day, in ms: the clock may be wrong
  * when the machine has just started.
  */
-#define NGX_HTTP_MCP_TASKS_ATTACH_KEEP    86400000
+#define NGX_MCP_ATTACH_KEEP    86400000
 
 /* tasks that are loaded in one hold of the lock */
-#define NGX_HTTP_MCP_TASKS_ATTACH_ROWS    1000
+#define NGX_MCP_ATTACH_ROWS    1000
 
 /* an instance in the lock file: a number, hexadecimal, and a line feed */
-#define NGX_HTTP_MCP_TASKS_INSTANCE_LEN   17
+#define NGX_MCP_INSTANCE_LEN   17
 
 
 typedef struct {
-    ngx_http_mcp_tasks_table_t  *table;
-    ngx_http_mcp_tasks_load_t    load;
-    ngx_uint_t                   n;
-} ngx_http_mcp_tasks_filling_t;
+    ngx_mcp_table_t  *table;
+    ngx_mcp_load_t    load;
+    ngx_uint_t        n;
+} ngx_mcp_filling_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_attach_path(ngx_conf_t *cf,
-    ngx_str_t *path);
-static u_char *ngx_http_mcp_tasks_attach_dir(u_char *dir, ngx_str_t *path);
-static ngx_int_t ngx_http_mcp_tasks_attach_check(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_cycle_t *cycle);
-static ngx_uint_t ngx_http_mcp_tasks_attach_writable(const char *path,
+static ngx_int_t ngx_mcp_attach_path(ngx_conf_t *cf, ngx_str_t *path);
+static u_char *ngx_mcp_attach_dir(u_char *dir, ngx_str_t *path);
+static ngx_int_t ngx_mcp_attach_check(ngx_mcp_zone_conf_t *zcf,
+    ngx_cycle_t *cycle);
+static ngx_uint_t ngx_mcp_attach_writable(const char *path,
     ngx_core_conf_t *ccf);
-static ngx_fd_t ngx_http_mcp_tasks_attach_open(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_log_t *log);
-static uint64_t ngx_http_mcp_tasks_attach_instance(ngx_fd_t fd);
-static ngx_int_t ngx_http_mcp_tasks_attach_name(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_fd_t fd, uint64_t instance);
-static ngx_int_t ngx_http_mcp_tasks_attach_again(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_log_t *log);
-static ngx_int_t ngx_http_mcp_tasks_attach_ours(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static ngx_int_t ngx_http_mcp_tasks_attach_own(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log);
-static ngx_int_t ngx_http_mcp_tasks_attach_fill(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_db_t *db,
-    uint64_t instance, ngx_log_t *log);
-static ngx_int_t ngx_http_mcp_tasks_attach_row(void *data,
-    ngx_http_mcp_tasks_record_t *rec);
-static void ngx_http_mcp_tasks_attach_full(
-    ngx_http_mcp_tasks_zone_conf_t *zcf, ngx_http_mcp_tasks_load_t *load,
-    ngx_http_mcp_tasks_db_t *db);
+static ngx_fd_t ngx_mcp_attach_open(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log);
+static uint64_t ngx_mcp_attach_instance(ngx_fd_t fd);
+static ngx_int_t ngx_mcp_attach_name(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd,
+    uint64_t instance);
+static ngx_int_t ngx_mcp_attach_again(ngx_mcp_zone_conf_t *zcf,
+    ngx_log_t *log);
+static ngx_int_t ngx_mcp_attach_ours(ngx_mcp_zone_conf_t *zcf);
+static ngx_int_t ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd,
+    ngx_log_t *log);
+static ngx_int_t ngx_mcp_attach_fill(ngx_mcp_zone_conf_t *zcf,
+    ngx_mcp_db_t *db, uint64_t instance, ngx_log_t *log);
+static ngx_int_t ngx_mcp_attach_row(void *data, ngx_mcp_record_t *rec);
+static void ngx_mcp_attach_full(ngx_mcp_zone_conf_t *zcf, ngx_mcp_load_t *load,
+    ngx_mcp_db_t *db);
 
 
 /* "store=sqlite:PATH" */
 
 char *
-ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
-    ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
 {
-    u_char                           *p;
-    ngx_uint_t                        i;
-    ngx_http_mcp_tasks_stored_t      *st;
-    ngx_http_mcp_tasks_zone_conf_t  **zones;
-    ngx_http_mcp_tasks_main_conf_t   *mcf;
+    u_char                *p;
+    ngx_uint_t             i;
+    ngx_mcp_stored_t      *st;
+    ngx_mcp_zone_conf_t  **zones;
+    ngx_mcp_main_conf_t   *mcf;
 
     st = &zcf->stored;
 
@@ -82,7 +75,7 @@ ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
     }
 
     if (st->path.len < NGX_MAX_PATH
-        && ngx_http_mcp_tasks_attach_path(cf, &st->path) != NGX_OK)
+        && ngx_mcp_attach_path(cf, &st->path) != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -130,7 +123,7 @@ ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
         return NGX_CONF_ERROR;
     }
 
-    ngx_http_mcp_tasks_stored_zone(zcf);
+    ngx_mcp_stored_zone(zcf);
 
     return NGX_CONF_OK;
 }
@@ -139,10 +132,10 @@ ngx_http_mcp_tasks_attach_conf(ngx_conf_t *cf,
 /* whose files will be */
 
 void
-ngx_http_mcp_tasks_attach_user(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_user(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_core_conf_t              *ccf;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_core_conf_t   *ccf;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     ccf = (ngx_core_conf_t *) ngx_get_conf(st->cycle->conf_ctx,
@@ -162,12 +155,12 @@ ngx_http_mcp_tasks_attach_user(ngx_http_mcp_tasks_zone_conf_t *zcf)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_zone(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_fd_t                      fd;
-    ngx_int_t                     rc;
-    ngx_cycle_t                  *cycle;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_fd_t           fd;
+    ngx_int_t          rc;
+    ngx_cycle_t       *cycle;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     cycle = st->cycle;
@@ -176,8 +169,8 @@ ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
     zcf->zone.table.sh->durable = 1;
 
-    if (ngx_http_mcp_tasks_attach_kept(zcf) != NGX_OK
-        || ngx_http_mcp_tasks_attach_check(zcf, cycle) != NGX_OK)
+    if (ngx_mcp_attach_kept(zcf) != NGX_OK
+        || ngx_mcp_attach_check(zcf, cycle) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -186,18 +179,15 @@ ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return NGX_OK;
     }
 
-    fd = ngx_http_mcp_tasks_attach_open(zcf, cycle->log);
+    fd = ngx_mcp_attach_open(zcf, cycle->log);
     if (fd == -1) {
         return NGX_ERROR;
     }
 
     rc = NGX_OK;
 
-    if (ngx_http_mcp_tasks_attach_lock(fd, NGX_HTTP_MCP_TASKS_LOCK_ZONE,
-                                       F_WRLCK)
-        == NGX_OK)
-    {
-        rc = ngx_http_mcp_tasks_attach_own(zcf, fd, cycle->log);
+    if (ngx_mcp_attach_lock(fd, NGX_MCP_LOCK_ZONE, F_WRLCK) == NGX_OK) {
+        rc = ngx_mcp_attach_own(zcf, fd, cycle->log);
 
         if (rc != NGX_OK) {
             ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
@@ -217,14 +207,13 @@ ngx_http_mcp_tasks_attach_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* what can be known without touching anything */
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_check(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_cycle_t *cycle)
+ngx_mcp_attach_check(ngx_mcp_zone_conf_t *zcf, ngx_cycle_t *cycle)
 {
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
 
-    if (ngx_http_mcp_tasks_db_check(&st->db) == NGX_ERROR) {
+    if (ngx_mcp_db_check(&st->db) == NGX_ERROR) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
                       "the store of zone \"%V\" cannot be used: \"%V\" %s",
                       &zcf->zone.name, &st->path, st->db.error);
@@ -238,20 +227,20 @@ ngx_http_mcp_tasks_attach_check(ngx_http_mcp_tasks_zone_conf_t *zcf,
 /* and this also of a zone that there was before: the user may be another */
 
 ngx_int_t
-ngx_http_mcp_tasks_attach_kept(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_kept(ngx_mcp_zone_conf_t *zcf)
 {
-    u_char                        dir[NGX_MAX_PATH];
-    struct stat                   sb;
-    ngx_log_t                    *log;
-    ngx_core_conf_t              *ccf;
-    ngx_http_mcp_tasks_stored_t  *st;
+    u_char             dir[NGX_MAX_PATH];
+    struct stat        sb;
+    ngx_log_t         *log;
+    ngx_core_conf_t   *ccf;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     log = st->cycle->log;
     ccf = (ngx_core_conf_t *) ngx_get_conf(st->cycle->conf_ctx,
                                            ngx_core_module);
 
-    (void) ngx_http_mcp_tasks_attach_dir(dir, &st->path);
+    (void) ngx_mcp_attach_dir(dir, &st->path);
 
     if (stat((char *) dir, &sb) == -1 || !S_ISDIR(sb.st_mode)) {
         ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
@@ -260,9 +249,9 @@ ngx_http_mcp_tasks_attach_kept(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return NGX_ERROR;
     }
 
-    if (!ngx_http_mcp_tasks_attach_writable((char *) dir, ccf)
-        || !ngx_http_mcp_tasks_attach_writable(st->db.path, ccf)
-        || !ngx_http_mcp_tasks_attach_writable((char *) st->lock.data, ccf))
+    if (!ngx_mcp_attach_writable((char *) dir, ccf)
+        || !ngx_mcp_attach_writable(st->db.path, ccf)
+        || !ngx_mcp_attach_writable((char *) st->lock.data, ccf))
     {
         ngx_log_error(NGX_LOG_EMERG, log, 0,
                       "the store \"%V\" of zone \"%V\", or its directory, "
@@ -278,7 +267,7 @@ ngx_http_mcp_tasks_attach_kept(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* the directory of a file; what is returned is the file's own name */
 
 static u_char *
-ngx_http_mcp_tasks_attach_dir(u_char *dir, ngx_str_t *path)
+ngx_mcp_attach_dir(u_char *dir, ngx_str_t *path)
 {
     size_t  len;
 
@@ -297,12 +286,12 @@ ngx_http_mcp_tasks_attach_dir(u_char *dir, ngx_str_t *path)
 /* one file has one name, however its directory was spelled */
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_path(ngx_conf_t *cf, ngx_str_t *path)
+ngx_mcp_attach_path(ngx_conf_t *cf, ngx_str_t *path)
 {
     char    *real;
     u_char  *p, *name, dir[NGX_MAX_PATH];
 
-    name = ngx_http_mcp_tasks_attach_dir(dir, path);
+    name = ngx_mcp_attach_dir(dir, path);
     real = realpath((char *) dir, NULL);
 
     if (real == NULL) {
@@ -329,7 +318,7 @@ ngx_http_mcp_tasks_attach_path(ngx_conf_t *cf, ngx_str_t *path)
 /* by those who will be the workers; what is not there yet will be theirs */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_attach_writable(const char *path, ngx_core_conf_t *ccf)
+ngx_mcp_attach_writable(const char *path, ngx_core_conf_t *ccf)
 {
     int          i, n;
     gid_t        groups[64];
@@ -373,15 +362,14 @@ ngx_http_mcp_tasks_attach_writable(const char *path, ngx_core_conf_t *ccf)
  */
 
 static ngx_fd_t
-ngx_http_mcp_tasks_attach_open(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_log_t *log)
+ngx_mcp_attach_open(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
 {
-    char                         *name;
-    ngx_fd_t                      fd;
-    ngx_err_t                     err;
-    ngx_uint_t                    made;
-    struct stat                   sb;
-    ngx_http_mcp_tasks_stored_t  *st;
+    char              *name;
+    ngx_fd_t           fd;
+    ngx_err_t          err;
+    ngx_uint_t         made;
+    struct stat        sb;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
 
@@ -425,7 +413,7 @@ ngx_http_mcp_tasks_attach_open(ngx_http_mcp_tasks_zone_conf_t *zcf,
 /* NGX_DECLINED: somebody else has it */
 
 ngx_int_t
-ngx_http_mcp_tasks_attach_lock(ngx_fd_t fd, off_t byte, int type)
+ngx_mcp_attach_lock(ngx_fd_t fd, off_t byte, int type)
 {
     struct flock  fl;
 
@@ -442,14 +430,14 @@ ngx_http_mcp_tasks_attach_lock(ngx_fd_t fd, off_t byte, int type)
 /* whether another instance waits for the database */
 
 ngx_uint_t
-ngx_http_mcp_tasks_attach_wanted(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_wanted(ngx_mcp_zone_conf_t *zcf)
 {
     struct flock  fl;
 
     ngx_memzero(&fl, sizeof(struct flock));
     fl.l_type = F_WRLCK;
     fl.l_whence = SEEK_SET;
-    fl.l_start = NGX_HTTP_MCP_TASKS_LOCK_WANTED;
+    fl.l_start = NGX_MCP_LOCK_WANTED;
     fl.l_len = 1;
 
     return fcntl(zcf->stored.fd, F_OFD_GETLK, &fl) == 0
@@ -460,10 +448,10 @@ ngx_http_mcp_tasks_attach_wanted(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* somebody may have removed the lock, and others have another one */
 
 ngx_uint_t
-ngx_http_mcp_tasks_attach_lost(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_lost(ngx_mcp_zone_conf_t *zcf)
 {
-    struct stat                   sb, there;
-    ngx_http_mcp_tasks_stored_t  *st;
+    struct stat        sb, there;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
 
@@ -478,11 +466,11 @@ ngx_http_mcp_tasks_attach_lost(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* whether the lock still says that the database is our zone's */
 
 ngx_uint_t
-ngx_http_mcp_tasks_attach_holds(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_holds(ngx_mcp_zone_conf_t *zcf)
 {
     return zcf->stored.attached
-           && !ngx_http_mcp_tasks_attach_lost(zcf)
-           && ngx_http_mcp_tasks_attach_instance(zcf->stored.fd)
+           && !ngx_mcp_attach_lost(zcf)
+           && ngx_mcp_attach_instance(zcf->stored.fd)
               == zcf->zone.table.sh->instance;
 }
 
@@ -490,12 +478,11 @@ ngx_http_mcp_tasks_attach_holds(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* NGX_OK: from now on the zone is what the database has, and ours */
 
 ngx_int_t
-ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_log_t *log)
+ngx_mcp_attach_try(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
 {
-    ngx_int_t                     rc;
-    ngx_http_mcp_tasks_header_t  *sh;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_int_t          rc;
+    ngx_mcp_header_t  *sh;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     sh = zcf->zone.table.sh;
@@ -504,42 +491,34 @@ ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
         return NGX_DECLINED;
     }
 
-    if (ngx_http_mcp_tasks_attach_lost(zcf)) {
-        ngx_http_mcp_tasks_attach_leave(zcf);
+    if (ngx_mcp_attach_lost(zcf)) {
+        ngx_mcp_attach_leave(zcf);
     }
 
     if (st->fd == -1) {
-        st->fd = ngx_http_mcp_tasks_attach_open(zcf, log);
+        st->fd = ngx_mcp_attach_open(zcf, log);
 
         if (st->fd == -1) {
             return NGX_ERROR;
         }
     }
 
-    if (ngx_http_mcp_tasks_attach_lock(st->fd, NGX_HTTP_MCP_TASKS_LOCK_ZONE,
-                                       F_RDLCK)
-        == NGX_OK)
-    {
+    if (ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_ZONE, F_RDLCK) == NGX_OK) {
         if (sh->instance
-            && sh->instance == ngx_http_mcp_tasks_attach_instance(st->fd))
+            && sh->instance == ngx_mcp_attach_instance(st->fd))
         {
             goto attached;
         }
 
-        (void) ngx_http_mcp_tasks_attach_lock(st->fd,
-                                     NGX_HTTP_MCP_TASKS_LOCK_ZONE, F_UNLCK);
+        (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_ZONE, F_UNLCK);
     }
 
     if (!st->wanting) {
-        (void) ngx_http_mcp_tasks_attach_lock(st->fd,
-                                   NGX_HTTP_MCP_TASKS_LOCK_WANTED, F_RDLCK);
+        (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_WANTED, F_RDLCK);
         st->wanting = 1;
     }
 
-    if (ngx_http_mcp_tasks_attach_lock(st->fd, NGX_HTTP_MCP_TASKS_LOCK_ZONE,
-                                       F_WRLCK)
-        != NGX_OK)
-    {
+    if (ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_ZONE, F_WRLCK) != NGX_OK) {
         if (!st->told) {
             st->told = 1;
             ngx_log_error(NGX_LOG_NOTICE, log, 0,
@@ -553,32 +532,29 @@ ngx_http_mcp_tasks_attach_try(ngx_http_mcp_tasks_zone_conf_t *zcf,
     rc = NGX_OK;
 
     if (sh->instance == 0) {
-        rc = ngx_http_mcp_tasks_attach_own(zcf, st->fd, log);
+        rc = ngx_mcp_attach_own(zcf, st->fd, log);
 
-    } else if (sh->instance != ngx_http_mcp_tasks_attach_instance(st->fd)) {
-        rc = ngx_http_mcp_tasks_attach_again(zcf, log);
+    } else if (sh->instance != ngx_mcp_attach_instance(st->fd)) {
+        rc = ngx_mcp_attach_again(zcf, log);
 
     } /* else: another process of ours was faster */
 
     if (rc != NGX_OK) {
-        (void) ngx_http_mcp_tasks_attach_lock(st->fd,
-                                     NGX_HTTP_MCP_TASKS_LOCK_ZONE, F_UNLCK);
+        (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_ZONE, F_UNLCK);
 
         if (rc == NGX_ERROR) {
-            ngx_http_mcp_tasks_writer_failed(zcf, st->db.error);
+            ngx_mcp_writer_failed(zcf, st->db.error);
         }
 
         return rc;
     }
 
-    (void) ngx_http_mcp_tasks_attach_lock(st->fd, NGX_HTTP_MCP_TASKS_LOCK_ZONE,
-                                          F_RDLCK);
+    (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_ZONE, F_RDLCK);
 
 attached:
 
     if (st->wanting) {
-        (void) ngx_http_mcp_tasks_attach_lock(st->fd,
-                                   NGX_HTTP_MCP_TASKS_LOCK_WANTED, F_UNLCK);
+        (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_WANTED, F_UNLCK);
         st->wanting = 0;
     }
 
@@ -590,9 +566,9 @@ attached:
 
 
 void
-ngx_http_mcp_tasks_attach_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_leave(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
 
@@ -609,14 +585,14 @@ ngx_http_mcp_tasks_attach_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* 0: none */
 
 static uint64_t
-ngx_http_mcp_tasks_attach_instance(ngx_fd_t fd)
+ngx_mcp_attach_instance(ngx_fd_t fd)
 {
-    char      buf[NGX_HTTP_MCP_TASKS_INSTANCE_LEN + 1];
+    char      buf[NGX_MCP_INSTANCE_LEN + 1];
     ssize_t   n;
 
-    n = pread(fd, buf, NGX_HTTP_MCP_TASKS_INSTANCE_LEN, 0);
+    n = pread(fd, buf, NGX_MCP_INSTANCE_LEN, 0);
 
-    if (n != NGX_HTTP_MCP_TASKS_INSTANCE_LEN) {
+    if (n != NGX_MCP_INSTANCE_LEN) {
         return 0;
     }
 
@@ -629,20 +605,19 @@ ngx_http_mcp_tasks_attach_instance(ngx_fd_t fd)
 /* the lock says whose the database is, and the zone which lock that is */
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_name(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_fd_t fd, uint64_t instance)
+ngx_mcp_attach_name(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, uint64_t instance)
 {
-    u_char                        buf[NGX_HTTP_MCP_TASKS_INSTANCE_LEN + 1];
-    struct stat                   sb;
-    ngx_http_mcp_tasks_header_t  *sh;
+    u_char             buf[NGX_MCP_INSTANCE_LEN + 1];
+    struct stat        sb;
+    ngx_mcp_header_t  *sh;
 
     sh = zcf->zone.table.sh;
 
     (void) ngx_sprintf(buf, "%016xL\n", instance);
 
     if (fstat(fd, &sb) == -1
-        || pwrite(fd, buf, NGX_HTTP_MCP_TASKS_INSTANCE_LEN, 0)
-           != NGX_HTTP_MCP_TASKS_INSTANCE_LEN)
+        || pwrite(fd, buf, NGX_MCP_INSTANCE_LEN, 0)
+           != NGX_MCP_INSTANCE_LEN)
     {
         ngx_memcpy(zcf->stored.db.error, "its lock cannot be written",
                    sizeof("its lock cannot be written"));
@@ -665,19 +640,18 @@ ngx_http_mcp_tasks_attach_name(ngx_http_mcp_tasks_zone_conf_t *zcf,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_log_t *log)
+ngx_mcp_attach_again(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
 {
-    ngx_int_t                     rc;
-    ngx_pid_t                     writer;
-    struct stat                   sb;
-    ngx_http_mcp_tasks_header_t  *sh;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_int_t          rc;
+    ngx_pid_t          writer;
+    struct stat        sb;
+    ngx_mcp_header_t  *sh;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     sh = zcf->zone.table.sh;
 
-    rc = ngx_http_mcp_tasks_attach_ours(zcf);
+    rc = ngx_mcp_attach_ours(zcf);
 
     if (rc == NGX_ERROR) {
         return NGX_ERROR;
@@ -697,7 +671,7 @@ ngx_http_mcp_tasks_attach_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
                       "the lock \"%V\" of zone \"%V\" was not there, a new "
                       "one is used", &st->lock, &zcf->zone.name);
 
-        return ngx_http_mcp_tasks_attach_name(zcf, st->fd, sh->instance);
+        return ngx_mcp_attach_name(zcf, st->fd, sh->instance);
     }
 
     if (fstat(st->fd, &sb) == -1
@@ -711,20 +685,20 @@ ngx_http_mcp_tasks_attach_again(ngx_http_mcp_tasks_zone_conf_t *zcf,
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_attach_own(zcf, st->fd, log);
+    return ngx_mcp_attach_own(zcf, st->fd, log);
 }
 
 
 /* NGX_DECLINED: the database is not, or not any more, that of our zone */
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_ours(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_attach_ours(ngx_mcp_zone_conf_t *zcf)
 {
-    uint64_t                      instance;
-    ngx_int_t                     rc;
-    struct stat                   sb;
-    ngx_http_mcp_tasks_db_t      *db;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint64_t           instance;
+    ngx_int_t          rc;
+    struct stat        sb;
+    ngx_mcp_db_t      *db;
+    ngx_mcp_header_t  *sh;
 
     db = &zcf->stored.db;
     sh = zcf->zone.table.sh;
@@ -738,17 +712,17 @@ ngx_http_mcp_tasks_attach_ours(ngx_http_mcp_tasks_zone_conf_t *zcf)
     db->secret[0] = sh->secret[0];
     db->secret[1] = sh->secret[1];
 
-    if (ngx_http_mcp_tasks_db_open(db) != NGX_OK) {
+    if (ngx_mcp_db_open(db) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_db_get(db, "instance", &instance, 1);
+    rc = ngx_mcp_db_get(db, "instance", &instance, 1);
 
     if (rc == NGX_OK && instance != sh->instance) {
         rc = NGX_DECLINED;
     }
 
-    ngx_http_mcp_tasks_db_close(db);
+    ngx_mcp_db_close(db);
 
     return rc;
 }
@@ -760,20 +734,19 @@ ngx_http_mcp_tasks_attach_ours(ngx_http_mcp_tasks_zone_conf_t *zcf)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_fd_t fd, ngx_log_t *log)
+ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log)
 {
-    uint64_t                      instance;
-    ngx_int_t                     rc;
-    ngx_http_mcp_tasks_db_t      *db;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_header_t  *sh;
+    uint64_t           instance;
+    ngx_int_t          rc;
+    ngx_mcp_db_t      *db;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_header_t  *sh;
 
     db = &zcf->stored.db;
     t = &zcf->zone.table;
     sh = t->sh;
 
-    if (ngx_http_mcp_tasks_lease_new(&instance) != NGX_OK) {
+    if (ngx_mcp_lease_new(&instance) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -781,17 +754,17 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
     db->secret[0] = sh->secret[0];
     db->secret[1] = sh->secret[1];
 
-    if (ngx_http_mcp_tasks_db_open(db) != NGX_OK) {
+    if (ngx_mcp_db_open(db) != NGX_OK) {
         return NGX_ERROR;
     }
 
     /* one transaction, so that nobody's commit comes between */
 
-    rc = ngx_http_mcp_tasks_db_begin(db);
+    rc = ngx_mcp_db_begin(db);
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_tasks_attach_fill(zcf, db, instance, log);
-        rc = ngx_http_mcp_tasks_db_commit(db, rc);
+        rc = ngx_mcp_attach_fill(zcf, db, instance, log);
+        rc = ngx_mcp_db_commit(db, rc);
     }
 
     if (rc == NGX_OK) {
@@ -801,54 +774,54 @@ ngx_http_mcp_tasks_attach_own(ngx_http_mcp_tasks_zone_conf_t *zcf,
         sh->disk.error[0] = '\0';
         sh->writer = 0;
 
-        rc = ngx_http_mcp_tasks_attach_name(zcf, fd, instance);
+        rc = ngx_mcp_attach_name(zcf, fd, instance);
     }
 
     if (rc == NGX_OK) {
-        ngx_http_mcp_tasks_lock(t);
+        ngx_mcp_lock(t);
         sh->instance = instance;
 
         /* other processes of ours wait for this */
-        ngx_http_mcp_tasks_signal_all_locked(t);
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_signal_all_locked(t);
+        ngx_mcp_unlock(t);
     }
 
-    ngx_http_mcp_tasks_db_close(db);
+    ngx_mcp_db_close(db);
 
     return rc;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_db_t *db, uint64_t instance, ngx_log_t *log)
+ngx_mcp_attach_fill(ngx_mcp_zone_conf_t *zcf, ngx_mcp_db_t *db,
+    uint64_t instance, ngx_log_t *log)
 {
-    uint64_t                      secret[2], seq;
-    ngx_int_t                     rc, known;
-    ngx_time_t                   *tp;
-    ngx_http_mcp_tasks_load_t    *load;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_filling_t  filling;
+    uint64_t           secret[2], seq;
+    ngx_int_t          rc, known;
+    ngx_time_t        *tp;
+    ngx_mcp_load_t    *load;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_filling_t  filling;
 
     t = &zcf->zone.table;
     tp = ngx_timeofday();
 
-    ngx_memzero(&filling, sizeof(ngx_http_mcp_tasks_filling_t));
+    ngx_memzero(&filling, sizeof(ngx_mcp_filling_t));
     filling.table = t;
     load = &filling.load;
     load->now = ngx_current_msec;
     load->wall = (uint64_t) tp->sec * 1000 + tp->msec;
 
-    if (ngx_http_mcp_tasks_db_expire(db,
-                               load->wall - NGX_HTTP_MCP_TASKS_ATTACH_KEEP,
-                               &load->expired)
+    if (ngx_mcp_db_expire(db,
+                          load->wall - NGX_MCP_ATTACH_KEEP,
+                          &load->expired)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    known = ngx_http_mcp_tasks_db_get(db, "secret", secret, 2);
-    rc = ngx_http_mcp_tasks_db_get(db, "seq", &seq, 1);
+    known = ngx_mcp_db_get(db, "secret", secret, 2);
+    rc = ngx_mcp_db_get(db, "seq", &seq, 1);
 
     if (known == NGX_ERROR || rc == NGX_ERROR) {
         return NGX_ERROR;
@@ -856,31 +829,30 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
 
     load->seq = (rc == NGX_OK) ? seq : 0;
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
-    ngx_http_mcp_tasks_load_begin_locked(t, known == NGX_OK ? secret : NULL,
-                                         load);
-    rc = ngx_http_mcp_tasks_db_read(db, ngx_http_mcp_tasks_attach_row,
-                                    &filling);
+    ngx_mcp_load_begin_locked(t, known == NGX_OK ? secret : NULL,
+                              load);
+    rc = ngx_mcp_db_read(db, ngx_mcp_attach_row, &filling);
 
     if (rc == NGX_OK && load->full) {
-        ngx_http_mcp_tasks_attach_full(zcf, load, db);
+        ngx_mcp_attach_full(zcf, load, db);
         rc = NGX_ERROR;
     }
 
     if (rc == NGX_OK) {
-        ngx_http_mcp_tasks_load_end_locked(t, load);
+        ngx_mcp_load_end_locked(t, load);
     }
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     if (rc != NGX_OK
         || (known != NGX_OK
-            && ngx_http_mcp_tasks_db_set(db, "secret", t->sh->secret, 2)
+            && ngx_mcp_db_set(db, "secret", t->sh->secret, 2)
                != NGX_OK)
-        || ngx_http_mcp_tasks_db_set(db, "seq", (uint64_t *) &t->sh->saved, 1)
+        || ngx_mcp_db_set(db, "seq", (uint64_t *) &t->sh->saved, 1)
            != NGX_OK
-        || ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1) != NGX_OK)
+        || ngx_mcp_db_set(db, "instance", &instance, 1) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -897,13 +869,13 @@ ngx_http_mcp_tasks_attach_fill(ngx_http_mcp_tasks_zone_conf_t *zcf,
 /* others are let in now and then: what is there so far is whole */
 
 static ngx_int_t
-ngx_http_mcp_tasks_attach_row(void *data, ngx_http_mcp_tasks_record_t *rec)
+ngx_mcp_attach_row(void *data, ngx_mcp_record_t *rec)
 {
-    ngx_http_mcp_tasks_filling_t *filling = data;
+    ngx_mcp_filling_t *filling = data;
 
     /* a time of the wall clock yet */
 
-    if (rec->body.task.expires != NGX_HTTP_MCP_TASKS_NEVER
+    if (rec->body.task.expires != NGX_MCP_NEVER
         && rec->body.task.expires <= filling->load.wall)
     {
         filling->load.seq = ngx_max(filling->load.seq, rec->seq);
@@ -911,11 +883,11 @@ ngx_http_mcp_tasks_attach_row(void *data, ngx_http_mcp_tasks_record_t *rec)
         return NGX_OK;
     }
 
-    ngx_http_mcp_tasks_load_locked(filling->table, &filling->load, rec);
+    ngx_mcp_load_locked(filling->table, &filling->load, rec);
 
-    if (++filling->n % NGX_HTTP_MCP_TASKS_ATTACH_ROWS == 0) {
-        ngx_http_mcp_tasks_unlock(filling->table);
-        ngx_http_mcp_tasks_lock(filling->table);
+    if (++filling->n % NGX_MCP_ATTACH_ROWS == 0) {
+        ngx_mcp_unlock(filling->table);
+        ngx_mcp_lock(filling->table);
     }
 
     return NGX_OK;
@@ -925,12 +897,12 @@ ngx_http_mcp_tasks_attach_row(void *data, ngx_http_mcp_tasks_record_t *rec)
 /* says what it would take */
 
 static void
-ngx_http_mcp_tasks_attach_full(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    ngx_http_mcp_tasks_load_t *load, ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_attach_full(ngx_mcp_zone_conf_t *zcf, ngx_mcp_load_t *load,
+    ngx_mcp_db_t *db)
 {
-    u_char                      *p;
-    size_t                       size;
-    ngx_http_mcp_tasks_layout_t  l;
+    u_char           *p;
+    size_t            size;
+    ngx_mcp_layout_t  l;
 
     if (zcf->max_tasks && load->tasks > zcf->max_tasks) {
         p = ngx_slprintf((u_char *) db->error,
@@ -943,9 +915,9 @@ ngx_http_mcp_tasks_attach_full(ngx_http_mcp_tasks_zone_conf_t *zcf,
 
     for (size = zcf->shm_zone->shm.size; /* void */ ; size += size / 16) {
 
-        if (ngx_http_mcp_tasks_table_layout(&l,
-                                      ngx_http_mcp_tasks_table_usable(size),
-                                      zcf->max_tasks)
+        if (ngx_mcp_table_layout(&l,
+                                 ngx_mcp_table_usable(size),
+                                 zcf->max_tasks)
             == NGX_OK
             && l.tasks >= load->tasks && l.blocks > load->blocks + 1)
         {
@@ -961,4 +933,4 @@ ngx_http_mcp_tasks_attach_full(ngx_http_mcp_tasks_zone_conf_t *zcf,
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_STORED */
+#endif /* NGX_MCP_STORED */

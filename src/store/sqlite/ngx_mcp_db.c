@@ -2,16 +2,16 @@
 #include "ngx_mcp_db.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_SQLITE)
+#if (NGX_MCP_SQLITE)
 
 #include <sqlite3.h>
 
 
 /* where the header of the file says what it is */
-#define NGX_HTTP_MCP_TASKS_DB_MAGIC        "SQLite format 3"
-#define NGX_HTTP_MCP_TASKS_DB_HEADER       100
-#define NGX_HTTP_MCP_TASKS_DB_VERSION_AT   60
-#define NGX_HTTP_MCP_TASKS_DB_APP_AT       68
+#define NGX_MCP_DB_MAGIC        "SQLite format 3"
+#define NGX_MCP_DB_HEADER       100
+#define NGX_MCP_DB_VERSION_AT   60
+#define NGX_MCP_DB_APP_AT       68
 
 /* older versions have it not, but links were looked for already */
 #ifndef SQLITE_OPEN_NOFOLLOW
@@ -19,14 +19,12 @@
 #endif
 
 
-static ngx_uint_t ngx_http_mcp_tasks_db_beside(ngx_http_mcp_tasks_db_t *db,
-    const char *suffix);
-static ngx_int_t ngx_http_mcp_tasks_db_make(ngx_http_mcp_tasks_db_t *db);
-static ngx_int_t ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db);
-static ngx_int_t ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db);
-static ngx_int_t ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db,
-    int64_t version);
-static ngx_int_t ngx_http_mcp_tasks_db_files(ngx_http_mcp_tasks_db_t *db);
+static ngx_uint_t ngx_mcp_db_beside(ngx_mcp_db_t *db, const char *suffix);
+static ngx_int_t ngx_mcp_db_make(ngx_mcp_db_t *db);
+static ngx_int_t ngx_mcp_db_setup(ngx_mcp_db_t *db);
+static ngx_int_t ngx_mcp_db_schema(ngx_mcp_db_t *db);
+static ngx_int_t ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version);
+static ngx_int_t ngx_mcp_db_files(ngx_mcp_db_t *db);
 
 
 /*
@@ -36,7 +34,7 @@ static ngx_int_t ngx_http_mcp_tasks_db_files(ngx_http_mcp_tasks_db_t *db);
  * view "tasks" is for people.
  */
 
-static const char  *ngx_http_mcp_tasks_db_steps[] = {
+static const char  *ngx_mcp_db_steps[] = {
 
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
     " WITHOUT ROWID;"
@@ -120,14 +118,13 @@ static const char  *ngx_http_mcp_tasks_db_steps[] = {
 
 /* what there is now: the one that the text above leads to */
 
-typedef char  ngx_http_mcp_tasks_db_steps_fit[
-    sizeof(ngx_http_mcp_tasks_db_steps) / sizeof(char *)
-    == NGX_HTTP_MCP_TASKS_DB_VERSION ? 1 : -1
+typedef char  ngx_mcp_db_steps_fit[
+    sizeof(ngx_mcp_db_steps) / sizeof(char *) == NGX_MCP_DB_VERSION ? 1 : -1
 ];
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_fail(ngx_http_mcp_tasks_db_t *db, const char *what)
+ngx_mcp_db_fail(ngx_mcp_db_t *db, const char *what)
 {
     (void) sqlite3_snprintf(sizeof(db->error), db->error, "%s: %s", what,
                             db->sqlite ? sqlite3_errmsg(db->sqlite)
@@ -137,11 +134,10 @@ ngx_http_mcp_tasks_db_fail(ngx_http_mcp_tasks_db_t *db, const char *what)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_exec(ngx_http_mcp_tasks_db_t *db, const char *sql,
-    const char *what)
+ngx_mcp_db_exec(ngx_mcp_db_t *db, const char *sql, const char *what)
 {
     if (sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        return ngx_http_mcp_tasks_db_fail(db, what);
+        return ngx_mcp_db_fail(db, what);
     }
 
     return NGX_OK;
@@ -151,7 +147,7 @@ ngx_http_mcp_tasks_db_exec(ngx_http_mcp_tasks_db_t *db, const char *sql,
 /* whether there is something in a file beside it */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_db_beside(ngx_http_mcp_tasks_db_t *db, const char *suffix)
+ngx_mcp_db_beside(ngx_mcp_db_t *db, const char *suffix)
 {
     char         path[NGX_MAX_PATH + 16];
     struct stat  sb;
@@ -168,9 +164,9 @@ ngx_http_mcp_tasks_db_beside(ngx_http_mcp_tasks_db_t *db, const char *suffix)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_check(ngx_mcp_db_t *db)
 {
-    u_char    buf[NGX_HTTP_MCP_TASKS_DB_HEADER];
+    u_char    buf[NGX_MCP_DB_HEADER];
     ssize_t   n;
     ngx_fd_t  fd;
     uint32_t  app, version;
@@ -198,14 +194,14 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
     n = read(fd, buf, sizeof(buf));
     (void) close(fd);
 
-    if (n == 0 || ngx_http_mcp_tasks_db_beside(db, "-journal")) {
+    if (n == 0 || ngx_mcp_db_beside(db, "-journal")) {
         /* nothing was ever written, or it will be seen when it is opened */
         return NGX_OK;
     }
 
     if (n != (ssize_t) sizeof(buf)
-        || ngx_memcmp(buf, NGX_HTTP_MCP_TASKS_DB_MAGIC,
-                      sizeof(NGX_HTTP_MCP_TASKS_DB_MAGIC))
+        || ngx_memcmp(buf, NGX_MCP_DB_MAGIC,
+                      sizeof(NGX_MCP_DB_MAGIC))
            != 0)
     {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
@@ -213,29 +209,29 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
         return NGX_ERROR;
     }
 
-    ngx_memcpy(&app, buf + NGX_HTTP_MCP_TASKS_DB_APP_AT, 4);
-    ngx_memcpy(&version, buf + NGX_HTTP_MCP_TASKS_DB_VERSION_AT, 4);
+    ngx_memcpy(&app, buf + NGX_MCP_DB_APP_AT, 4);
+    ngx_memcpy(&version, buf + NGX_MCP_DB_VERSION_AT, 4);
     app = ntohl(app);
     version = ntohl(version);
 
     if (app == 0 && version == 0
-        && ngx_http_mcp_tasks_db_beside(db, "-wal"))
+        && ngx_mcp_db_beside(db, "-wal"))
     {
         /* the log may say more */
         return NGX_OK;
     }
 
-    if (app != NGX_HTTP_MCP_TASKS_DB_APPLICATION) {
+    if (app != NGX_MCP_DB_APPLICATION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                 "is not a database of mcp_tasks");
         return NGX_ERROR;
     }
 
-    if (version > NGX_HTTP_MCP_TASKS_DB_VERSION) {
+    if (version > NGX_MCP_DB_VERSION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                 "has version %u of the schema, and this "
                                 "module knows no later one than %d",
-                                version, NGX_HTTP_MCP_TASKS_DB_VERSION);
+                                version, NGX_MCP_DB_VERSION);
         return NGX_ERROR;
     }
 
@@ -244,7 +240,7 @@ ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_open(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_open(ngx_mcp_db_t *db)
 {
     int        rc;
     sqlite3   *sqlite;
@@ -253,10 +249,10 @@ ngx_http_mcp_tasks_db_open(ngx_http_mcp_tasks_db_t *db)
     db->created = 0;
     db->error[0] = '\0';
 
-    n = ngx_http_mcp_tasks_db_check(db);
+    n = ngx_mcp_db_check(db);
 
     if (n == NGX_DECLINED) {
-        n = ngx_http_mcp_tasks_db_make(db);
+        n = ngx_mcp_db_make(db);
     }
 
     if (n != NGX_OK) {
@@ -270,16 +266,16 @@ ngx_http_mcp_tasks_db_open(ngx_http_mcp_tasks_db_t *db)
     db->sqlite = sqlite;
 
     if (rc != SQLITE_OK) {
-        (void) ngx_http_mcp_tasks_db_fail(db, "cannot be opened");
-        ngx_http_mcp_tasks_db_close(db);
+        (void) ngx_mcp_db_fail(db, "cannot be opened");
+        ngx_mcp_db_close(db);
         return NGX_ERROR;
     }
 
-    if (ngx_http_mcp_tasks_db_setup(db) != NGX_OK
-        || ngx_http_mcp_tasks_db_prepare(db) != NGX_OK
-        || ngx_http_mcp_tasks_db_files(db) != NGX_OK)
+    if (ngx_mcp_db_setup(db) != NGX_OK
+        || ngx_mcp_db_prepare(db) != NGX_OK
+        || ngx_mcp_db_files(db) != NGX_OK)
     {
-        ngx_http_mcp_tasks_db_close(db);
+        ngx_mcp_db_close(db);
         return NGX_ERROR;
     }
 
@@ -290,7 +286,7 @@ ngx_http_mcp_tasks_db_open(ngx_http_mcp_tasks_db_t *db)
 /* an empty file, for nobody else's eyes */
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_make(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_make(ngx_mcp_db_t *db)
 {
     ngx_fd_t  fd;
 
@@ -318,24 +314,24 @@ ngx_http_mcp_tasks_db_make(ngx_http_mcp_tasks_db_t *db)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_setup(ngx_mcp_db_t *db)
 {
     int            rc;
     char           mode[8];
     sqlite3_stmt  *stmt;
 
-    (void) sqlite3_busy_timeout(db->sqlite, NGX_HTTP_MCP_TASKS_DB_BUSY);
+    (void) sqlite3_busy_timeout(db->sqlite, NGX_MCP_DB_BUSY);
     (void) sqlite3_extended_result_codes(db->sqlite, 1);
     (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 
-    if (ngx_http_mcp_tasks_db_sync(db) != NGX_OK
-        || ngx_http_mcp_tasks_db_exec(db,
+    if (ngx_mcp_db_sync(db) != NGX_OK
+        || ngx_mcp_db_exec(db,
                            "PRAGMA temp_store = MEMORY;"
                            "PRAGMA trusted_schema = OFF;"
                            "PRAGMA journal_size_limit = 67108864",
                            "cannot be set up")
            != NGX_OK
-        || ngx_http_mcp_tasks_db_schema(db) != NGX_OK)
+        || ngx_mcp_db_schema(db) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -349,7 +345,7 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
                            NULL)
         != SQLITE_OK)
     {
-        return ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        return ngx_mcp_db_fail(db, "cannot be read");
     }
 
     rc = sqlite3_step(stmt);
@@ -363,7 +359,7 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
     (void) sqlite3_finalize(stmt);
 
     if (rc != SQLITE_ROW) {
-        return ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        return ngx_mcp_db_fail(db, "cannot be read");
     }
 
     if (ngx_strcmp(mode, "wal") != 0) {
@@ -374,42 +370,41 @@ ngx_http_mcp_tasks_db_setup(ngx_http_mcp_tasks_db_t *db)
 
     /* the first look at it makes the log */
 
-    return ngx_http_mcp_tasks_db_exec(db, "SELECT 1 FROM meta LIMIT 1",
-                                      "cannot be read");
+    return ngx_mcp_db_exec(db, "SELECT 1 FROM meta LIMIT 1", "cannot be read");
 }
 
 
 /* not within a transaction */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_sync(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_sync(ngx_mcp_db_t *db)
 {
     db->synced = db->sync;
 
-    return ngx_http_mcp_tasks_db_exec(db,
-                           db->sync == NGX_HTTP_MCP_TASKS_SYNC_OFF
+    return ngx_mcp_db_exec(db,
+                           db->sync == NGX_MCP_SYNC_OFF
                            ? "PRAGMA synchronous = OFF"
                            : "PRAGMA synchronous = FULL", "cannot be set up");
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_schema(ngx_mcp_db_t *db)
 {
     int64_t  app, version, tables;
 
-    if (ngx_http_mcp_tasks_db_number(db, "PRAGMA application_id", &app)
+    if (ngx_mcp_db_number(db, "PRAGMA application_id", &app)
         != NGX_OK
-        || ngx_http_mcp_tasks_db_number(db, "PRAGMA user_version", &version)
+        || ngx_mcp_db_number(db, "PRAGMA user_version", &version)
            != NGX_OK
-        || ngx_http_mcp_tasks_db_number(db,
-                           "SELECT count(*) FROM sqlite_master", &tables)
+        || ngx_mcp_db_number(db,
+                             "SELECT count(*) FROM sqlite_master", &tables)
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (app != NGX_HTTP_MCP_TASKS_DB_APPLICATION
+    if (app != NGX_MCP_DB_APPLICATION
         && (app || version || tables))
     {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
@@ -417,16 +412,16 @@ ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
         return NGX_ERROR;
     }
 
-    if (version > NGX_HTTP_MCP_TASKS_DB_VERSION) {
+    if (version > NGX_MCP_DB_VERSION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                 "has version %lld of the schema, and this "
                                 "module knows no later one than %d",
                                 (long long) version,
-                                NGX_HTTP_MCP_TASKS_DB_VERSION);
+                                NGX_MCP_DB_VERSION);
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_db_migrate(db, version);
+    return ngx_mcp_db_migrate(db, version);
 }
 
 
@@ -436,25 +431,25 @@ ngx_http_mcp_tasks_db_schema(ngx_http_mcp_tasks_db_t *db)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db, int64_t version)
+ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version)
 {
     char     sql[256];
     int64_t  was;
 
-    if (version == NGX_HTTP_MCP_TASKS_DB_VERSION) {
+    if (version == NGX_MCP_DB_VERSION) {
         return NGX_OK;
     }
 
-    if (ngx_http_mcp_tasks_db_begin(db) != NGX_OK) {
+    if (ngx_mcp_db_begin(db) != NGX_OK) {
         return NGX_ERROR;
     }
 
     was = version;
 
-    for ( /* void */ ; version < NGX_HTTP_MCP_TASKS_DB_VERSION; version++) {
-        if (ngx_http_mcp_tasks_db_exec(db,
-                                       ngx_http_mcp_tasks_db_steps[version],
-                                       "its schema cannot be made")
+    for ( /* void */ ; version < NGX_MCP_DB_VERSION; version++) {
+        if (ngx_mcp_db_exec(db,
+                            ngx_mcp_db_steps[version],
+                            "its schema cannot be made")
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -470,9 +465,7 @@ ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db, int64_t version)
                                 (unsigned long long) db->secret[0],
                                 (unsigned long long) db->secret[1]);
 
-        if (ngx_http_mcp_tasks_db_exec(db, sql, "its schema cannot be made")
-            != NGX_OK)
-        {
+        if (ngx_mcp_db_exec(db, sql, "its schema cannot be made") != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -480,22 +473,21 @@ ngx_http_mcp_tasks_db_migrate(ngx_http_mcp_tasks_db_t *db, int64_t version)
     (void) sqlite3_snprintf(sizeof(sql), sql,
                             "PRAGMA application_id = %d;"
                             "PRAGMA user_version = %d; COMMIT",
-                            NGX_HTTP_MCP_TASKS_DB_APPLICATION,
-                            NGX_HTTP_MCP_TASKS_DB_VERSION);
+                            NGX_MCP_DB_APPLICATION,
+                            NGX_MCP_DB_VERSION);
 
-    return ngx_http_mcp_tasks_db_exec(db, sql, "its schema cannot be made");
+    return ngx_mcp_db_exec(db, sql, "its schema cannot be made");
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db, const char *sql,
-    int64_t *value)
+ngx_mcp_db_number(ngx_mcp_db_t *db, const char *sql, int64_t *value)
 {
     int            rc;
     sqlite3_stmt  *stmt;
 
     if (sqlite3_prepare_v2(db->sqlite, sql, -1, &stmt, NULL) != SQLITE_OK) {
-        return ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        return ngx_mcp_db_fail(db, "cannot be read");
     }
 
     rc = sqlite3_step(stmt);
@@ -504,7 +496,7 @@ ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db, const char *sql,
     (void) sqlite3_finalize(stmt);
 
     if (rc != SQLITE_ROW) {
-        return ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        return ngx_mcp_db_fail(db, "cannot be read");
     }
 
     return NGX_OK;
@@ -512,9 +504,9 @@ ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db, const char *sql,
 
 
 void
-ngx_http_mcp_tasks_db_close(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_close(ngx_mcp_db_t *db)
 {
-    ngx_uint_t     i;
+    ngx_uint_t   i;
     sqlite3_stmt **stmt[] = {
         (sqlite3_stmt **) &db->task, (sqlite3_stmt **) &db->payload,
         (sqlite3_stmt **) &db->no_payload, (sqlite3_stmt **) &db->no_task,
@@ -537,11 +529,11 @@ ngx_http_mcp_tasks_db_close(ngx_http_mcp_tasks_db_t *db)
 /* which files these are, so that others in their place are noticed */
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_files(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_files(ngx_mcp_db_t *db)
 {
     struct stat  st, wal;
 
-    if (ngx_http_mcp_tasks_db_stat(db, &st, &wal) != NGX_OK) {
+    if (ngx_mcp_db_stat(db, &st, &wal) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -554,11 +546,11 @@ ngx_http_mcp_tasks_db_files(ngx_http_mcp_tasks_db_t *db)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_same(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_same(ngx_mcp_db_t *db)
 {
     struct stat  st, wal;
 
-    if (ngx_http_mcp_tasks_db_stat(db, &st, &wal) != NGX_OK) {
+    if (ngx_mcp_db_stat(db, &st, &wal) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -579,8 +571,7 @@ ngx_http_mcp_tasks_db_same(ngx_http_mcp_tasks_db_t *db)
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_stat(ngx_http_mcp_tasks_db_t *db, struct stat *st,
-    struct stat *wal)
+ngx_mcp_db_stat(ngx_mcp_db_t *db, struct stat *st, struct stat *wal)
 {
     char  name[NGX_MAX_PATH + 5];
 
@@ -604,4 +595,4 @@ ngx_http_mcp_tasks_db_stat(ngx_http_mcp_tasks_db_t *db, struct stat *st,
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_SQLITE */
+#endif /* NGX_MCP_SQLITE */

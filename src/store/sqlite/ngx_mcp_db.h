@@ -8,95 +8,85 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_DB_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_DB_H_INCLUDED_
+#ifndef _NGX_MCP_DB_H_INCLUDED_
+#define _NGX_MCP_DB_H_INCLUDED_
 
 
 #include "ngx_mcp_save.h"
 
 
-#define NGX_HTTP_MCP_TASKS_DB_APPLICATION  0x4d435054      /* "MCPT" */
-#define NGX_HTTP_MCP_TASKS_DB_VERSION      2
+#define NGX_MCP_DB_APPLICATION  0x4d435054      /* "MCPT" */
+#define NGX_MCP_DB_VERSION      2
 
 /* how long another program may keep it locked, in milliseconds */
-#define NGX_HTTP_MCP_TASKS_DB_BUSY         1000
+#define NGX_MCP_DB_BUSY         1000
 
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_SYNC_ALWAYS = 0,
-    NGX_HTTP_MCP_TASKS_SYNC_EVERYSEC,
-    NGX_HTTP_MCP_TASKS_SYNC_OFF
-} ngx_http_mcp_tasks_sync_e;
+    NGX_MCP_SYNC_ALWAYS = 0,
+    NGX_MCP_SYNC_EVERYSEC,
+    NGX_MCP_SYNC_OFF
+} ngx_mcp_sync_e;
 
 
 typedef struct {
-    const char                  *path;
-    ngx_uint_t                   sync;
-    ngx_uid_t                    user;              /* of a new file; -1 */
-    ngx_gid_t                    group;
+    const char  *path;
+    ngx_uint_t   sync;
+    ngx_uid_t    user;              /* of a new file; -1 */
+    ngx_gid_t    group;
 
     /* whose a new file is, 0: nobody's; and the secret of its tasks */
-    uint64_t                     instance;
-    uint64_t                     secret[2];
+    uint64_t     instance;
+    uint64_t     secret[2];
 
-    void                        *sqlite;            /* NULL: not open */
-    void                        *task;              /* statements */
-    void                        *payload;
-    void                        *no_payload;
-    void                        *no_task;
-    void                        *no_payloads;
-    void                        *meta;
-    void                        *set_meta;
+    void        *sqlite;            /* NULL: not open */
+    void        *task;              /* statements */
+    void        *payload;
+    void        *no_payload;
+    void        *no_task;
+    void        *no_payloads;
+    void        *meta;
+    void        *set_meta;
 
     /* the files that were opened */
-    uint64_t                     device;
-    uint64_t                     inode;
-    uint64_t                     wal;
+    uint64_t     device;
+    uint64_t     inode;
+    uint64_t     wal;
 
-    ngx_uint_t                   synced;            /* what it was told */
-    ngx_uint_t                   created;           /* it was not there */
-    char                         error[NGX_HTTP_MCP_TASKS_STORE_ERROR];
-} ngx_http_mcp_tasks_db_t;
-
-
-typedef ngx_int_t (*ngx_http_mcp_tasks_db_row_pt)(void *data,
-    ngx_http_mcp_tasks_record_t *rec);
+    ngx_uint_t   synced;            /* what it was told */
+    ngx_uint_t   created;           /* it was not there */
+    char         error[NGX_MCP_STORE_ERROR];
+} ngx_mcp_db_t;
 
 
-ngx_int_t ngx_http_mcp_tasks_db_check(ngx_http_mcp_tasks_db_t *db);
-ngx_int_t ngx_http_mcp_tasks_db_open(ngx_http_mcp_tasks_db_t *db);
-void ngx_http_mcp_tasks_db_close(ngx_http_mcp_tasks_db_t *db);
+typedef ngx_int_t (*ngx_mcp_db_row_pt)(void *data, ngx_mcp_record_t *rec);
 
-ngx_int_t ngx_http_mcp_tasks_db_write(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_batch_t *batch);
-ngx_int_t ngx_http_mcp_tasks_db_empty(ngx_http_mcp_tasks_db_t *db,
-    uint64_t instance);
-ngx_int_t ngx_http_mcp_tasks_db_begin(ngx_http_mcp_tasks_db_t *db);
-ngx_int_t ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db,
-    ngx_int_t rc);
-ngx_int_t ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db,
-    uint64_t wall, uint64_t *n);
-ngx_int_t ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_db_row_pt row, void *data);
+
+ngx_int_t ngx_mcp_db_check(ngx_mcp_db_t *db);
+ngx_int_t ngx_mcp_db_open(ngx_mcp_db_t *db);
+void ngx_mcp_db_close(ngx_mcp_db_t *db);
+
+ngx_int_t ngx_mcp_db_write(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch);
+ngx_int_t ngx_mcp_db_empty(ngx_mcp_db_t *db, uint64_t instance);
+ngx_int_t ngx_mcp_db_begin(ngx_mcp_db_t *db);
+ngx_int_t ngx_mcp_db_commit(ngx_mcp_db_t *db, ngx_int_t rc);
+ngx_int_t ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n);
+ngx_int_t ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data);
 
 /* between the two files of it */
 
-ngx_int_t ngx_http_mcp_tasks_db_fail(ngx_http_mcp_tasks_db_t *db,
-    const char *what);
-ngx_int_t ngx_http_mcp_tasks_db_exec(ngx_http_mcp_tasks_db_t *db,
-    const char *sql, const char *what);
-ngx_int_t ngx_http_mcp_tasks_db_number(ngx_http_mcp_tasks_db_t *db,
-    const char *sql, int64_t *value);
-ngx_int_t ngx_http_mcp_tasks_db_prepare(ngx_http_mcp_tasks_db_t *db);
-ngx_int_t ngx_http_mcp_tasks_db_sync(ngx_http_mcp_tasks_db_t *db);
-ngx_int_t ngx_http_mcp_tasks_db_same(ngx_http_mcp_tasks_db_t *db);
-ngx_int_t ngx_http_mcp_tasks_db_stat(ngx_http_mcp_tasks_db_t *db,
-    struct stat *st, struct stat *wal);
+ngx_int_t ngx_mcp_db_fail(ngx_mcp_db_t *db, const char *what);
+ngx_int_t ngx_mcp_db_exec(ngx_mcp_db_t *db, const char *sql, const char *what);
+ngx_int_t ngx_mcp_db_number(ngx_mcp_db_t *db, const char *sql, int64_t *value);
+ngx_int_t ngx_mcp_db_prepare(ngx_mcp_db_t *db);
+ngx_int_t ngx_mcp_db_sync(ngx_mcp_db_t *db);
+ngx_int_t ngx_mcp_db_same(ngx_mcp_db_t *db);
+ngx_int_t ngx_mcp_db_stat(ngx_mcp_db_t *db, struct stat *st, struct stat *wal);
 
-ngx_int_t ngx_http_mcp_tasks_db_get(ngx_http_mcp_tasks_db_t *db,
-    const char *key, uint64_t *value, ngx_uint_t n);
-ngx_int_t ngx_http_mcp_tasks_db_set(ngx_http_mcp_tasks_db_t *db,
-    const char *key, const uint64_t *value, ngx_uint_t n);
+ngx_int_t ngx_mcp_db_get(ngx_mcp_db_t *db, const char *key, uint64_t *value,
+    ngx_uint_t n);
+ngx_int_t ngx_mcp_db_set(ngx_mcp_db_t *db, const char *key,
+    const uint64_t *value, ngx_uint_t n);
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_DB_H_INCLUDED_ */
+#endif /* _NGX_MCP_DB_H_INCLUDED_ */

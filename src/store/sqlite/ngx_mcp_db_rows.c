@@ -2,7 +2,7 @@
 #include "ngx_mcp_db.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_SQLITE)
+#if (NGX_MCP_SQLITE)
 
 #include <sqlite3.h>
 
@@ -11,161 +11,153 @@
 
 typedef enum {
     /* bytes */
-    NGX_HTTP_MCP_TASKS_COL_ID = 0,
-    NGX_HTTP_MCP_TASKS_COL_STR,          /* empty: NULL */
-    NGX_HTTP_MCP_TASKS_COL_TEXT,
-    NGX_HTTP_MCP_TASKS_COL_BYTES,
-    NGX_HTTP_MCP_TASKS_COL_STATE,
+    NGX_MCP_COL_ID = 0,
+    NGX_MCP_COL_STR,          /* empty: NULL */
+    NGX_MCP_COL_TEXT,
+    NGX_MCP_COL_BYTES,
+    NGX_MCP_COL_STATE,
 
     /* numbers */
-    NGX_HTTP_MCP_TASKS_COL_U64,          /* NEVER: NULL */
-    NGX_HTTP_MCP_TASKS_COL_U32,          /* UNLIMITED: NULL */
-    NGX_HTTP_MCP_TASKS_COL_HASH,         /* 32 bits, any of them */
-    NGX_HTTP_MCP_TASKS_COL_U8,
-    NGX_HTTP_MCP_TASKS_COL_BITS,         /* 64 of them */
-    NGX_HTTP_MCP_TASKS_COL_DOUBLE,       /* negative: NULL */
-    NGX_HTTP_MCP_TASKS_COL_TIME,         /* monotonic; NEVER: NULL */
+    NGX_MCP_COL_U64,          /* NEVER: NULL */
+    NGX_MCP_COL_U32,          /* UNLIMITED: NULL */
+    NGX_MCP_COL_HASH,         /* 32 bits, any of them */
+    NGX_MCP_COL_U8,
+    NGX_MCP_COL_BITS,         /* 64 of them */
+    NGX_MCP_COL_DOUBLE,       /* negative: NULL */
+    NGX_MCP_COL_TIME,         /* monotonic; NEVER: NULL */
 
     /* a time, or for a task that waits for input a duration */
-    NGX_HTTP_MCP_TASKS_COL_PHASE,
-    NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT
-} ngx_http_mcp_tasks_col_e;
+    NGX_MCP_COL_PHASE,
+    NGX_MCP_COL_PHASE_LEFT
+} ngx_mcp_col_e;
 
 
 typedef struct {
-    const char                  *name;
-    ngx_uint_t                   type;
-    size_t                       offset;            /* in a record */
-    ngx_uint_t                   changes;
-} ngx_http_mcp_tasks_col_t;
+    const char  *name;
+    ngx_uint_t   type;
+    size_t       offset;            /* in a record */
+    ngx_uint_t   changes;
+} ngx_mcp_col_t;
 
 
-#define ngx_http_mcp_tasks_rec(field)                                         \
-    offsetof(ngx_http_mcp_tasks_record_t, field)
+#define ngx_mcp_rec(field)                                                    \
+    offsetof(ngx_mcp_record_t, field)
 
-#define ngx_http_mcp_tasks_col(type, rec, col)                                \
+#define ngx_mcp_col(type, rec, col)                                           \
     (*(type *) ((u_char *) (rec) + (col)->offset))
 
 
-static ngx_int_t ngx_http_mcp_tasks_db_batch(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_batch_t *batch);
-static ngx_int_t ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db,
-    uint64_t instance);
-static ngx_int_t ngx_http_mcp_tasks_db_mine(ngx_http_mcp_tasks_db_t *db,
-    uint64_t instance);
-static ngx_int_t ngx_http_mcp_tasks_db_gone(ngx_http_mcp_tasks_db_t *db,
-    uint64_t seq);
-static ngx_int_t ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_record_t *rec, ngx_http_mcp_tasks_batch_t *batch);
-static void ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
-    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec,
-    ngx_http_mcp_tasks_batch_t *batch);
-static ngx_int_t ngx_http_mcp_tasks_db_run(ngx_http_mcp_tasks_db_t *db,
-    sqlite3_stmt *stmt);
-static ngx_int_t ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
-    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec);
-static ngx_int_t ngx_http_mcp_tasks_db_payloads(ngx_http_mcp_tasks_db_t *db,
-    sqlite3_stmt *stmt, int *rc, ngx_http_mcp_tasks_record_t *rec,
-    ngx_http_mcp_tasks_batch_t *buf);
+static ngx_int_t ngx_mcp_db_batch(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch);
+static ngx_int_t ngx_mcp_db_fence(ngx_mcp_db_t *db, uint64_t instance);
+static ngx_int_t ngx_mcp_db_mine(ngx_mcp_db_t *db, uint64_t instance);
+static ngx_int_t ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq);
+static ngx_int_t ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec,
+    ngx_mcp_batch_t *batch);
+static void ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_col_t *col,
+    ngx_mcp_record_t *rec, ngx_mcp_batch_t *batch);
+static ngx_int_t ngx_mcp_db_run(ngx_mcp_db_t *db, sqlite3_stmt *stmt);
+static ngx_int_t ngx_mcp_db_column(sqlite3_stmt *stmt, int i,
+    ngx_mcp_col_t *col, ngx_mcp_record_t *rec);
+static ngx_int_t ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt,
+    int *rc, ngx_mcp_record_t *rec, ngx_mcp_batch_t *buf);
 
 
 /* in the order of the statements below; the key comes first */
 
-static ngx_http_mcp_tasks_col_t  ngx_http_mcp_tasks_cols[] = {
-    { "seq", NGX_HTTP_MCP_TASKS_COL_U64, ngx_http_mcp_tasks_rec(seq), 0 },
-    { "id", NGX_HTTP_MCP_TASKS_COL_ID, ngx_http_mcp_tasks_rec(id), 0 },
-    { "owner", NGX_HTTP_MCP_TASKS_COL_TEXT, ngx_http_mcp_tasks_rec(owner), 0 },
-    { "tool", NGX_HTTP_MCP_TASKS_COL_TEXT, ngx_http_mcp_tasks_rec(tool), 0 },
-    { "method", NGX_HTTP_MCP_TASKS_COL_STR, ngx_http_mcp_tasks_rec(method),
+static ngx_mcp_col_t  ngx_mcp_cols[] = {
+    { "seq", NGX_MCP_COL_U64, ngx_mcp_rec(seq), 0 },
+    { "id", NGX_MCP_COL_ID, ngx_mcp_rec(id), 0 },
+    { "owner", NGX_MCP_COL_TEXT, ngx_mcp_rec(owner), 0 },
+    { "tool", NGX_MCP_COL_TEXT, ngx_mcp_rec(tool), 0 },
+    { "method", NGX_MCP_COL_STR, ngx_mcp_rec(method),
       0 },
-    { "token", NGX_HTTP_MCP_TASKS_COL_STR, ngx_http_mcp_tasks_rec(token), 0 },
-    { "session", NGX_HTTP_MCP_TASKS_COL_STR, ngx_http_mcp_tasks_rec(session),
+    { "token", NGX_MCP_COL_STR, ngx_mcp_rec(token), 0 },
+    { "session", NGX_MCP_COL_STR, ngx_mcp_rec(session),
       0 },
-    { "state", NGX_HTTP_MCP_TASKS_COL_STATE,
-      ngx_http_mcp_tasks_rec(body.task.state), 1 },
-    { "version", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.task.version), 1 },
-    { "attempt", NGX_HTTP_MCP_TASKS_COL_U8,
-      ngx_http_mcp_tasks_rec(body.task.attempt), 1 },
-    { "progress", NGX_HTTP_MCP_TASKS_COL_DOUBLE,
-      ngx_http_mcp_tasks_rec(body.task.progress), 1 },
-    { "total", NGX_HTTP_MCP_TASKS_COL_DOUBLE,
-      ngx_http_mcp_tasks_rec(body.task.total), 1 },
-    { "cause", NGX_HTTP_MCP_TASKS_COL_U8,
-      ngx_http_mcp_tasks_rec(body.task.cause), 1 },
-    { "flags", NGX_HTTP_MCP_TASKS_COL_U8,
-      ngx_http_mcp_tasks_rec(body.task.flags), 1 },
-    { "lease", NGX_HTTP_MCP_TASKS_COL_BITS,
-      ngx_http_mcp_tasks_rec(body.task.lease), 1 },
-    { "created_at", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.task.created), 0 },
-    { "updated_at", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.task.updated), 1 },
-    { "expires_at", NGX_HTTP_MCP_TASKS_COL_TIME,
-      ngx_http_mcp_tasks_rec(body.task.expires), 1 },
-    { "step_end_at", NGX_HTTP_MCP_TASKS_COL_TIME,
-      ngx_http_mcp_tasks_rec(body.task.step_end), 1 },
-    { "phase_end_at", NGX_HTTP_MCP_TASKS_COL_PHASE,
-      ngx_http_mcp_tasks_rec(body.task.phase_end), 1 },
-    { "phase_left", NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT,
-      ngx_http_mcp_tasks_rec(body.task.phase_end), 1 },
-    { "since_at", NGX_HTTP_MCP_TASKS_COL_PHASE,
-      ngx_http_mcp_tasks_rec(body.task.since), 1 },
-    { "ran", NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT,
-      ngx_http_mcp_tasks_rec(body.task.since), 1 },
-    { "changed", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.changed), 1 },
-    { "turned", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.turned), 1 },
-    { "moved", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.moved), 1 },
-    { "queue_seq", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.queue_seq), 1 },
-    { "peak", NGX_HTTP_MCP_TASKS_COL_DOUBLE,
-      ngx_http_mcp_tasks_rec(body.peak), 1 },
-    { "ttl", NGX_HTTP_MCP_TASKS_COL_U64,
-      ngx_http_mcp_tasks_rec(body.task.ttl), 0 },
-    { "lease_time", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.lease), 0 },
-    { "queue_timeout", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.queue_timeout), 0 },
-    { "run_timeout", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.run_timeout), 0 },
-    { "backoff", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.backoff), 0 },
-    { "poll_interval", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.poll_interval), 0 },
-    { "keep_completed", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.keep_completed), 0 },
-    { "keep_failed", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.keep_failed), 0 },
-    { "keep_cancelled", NGX_HTTP_MCP_TASKS_COL_U32,
-      ngx_http_mcp_tasks_rec(body.task.policy.keep_cancelled), 0 },
-    { "route", NGX_HTTP_MCP_TASKS_COL_HASH,
-      ngx_http_mcp_tasks_rec(body.task.policy.route), 0 },
-    { "attempts", NGX_HTTP_MCP_TASKS_COL_U8,
-      ngx_http_mcp_tasks_rec(body.task.policy.attempts), 0 },
-    { "priority", NGX_HTTP_MCP_TASKS_COL_U8,
-      ngx_http_mcp_tasks_rec(body.task.policy.priority), 0 },
-    { "calls", NGX_HTTP_MCP_TASKS_COL_U8,
-      ngx_http_mcp_tasks_rec(body.task.policy.calls), 0 },
-    { "history", NGX_HTTP_MCP_TASKS_COL_BYTES, ngx_http_mcp_tasks_rec(history),
+    { "state", NGX_MCP_COL_STATE,
+      ngx_mcp_rec(body.task.state), 1 },
+    { "version", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.task.version), 1 },
+    { "attempt", NGX_MCP_COL_U8,
+      ngx_mcp_rec(body.task.attempt), 1 },
+    { "progress", NGX_MCP_COL_DOUBLE,
+      ngx_mcp_rec(body.task.progress), 1 },
+    { "total", NGX_MCP_COL_DOUBLE,
+      ngx_mcp_rec(body.task.total), 1 },
+    { "cause", NGX_MCP_COL_U8,
+      ngx_mcp_rec(body.task.cause), 1 },
+    { "flags", NGX_MCP_COL_U8,
+      ngx_mcp_rec(body.task.flags), 1 },
+    { "lease", NGX_MCP_COL_BITS,
+      ngx_mcp_rec(body.task.lease), 1 },
+    { "created_at", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.task.created), 0 },
+    { "updated_at", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.task.updated), 1 },
+    { "expires_at", NGX_MCP_COL_TIME,
+      ngx_mcp_rec(body.task.expires), 1 },
+    { "step_end_at", NGX_MCP_COL_TIME,
+      ngx_mcp_rec(body.task.step_end), 1 },
+    { "phase_end_at", NGX_MCP_COL_PHASE,
+      ngx_mcp_rec(body.task.phase_end), 1 },
+    { "phase_left", NGX_MCP_COL_PHASE_LEFT,
+      ngx_mcp_rec(body.task.phase_end), 1 },
+    { "since_at", NGX_MCP_COL_PHASE,
+      ngx_mcp_rec(body.task.since), 1 },
+    { "ran", NGX_MCP_COL_PHASE_LEFT,
+      ngx_mcp_rec(body.task.since), 1 },
+    { "changed", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.changed), 1 },
+    { "turned", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.turned), 1 },
+    { "moved", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.moved), 1 },
+    { "queue_seq", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.queue_seq), 1 },
+    { "peak", NGX_MCP_COL_DOUBLE,
+      ngx_mcp_rec(body.peak), 1 },
+    { "ttl", NGX_MCP_COL_U64,
+      ngx_mcp_rec(body.task.ttl), 0 },
+    { "lease_time", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.lease), 0 },
+    { "queue_timeout", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.queue_timeout), 0 },
+    { "run_timeout", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.run_timeout), 0 },
+    { "backoff", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.backoff), 0 },
+    { "poll_interval", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.poll_interval), 0 },
+    { "keep_completed", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.keep_completed), 0 },
+    { "keep_failed", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.keep_failed), 0 },
+    { "keep_cancelled", NGX_MCP_COL_U32,
+      ngx_mcp_rec(body.task.policy.keep_cancelled), 0 },
+    { "route", NGX_MCP_COL_HASH,
+      ngx_mcp_rec(body.task.policy.route), 0 },
+    { "attempts", NGX_MCP_COL_U8,
+      ngx_mcp_rec(body.task.policy.attempts), 0 },
+    { "priority", NGX_MCP_COL_U8,
+      ngx_mcp_rec(body.task.policy.priority), 0 },
+    { "calls", NGX_MCP_COL_U8,
+      ngx_mcp_rec(body.task.policy.calls), 0 },
+    { "history", NGX_MCP_COL_BYTES, ngx_mcp_rec(history),
       1 }
 };
 
-#define NGX_HTTP_MCP_TASKS_COLS                                               \
-    (sizeof(ngx_http_mcp_tasks_cols) / sizeof(ngx_http_mcp_tasks_col_t))
+#define NGX_MCP_COLS                                                          \
+    (sizeof(ngx_mcp_cols) / sizeof(ngx_mcp_col_t))
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_statement(ngx_http_mcp_tasks_db_t *db, const char *sql,
-    void **stmt)
+ngx_mcp_db_statement(ngx_mcp_db_t *db, const char *sql, void **stmt)
 {
     if (sqlite3_prepare_v3(db->sqlite, sql, -1, SQLITE_PREPARE_PERSISTENT,
                            (sqlite3_stmt **) stmt, NULL)
         != SQLITE_OK)
     {
-        return ngx_http_mcp_tasks_db_fail(db, "has not the tables it should");
+        return ngx_mcp_db_fail(db, "has not the tables it should");
     }
 
     return NGX_OK;
@@ -173,7 +165,7 @@ ngx_http_mcp_tasks_db_statement(ngx_http_mcp_tasks_db_t *db, const char *sql,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_prepare(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_prepare(ngx_mcp_db_t *db)
 {
     u_char      buf[4096], *p, *last;
     ngx_uint_t  i, first;
@@ -181,49 +173,49 @@ ngx_http_mcp_tasks_db_prepare(ngx_http_mcp_tasks_db_t *db)
     last = buf + sizeof(buf);
     p = ngx_slprintf(buf, last, "INSERT INTO task (");
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+    for (i = 0; i < NGX_MCP_COLS; i++) {
         p = ngx_slprintf(p, last, "%s%s", i ? "," : "",
-                         ngx_http_mcp_tasks_cols[i].name);
+                         ngx_mcp_cols[i].name);
     }
 
     p = ngx_slprintf(p, last, ") VALUES (");
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+    for (i = 0; i < NGX_MCP_COLS; i++) {
         p = ngx_slprintf(p, last, "%s?", i ? "," : "");
     }
 
     p = ngx_slprintf(p, last, ") ON CONFLICT (seq) DO UPDATE SET ");
 
-    for (first = 1, i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
-        if (ngx_http_mcp_tasks_cols[i].changes) {
+    for (first = 1, i = 0; i < NGX_MCP_COLS; i++) {
+        if (ngx_mcp_cols[i].changes) {
             p = ngx_slprintf(p, last, "%s%s=excluded.%s", first ? "" : ",",
-                             ngx_http_mcp_tasks_cols[i].name,
-                             ngx_http_mcp_tasks_cols[i].name);
+                             ngx_mcp_cols[i].name,
+                             ngx_mcp_cols[i].name);
             first = 0;
         }
     }
 
     *ngx_min(p, last - 1) = '\0';
 
-    if (ngx_http_mcp_tasks_db_statement(db, (char *) buf, &db->task)
+    if (ngx_mcp_db_statement(db, (char *) buf, &db->task)
         != NGX_OK
-        || ngx_http_mcp_tasks_db_statement(db,
+        || ngx_mcp_db_statement(db,
                "INSERT OR REPLACE INTO payload VALUES (?, ?)", &db->payload)
            != NGX_OK
-        || ngx_http_mcp_tasks_db_statement(db,
+        || ngx_mcp_db_statement(db,
                "DELETE FROM payload WHERE key = ?", &db->no_payload)
            != NGX_OK
-        || ngx_http_mcp_tasks_db_statement(db,
-               "DELETE FROM task WHERE seq = ?", &db->no_task)
+        || ngx_mcp_db_statement(db,
+                                "DELETE FROM task WHERE seq = ?", &db->no_task)
            != NGX_OK
-        || ngx_http_mcp_tasks_db_statement(db,
+        || ngx_mcp_db_statement(db,
                "DELETE FROM payload WHERE key BETWEEN ? AND ?",
-               &db->no_payloads)
+                                &db->no_payloads)
            != NGX_OK
-        || ngx_http_mcp_tasks_db_statement(db,
+        || ngx_mcp_db_statement(db,
                "SELECT value FROM meta WHERE key = ?", &db->meta)
            != NGX_OK
-        || ngx_http_mcp_tasks_db_statement(db,
+        || ngx_mcp_db_statement(db,
                "INSERT OR REPLACE INTO meta VALUES (?, ?)", &db->set_meta)
            != NGX_OK)
     {
@@ -240,40 +232,37 @@ ngx_http_mcp_tasks_db_prepare(ngx_http_mcp_tasks_db_t *db)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_write(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_batch_t *batch)
+ngx_mcp_db_write(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch)
 {
     ngx_int_t  rc;
 
-    if (ngx_http_mcp_tasks_db_same(db) != NGX_OK
-        || (db->sync != db->synced && ngx_http_mcp_tasks_db_sync(db) != NGX_OK)
-        || ngx_http_mcp_tasks_db_begin(db) != NGX_OK)
+    if (ngx_mcp_db_same(db) != NGX_OK
+        || (db->sync != db->synced && ngx_mcp_db_sync(db) != NGX_OK)
+        || ngx_mcp_db_begin(db) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_db_commit(db,
-                                     ngx_http_mcp_tasks_db_batch(db, batch));
+    rc = ngx_mcp_db_commit(db, ngx_mcp_db_batch(db, batch));
 
-    return (rc == NGX_OK) ? ngx_http_mcp_tasks_db_same(db) : rc;
+    return (rc == NGX_OK) ? ngx_mcp_db_same(db) : rc;
 }
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_begin(ngx_http_mcp_tasks_db_t *db)
+ngx_mcp_db_begin(ngx_mcp_db_t *db)
 {
-    return ngx_http_mcp_tasks_db_exec(db, "BEGIN IMMEDIATE",
-                                      "cannot be written");
+    return ngx_mcp_db_exec(db, "BEGIN IMMEDIATE", "cannot be written");
 }
 
 
 /* the end of a transaction that has come so far */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db, ngx_int_t rc)
+ngx_mcp_db_commit(ngx_mcp_db_t *db, ngx_int_t rc)
 {
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_tasks_db_exec(db, "COMMIT", "cannot be written");
+        rc = ngx_mcp_db_exec(db, "COMMIT", "cannot be written");
     }
 
     if (rc != NGX_OK && !sqlite3_get_autocommit(db->sqlite)) {
@@ -287,64 +276,61 @@ ngx_http_mcp_tasks_db_commit(ngx_http_mcp_tasks_db_t *db, ngx_int_t rc)
 /* what it has is of the past, and all tasks will be written again */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_empty(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+ngx_mcp_db_empty(ngx_mcp_db_t *db, uint64_t instance)
 {
     uint64_t   seq;
     ngx_int_t  rc;
 
-    if (ngx_http_mcp_tasks_db_begin(db) != NGX_OK) {
+    if (ngx_mcp_db_begin(db) != NGX_OK) {
         return NGX_ERROR;
     }
 
     seq = 0;
-    rc = ngx_http_mcp_tasks_db_fence(db, instance);
+    rc = ngx_mcp_db_fence(db, instance);
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_tasks_db_exec(db, "DELETE FROM task;"
-                                        "DELETE FROM payload",
-                                        "cannot be written");
+        rc = ngx_mcp_db_exec(db, "DELETE FROM task;"
+                             "DELETE FROM payload",
+                             "cannot be written");
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_tasks_db_mine(db, instance);
+        rc = ngx_mcp_db_mine(db, instance);
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_http_mcp_tasks_db_set(db, "seq", &seq, 1);
+        rc = ngx_mcp_db_set(db, "seq", &seq, 1);
     }
 
-    return ngx_http_mcp_tasks_db_commit(db, rc);
+    return ngx_mcp_db_commit(db, rc);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_batch(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_batch_t *batch)
+ngx_mcp_db_batch(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch)
 {
     ngx_int_t   rc;
     ngx_uint_t  i;
 
-    rc = ngx_http_mcp_tasks_db_fence(db, batch->instance);
+    rc = ngx_mcp_db_fence(db, batch->instance);
 
     if (rc != NGX_OK) {
         return rc;
     }
 
     for (i = 0; i < batch->ngone; i++) {
-        if (ngx_http_mcp_tasks_db_gone(db, batch->gone[i]) != NGX_OK) {
+        if (ngx_mcp_db_gone(db, batch->gone[i]) != NGX_OK) {
             return NGX_ERROR;
         }
     }
 
     for (i = 0; i < batch->n; i++) {
-        if (ngx_http_mcp_tasks_db_record(db, &batch->records[i], batch)
-            != NGX_OK)
-        {
+        if (ngx_mcp_db_record(db, &batch->records[i], batch) != NGX_OK) {
             return NGX_ERROR;
         }
     }
 
-    return ngx_http_mcp_tasks_db_set(db, "seq", &batch->upto, 1);
+    return ngx_mcp_db_set(db, "seq", &batch->upto, 1);
 }
 
 
@@ -354,28 +340,28 @@ ngx_http_mcp_tasks_db_batch(ngx_http_mcp_tasks_db_t *db,
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+ngx_mcp_db_fence(ngx_mcp_db_t *db, uint64_t instance)
 {
     int64_t    tasks;
     uint64_t   value;
     ngx_int_t  rc;
 
-    rc = ngx_http_mcp_tasks_db_get(db, "instance", &value, 1);
+    rc = ngx_mcp_db_get(db, "instance", &value, 1);
 
     if (rc == NGX_ERROR || (rc == NGX_OK && value == instance)) {
         return rc;
     }
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_mcp_tasks_db_number(db, "SELECT count(*) FROM"
-                                          " (SELECT 1 FROM task LIMIT 1)",
-                                          &tasks);
+        rc = ngx_mcp_db_number(db, "SELECT count(*) FROM"
+                               " (SELECT 1 FROM task LIMIT 1)",
+                               &tasks);
         if (rc != NGX_OK) {
             return NGX_ERROR;
         }
 
         if (tasks == 0) {
-            return ngx_http_mcp_tasks_db_mine(db, instance);
+            return ngx_mcp_db_mine(db, instance);
         }
     }
 
@@ -387,54 +373,53 @@ ngx_http_mcp_tasks_db_fence(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_mine(ngx_http_mcp_tasks_db_t *db, uint64_t instance)
+ngx_mcp_db_mine(ngx_mcp_db_t *db, uint64_t instance)
 {
     if (db->instance
-        && ngx_http_mcp_tasks_db_set(db, "secret", db->secret, 2) != NGX_OK)
+        && ngx_mcp_db_set(db, "secret", db->secret, 2) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_db_set(db, "instance", &instance, 1);
+    return ngx_mcp_db_set(db, "instance", &instance, 1);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_gone(ngx_http_mcp_tasks_db_t *db, uint64_t seq)
+ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq)
 {
     sqlite3_bind_int64(db->no_task, 1, (sqlite3_int64) seq);
     sqlite3_bind_int64(db->no_payloads, 1, (sqlite3_int64) (seq * 8));
     sqlite3_bind_int64(db->no_payloads, 2, (sqlite3_int64) (seq * 8 + 7));
 
-    if (ngx_http_mcp_tasks_db_run(db, db->no_task) != NGX_OK) {
+    if (ngx_mcp_db_run(db, db->no_task) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return ngx_http_mcp_tasks_db_run(db, db->no_payloads);
+    return ngx_mcp_db_run(db, db->no_payloads);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_record_t *rec, ngx_http_mcp_tasks_batch_t *batch)
+ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec,
+    ngx_mcp_batch_t *batch)
 {
     ngx_str_t      *str;
     ngx_uint_t      i;
     sqlite3_stmt   *stmt;
     sqlite3_int64   key;
 
-    rec->body.task.flags &= ~NGX_HTTP_MCP_TASKS_REMOVED;
+    rec->body.task.flags &= ~NGX_MCP_REMOVED;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
-        ngx_http_mcp_tasks_db_bind(db->task, (int) i + 1,
-                                   &ngx_http_mcp_tasks_cols[i], rec, batch);
+    for (i = 0; i < NGX_MCP_COLS; i++) {
+        ngx_mcp_db_bind(db->task, (int) i + 1, &ngx_mcp_cols[i], rec, batch);
     }
 
-    if (ngx_http_mcp_tasks_db_run(db, db->task) != NGX_OK) {
+    if (ngx_mcp_db_run(db, db->task) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
 
         if (!(rec->mask & (1u << i))) {
             continue;
@@ -450,14 +435,14 @@ ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
             sqlite3_bind_text64(stmt, 2, (char *) str->data, str->len,
                                 SQLITE_STATIC, SQLITE_UTF8);
 
-        } else if (rec->mask == NGX_HTTP_MCP_TASKS_UNSAVED_ALL
+        } else if (rec->mask == NGX_MCP_UNSAVED_ALL
                    && rec->body.task.version == 1)
         {
             /* it is new: there cannot be one */
             continue;
         }
 
-        if (ngx_http_mcp_tasks_db_run(db, stmt) != NGX_OK) {
+        if (ngx_mcp_db_run(db, stmt) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -467,30 +452,29 @@ ngx_http_mcp_tasks_db_record(ngx_http_mcp_tasks_db_t *db,
 
 
 static void
-ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
-    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec,
-    ngx_http_mcp_tasks_batch_t *batch)
+ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_col_t *col,
+    ngx_mcp_record_t *rec, ngx_mcp_batch_t *batch)
 {
     double      number;
-    u_char      id[NGX_HTTP_MCP_TASKS_ID_TEXT];
+    u_char      id[NGX_MCP_ID_TEXT];
     uint64_t    value;
     ngx_str_t  *str;
     ngx_uint_t  asks;
 
-    asks = (rec->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+    asks = (rec->body.task.state == NGX_MCP_INPUT_REQUIRED);
 
     switch (col->type) {
 
-    case NGX_HTTP_MCP_TASKS_COL_ID:
-        (void) ngx_http_mcp_tasks_id_text(id, &rec->id);
+    case NGX_MCP_COL_ID:
+        (void) ngx_mcp_id_text(id, &rec->id);
         sqlite3_bind_text(stmt, i, (char *) id, sizeof(id), SQLITE_TRANSIENT);
         return;
 
-    case NGX_HTTP_MCP_TASKS_COL_STR:
-    case NGX_HTTP_MCP_TASKS_COL_TEXT:
-        str = &ngx_http_mcp_tasks_col(ngx_str_t, rec, col);
+    case NGX_MCP_COL_STR:
+    case NGX_MCP_COL_TEXT:
+        str = &ngx_mcp_col(ngx_str_t, rec, col);
 
-        if (str->len == 0 && col->type == NGX_HTTP_MCP_TASKS_COL_STR) {
+        if (str->len == 0 && col->type == NGX_MCP_COL_STR) {
             sqlite3_bind_null(stmt, i);
 
         } else {
@@ -500,19 +484,19 @@ ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
 
         return;
 
-    case NGX_HTTP_MCP_TASKS_COL_BYTES:
-        str = &ngx_http_mcp_tasks_col(ngx_str_t, rec, col);
+    case NGX_MCP_COL_BYTES:
+        str = &ngx_mcp_col(ngx_str_t, rec, col);
         sqlite3_bind_blob(stmt, i, str->data, (int) str->len, SQLITE_STATIC);
         return;
 
-    case NGX_HTTP_MCP_TASKS_COL_STATE:
-        str = ngx_http_mcp_tasks_state_name(rec->body.task.state);
+    case NGX_MCP_COL_STATE:
+        str = ngx_mcp_state_name(rec->body.task.state);
         sqlite3_bind_text(stmt, i, (char *) str->data, (int) str->len,
                           SQLITE_STATIC);
         return;
 
-    case NGX_HTTP_MCP_TASKS_COL_DOUBLE:
-        number = ngx_http_mcp_tasks_col(double, rec, col);
+    case NGX_MCP_COL_DOUBLE:
+        number = ngx_mcp_col(double, rec, col);
 
         if (number < 0) {
             sqlite3_bind_null(stmt, i);
@@ -523,51 +507,51 @@ ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
 
         return;
 
-    case NGX_HTTP_MCP_TASKS_COL_BITS:
+    case NGX_MCP_COL_BITS:
         sqlite3_bind_int64(stmt, i, (sqlite3_int64)
-                           ngx_http_mcp_tasks_col(uint64_t, rec, col));
+                           ngx_mcp_col(uint64_t, rec, col));
         return;
 
-    case NGX_HTTP_MCP_TASKS_COL_U8:
-        value = ngx_http_mcp_tasks_col(uint8_t, rec, col);
+    case NGX_MCP_COL_U8:
+        value = ngx_mcp_col(uint8_t, rec, col);
         break;
 
-    case NGX_HTTP_MCP_TASKS_COL_HASH:
-        value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
+    case NGX_MCP_COL_HASH:
+        value = ngx_mcp_col(uint32_t, rec, col);
         break;
 
-    case NGX_HTTP_MCP_TASKS_COL_U32:
-        value = ngx_http_mcp_tasks_col(uint32_t, rec, col);
+    case NGX_MCP_COL_U32:
+        value = ngx_mcp_col(uint32_t, rec, col);
 
-        if (value == NGX_HTTP_MCP_TASKS_UNLIMITED) {
-            value = NGX_HTTP_MCP_TASKS_NEVER;
+        if (value == NGX_MCP_UNLIMITED) {
+            value = NGX_MCP_NEVER;
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_COL_TIME:
-    case NGX_HTTP_MCP_TASKS_COL_PHASE:
-        value = ngx_http_mcp_tasks_to_wall(ngx_http_mcp_tasks_col(uint64_t,
-                                                                  rec, col),
-                                           batch->now, batch->wall);
+    case NGX_MCP_COL_TIME:
+    case NGX_MCP_COL_PHASE:
+        value = ngx_mcp_to_wall(ngx_mcp_col(uint64_t,
+                                            rec, col),
+                                batch->now, batch->wall);
 
-        if (asks && col->type == NGX_HTTP_MCP_TASKS_COL_PHASE) {
-            value = NGX_HTTP_MCP_TASKS_NEVER;
+        if (asks && col->type == NGX_MCP_COL_PHASE) {
+            value = NGX_MCP_NEVER;
         }
 
         break;
 
-    case NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT:
-        value = asks ? ngx_http_mcp_tasks_col(uint64_t, rec, col)
-                     : NGX_HTTP_MCP_TASKS_NEVER;
+    case NGX_MCP_COL_PHASE_LEFT:
+        value = asks ? ngx_mcp_col(uint64_t, rec, col)
+                     : NGX_MCP_NEVER;
         break;
 
-    default: /* NGX_HTTP_MCP_TASKS_COL_U64 */
-        value = ngx_http_mcp_tasks_col(uint64_t, rec, col);
+    default: /* NGX_MCP_COL_U64 */
+        value = ngx_mcp_col(uint64_t, rec, col);
         break;
     }
 
-    if (value == NGX_HTTP_MCP_TASKS_NEVER) {
+    if (value == NGX_MCP_NEVER) {
         sqlite3_bind_null(stmt, i);
 
     } else {
@@ -577,14 +561,14 @@ ngx_http_mcp_tasks_db_bind(sqlite3_stmt *stmt, int i,
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_run(ngx_http_mcp_tasks_db_t *db, sqlite3_stmt *stmt)
+ngx_mcp_db_run(ngx_mcp_db_t *db, sqlite3_stmt *stmt)
 {
     int  rc;
 
     rc = sqlite3_step(stmt);
 
     if (rc != SQLITE_DONE) {
-        (void) ngx_http_mcp_tasks_db_fail(db, "cannot be written");
+        (void) ngx_mcp_db_fail(db, "cannot be written");
     }
 
     (void) sqlite3_reset(stmt);
@@ -599,8 +583,7 @@ ngx_http_mcp_tasks_db_run(ngx_http_mcp_tasks_db_t *db, sqlite3_stmt *stmt)
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
-    uint64_t *n)
+ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
 {
     int             rc;
     ngx_int_t       done;
@@ -613,7 +596,7 @@ ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
                            &stmt, NULL)
         != SQLITE_OK)
     {
-        return ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        return ngx_mcp_db_fail(db, "cannot be read");
     }
 
     sqlite3_bind_int64(stmt, 1, (sqlite3_int64) wall);
@@ -627,15 +610,14 @@ ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
         }
 
         (*n)++;
-        done = ngx_http_mcp_tasks_db_gone(db,
-                                   (uint64_t) sqlite3_column_int64(stmt, 0));
+        done = ngx_mcp_db_gone(db, (uint64_t) sqlite3_column_int64(stmt, 0));
         if (done != NGX_OK) {
             break;
         }
     }
 
     if (done == NGX_OK && rc != SQLITE_DONE) {
-        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        done = ngx_mcp_db_fail(db, "cannot be read");
     }
 
     (void) sqlite3_finalize(stmt);
@@ -650,22 +632,21 @@ ngx_http_mcp_tasks_db_expire(ngx_http_mcp_tasks_db_t *db, uint64_t wall,
  */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
-    ngx_http_mcp_tasks_db_row_pt row, void *data)
+ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
 {
-    int                           rc, more;
-    u_char                        buf[2048], *p;
-    ngx_int_t                     done;
-    ngx_uint_t                    i;
-    sqlite3_stmt                 *stmt, *payloads;
-    ngx_http_mcp_tasks_batch_t    bytes;
-    ngx_http_mcp_tasks_record_t   rec;
+    int                rc, more;
+    u_char             buf[2048], *p;
+    ngx_int_t          done;
+    ngx_uint_t         i;
+    sqlite3_stmt      *stmt, *payloads;
+    ngx_mcp_batch_t    bytes;
+    ngx_mcp_record_t   rec;
 
     p = ngx_cpymem(buf, "SELECT ", 7);
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS; i++) {
+    for (i = 0; i < NGX_MCP_COLS; i++) {
         p = ngx_slprintf(p, buf + sizeof(buf), "%s%s", i ? "," : "",
-                         ngx_http_mcp_tasks_cols[i].name);
+                         ngx_mcp_cols[i].name);
     }
 
     p = ngx_slprintf(p, buf + sizeof(buf) - 1, " FROM task ORDER BY seq");
@@ -673,7 +654,7 @@ ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
 
     stmt = NULL;
     payloads = NULL;
-    ngx_memzero(&bytes, sizeof(ngx_http_mcp_tasks_batch_t));
+    ngx_memzero(&bytes, sizeof(ngx_mcp_batch_t));
 
     if (sqlite3_prepare_v2(db->sqlite, (char *) buf, -1, &stmt, NULL)
         != SQLITE_OK
@@ -682,7 +663,7 @@ ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
                               &payloads, NULL)
            != SQLITE_OK)
     {
-        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        done = ngx_mcp_db_fail(db, "cannot be read");
         (void) sqlite3_finalize(stmt);
         return done;
     }
@@ -692,13 +673,11 @@ ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
 
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 
-        ngx_memzero(&rec, sizeof(ngx_http_mcp_tasks_record_t));
-        rec.mask = NGX_HTTP_MCP_TASKS_UNSAVED_ALL;
+        ngx_memzero(&rec, sizeof(ngx_mcp_record_t));
+        rec.mask = NGX_MCP_UNSAVED_ALL;
 
-        for (i = 0; i < NGX_HTTP_MCP_TASKS_COLS && done == NGX_OK; i++) {
-            done = ngx_http_mcp_tasks_db_column(stmt, (int) i,
-                                                &ngx_http_mcp_tasks_cols[i],
-                                                &rec);
+        for (i = 0; i < NGX_MCP_COLS && done == NGX_OK; i++) {
+            done = ngx_mcp_db_column(stmt, (int) i, &ngx_mcp_cols[i], &rec);
         }
 
         if (done != NGX_OK) {
@@ -708,8 +687,7 @@ ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
             break;
         }
 
-        done = ngx_http_mcp_tasks_db_payloads(db, payloads, &more, &rec,
-                                              &bytes);
+        done = ngx_mcp_db_payloads(db, payloads, &more, &rec, &bytes);
         if (done == NGX_OK) {
             done = row(data, &rec);
         }
@@ -722,20 +700,20 @@ ngx_http_mcp_tasks_db_read(ngx_http_mcp_tasks_db_t *db,
     if (done == NGX_OK
         && (rc != SQLITE_DONE || (more != SQLITE_ROW && more != SQLITE_DONE)))
     {
-        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        done = ngx_mcp_db_fail(db, "cannot be read");
     }
 
     (void) sqlite3_finalize(stmt);
     (void) sqlite3_finalize(payloads);
-    ngx_http_mcp_tasks_batch_free(&bytes);
+    ngx_mcp_batch_free(&bytes);
 
     return done;
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
-    ngx_http_mcp_tasks_col_t *col, ngx_http_mcp_tasks_record_t *rec)
+ngx_mcp_db_column(sqlite3_stmt *stmt, int i, ngx_mcp_col_t *col,
+    ngx_mcp_record_t *rec)
 {
     uint64_t    value;
     ngx_str_t   text, *name;
@@ -743,7 +721,7 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
 
     null = (sqlite3_column_type(stmt, i) == SQLITE_NULL);
 
-    if (col->type <= NGX_HTTP_MCP_TASKS_COL_STATE) {
+    if (col->type <= NGX_MCP_COL_STATE) {
         text.data = (u_char *) sqlite3_column_blob(stmt, i);
         text.len = sqlite3_column_bytes(stmt, i);
 
@@ -751,29 +729,29 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
         ngx_str_null(&text);
     }
 
-    value = null ? NGX_HTTP_MCP_TASKS_NEVER
+    value = null ? NGX_MCP_NEVER
                  : (uint64_t) sqlite3_column_int64(stmt, i);
-    asks = (rec->body.task.state == NGX_HTTP_MCP_TASKS_INPUT_REQUIRED);
+    asks = (rec->body.task.state == NGX_MCP_INPUT_REQUIRED);
 
     switch (col->type) {
 
-    case NGX_HTTP_MCP_TASKS_COL_ID:
-        return ngx_http_mcp_tasks_id_parse(&rec->id, &text);
+    case NGX_MCP_COL_ID:
+        return ngx_mcp_id_parse(&rec->id, &text);
 
-    case NGX_HTTP_MCP_TASKS_COL_STR:
-    case NGX_HTTP_MCP_TASKS_COL_TEXT:
-    case NGX_HTTP_MCP_TASKS_COL_BYTES:
-        ngx_http_mcp_tasks_col(ngx_str_t, rec, col) = text;
+    case NGX_MCP_COL_STR:
+    case NGX_MCP_COL_TEXT:
+    case NGX_MCP_COL_BYTES:
+        ngx_mcp_col(ngx_str_t, rec, col) = text;
 
-        return (text.len <= NGX_HTTP_MCP_TASKS_MAX_NAME) ? NGX_OK : NGX_ERROR;
+        return (text.len <= NGX_MCP_MAX_NAME) ? NGX_OK : NGX_ERROR;
 
-    case NGX_HTTP_MCP_TASKS_COL_STATE:
+    case NGX_MCP_COL_STATE:
 
-        for (state = NGX_HTTP_MCP_TASKS_QUEUED;
-             state < NGX_HTTP_MCP_TASKS_STATES;
+        for (state = NGX_MCP_QUEUED;
+             state < NGX_MCP_STATES;
              state++)
         {
-            name = ngx_http_mcp_tasks_state_name(state);
+            name = ngx_mcp_state_name(state);
 
             if (name->len == text.len
                 && ngx_memcmp(name->data, text.data, text.len) == 0)
@@ -785,21 +763,21 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
 
         return NGX_ERROR;
 
-    case NGX_HTTP_MCP_TASKS_COL_DOUBLE:
-        ngx_http_mcp_tasks_col(double, rec, col)
+    case NGX_MCP_COL_DOUBLE:
+        ngx_mcp_col(double, rec, col)
             = null ? -1 : sqlite3_column_double(stmt, i);
         return NGX_OK;
 
-    case NGX_HTTP_MCP_TASKS_COL_U8:
-        ngx_http_mcp_tasks_col(uint8_t, rec, col) = (uint8_t) value;
+    case NGX_MCP_COL_U8:
+        ngx_mcp_col(uint8_t, rec, col) = (uint8_t) value;
         return NGX_OK;
 
-    case NGX_HTTP_MCP_TASKS_COL_HASH:
-    case NGX_HTTP_MCP_TASKS_COL_U32:
-        ngx_http_mcp_tasks_col(uint32_t, rec, col) = (uint32_t) value;
+    case NGX_MCP_COL_HASH:
+    case NGX_MCP_COL_U32:
+        ngx_mcp_col(uint32_t, rec, col) = (uint32_t) value;
         return NGX_OK;
 
-    case NGX_HTTP_MCP_TASKS_COL_PHASE_LEFT:
+    case NGX_MCP_COL_PHASE_LEFT:
         if (!asks) {
             return NGX_OK;
         }
@@ -807,7 +785,7 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
         break;
     }
 
-    ngx_http_mcp_tasks_col(uint64_t, rec, col) = value;
+    ngx_mcp_col(uint64_t, rec, col) = value;
 
     return NGX_OK;
 }
@@ -816,11 +794,10 @@ ngx_http_mcp_tasks_db_column(sqlite3_stmt *stmt, int i,
 /* the bytes of a record, which is the next one in the order of keys */
 
 static ngx_int_t
-ngx_http_mcp_tasks_db_payloads(ngx_http_mcp_tasks_db_t *db,
-    sqlite3_stmt *stmt, int *rc, ngx_http_mcp_tasks_record_t *rec,
-    ngx_http_mcp_tasks_batch_t *bytes)
+ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
+    ngx_mcp_record_t *rec, ngx_mcp_batch_t *bytes)
 {
-    size_t       used, len, at[NGX_HTTP_MCP_TASKS_PAYLOADS];
+    size_t       used, len, at[NGX_MCP_PAYLOADS];
     u_char      *data;
     uint64_t     key;
     ngx_uint_t   i;
@@ -834,7 +811,7 @@ ngx_http_mcp_tasks_db_payloads(ngx_http_mcp_tasks_db_t *db,
             break;
         }
 
-        if (key / 8 < rec->seq || key % 8 >= NGX_HTTP_MCP_TASKS_PAYLOADS) {
+        if (key / 8 < rec->seq || key % 8 >= NGX_MCP_PAYLOADS) {
             /* of no task, or of a kind that nobody knows */
             continue;
         }
@@ -862,7 +839,7 @@ ngx_http_mcp_tasks_db_payloads(ngx_http_mcp_tasks_db_t *db,
         used += len;
     }
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_PAYLOADS; i++) {
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
         if (rec->payload[i].len) {
             rec->payload[i].data = bytes->data + at[i];
         }
@@ -875,8 +852,8 @@ ngx_http_mcp_tasks_db_payloads(ngx_http_mcp_tasks_db_t *db,
 /* words that the store keeps for itself, hexadecimal; NGX_DECLINED: none */
 
 ngx_int_t
-ngx_http_mcp_tasks_db_get(ngx_http_mcp_tasks_db_t *db, const char *key,
-    uint64_t *value, ngx_uint_t n)
+ngx_mcp_db_get(ngx_mcp_db_t *db, const char *key, uint64_t *value,
+    ngx_uint_t n)
 {
     int          rc;
     u_char      *text;
@@ -905,7 +882,7 @@ ngx_http_mcp_tasks_db_get(ngx_http_mcp_tasks_db_t *db, const char *key,
         }
 
     } else if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
-        done = ngx_http_mcp_tasks_db_fail(db, "cannot be read");
+        done = ngx_mcp_db_fail(db, "cannot be read");
     }
 
     (void) sqlite3_reset(db->meta);
@@ -915,8 +892,8 @@ ngx_http_mcp_tasks_db_get(ngx_http_mcp_tasks_db_t *db, const char *key,
 
 
 ngx_int_t
-ngx_http_mcp_tasks_db_set(ngx_http_mcp_tasks_db_t *db, const char *key,
-    const uint64_t *value, ngx_uint_t n)
+ngx_mcp_db_set(ngx_mcp_db_t *db, const char *key, const uint64_t *value,
+    ngx_uint_t n)
 {
     u_char      text[64], *p;
     ngx_uint_t  i;
@@ -929,8 +906,8 @@ ngx_http_mcp_tasks_db_set(ngx_http_mcp_tasks_db_t *db, const char *key,
     sqlite3_bind_text(db->set_meta, 2, (char *) text, (int) (p - text),
                       SQLITE_TRANSIENT);
 
-    return ngx_http_mcp_tasks_db_run(db, db->set_meta);
+    return ngx_mcp_db_run(db, db->set_meta);
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_SQLITE */
+#endif /* NGX_MCP_SQLITE */

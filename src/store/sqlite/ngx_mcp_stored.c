@@ -10,123 +10,112 @@
 #include "ngx_mcp_shm.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
 
 /*
  * For how long changes may be unsaved while others are acknowledged, in
  * milliseconds: a second less what the time of an event loop may lag behind.
  */
-#define NGX_HTTP_MCP_TASKS_STORED_LATE  900
+#define NGX_MCP_STORED_LATE  900
 
 
 /* what an operation does to that which is saved */
 
 typedef enum {
-    NGX_HTTP_MCP_TASKS_STORED_NOTHING = 0,
-    NGX_HTTP_MCP_TASKS_STORED_CHANGES,
+    NGX_MCP_STORED_NOTHING = 0,
+    NGX_MCP_STORED_CHANGES,
 
     /* work begins: not if it could be forgotten, though nobody waits */
-    NGX_HTTP_MCP_TASKS_STORED_BEGINS
-} ngx_http_mcp_tasks_stored_e;
+    NGX_MCP_STORED_BEGINS
+} ngx_mcp_stored_e;
 
 
 typedef struct {
-    ngx_queue_t                      queue;
-    ngx_http_mcp_tasks_op_t         *op;
-    uint64_t                         changed;
-} ngx_http_mcp_tasks_parked_t;
+    ngx_queue_t    queue;
+    ngx_mcp_op_t  *op;
+    uint64_t       changed;
+} ngx_mcp_parked_t;
 
 
-static ngx_int_t ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op);
-static void ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
-    ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason);
-static ngx_uint_t ngx_http_mcp_tasks_stored_changes(
-    ngx_http_mcp_tasks_op_t *op);
-static ngx_uint_t ngx_http_mcp_tasks_stored_late(
-    ngx_http_mcp_tasks_table_t *t);
-static uint64_t ngx_http_mcp_tasks_stored_changed(
-    ngx_http_mcp_tasks_op_t *op);
-static ngx_int_t ngx_http_mcp_tasks_stored_nothing(
-    ngx_http_mcp_tasks_op_t *op);
-static void ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev);
-static void ngx_http_mcp_tasks_stored_done(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static ngx_int_t ngx_http_mcp_tasks_stored_undo(
-    ngx_http_mcp_tasks_zone_t *zone, ngx_http_mcp_tasks_op_t *op);
+static ngx_int_t ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+static void ngx_mcp_stored_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
+    ngx_uint_t reason);
+static ngx_uint_t ngx_mcp_stored_changes(ngx_mcp_op_t *op);
+static ngx_uint_t ngx_mcp_stored_late(ngx_mcp_table_t *t);
+static uint64_t ngx_mcp_stored_changed(ngx_mcp_op_t *op);
+static ngx_int_t ngx_mcp_stored_nothing(ngx_mcp_op_t *op);
+static void ngx_mcp_stored_ready_handler(ngx_event_t *ev);
+static void ngx_mcp_stored_done(ngx_mcp_zone_conf_t *zcf);
+static ngx_int_t ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 
 
-ngx_http_mcp_tasks_submit_pt
-    ngx_http_mcp_tasks_stored[NGX_HTTP_MCP_TASKS_OPS];
+ngx_mcp_submit_pt
+    ngx_mcp_stored[NGX_MCP_OPS];
 
 
 void
-ngx_http_mcp_tasks_stored_zone(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_stored_zone(ngx_mcp_zone_conf_t *zcf)
 {
     ngx_uint_t  i;
 
-    for (i = 0; i < NGX_HTTP_MCP_TASKS_OPS; i++) {
-        ngx_http_mcp_tasks_stored[i] = ngx_http_mcp_tasks_stored_op;
+    for (i = 0; i < NGX_MCP_OPS; i++) {
+        ngx_mcp_stored[i] = ngx_mcp_stored_op;
     }
 
-    zcf->zone.store = ngx_http_mcp_tasks_stored;
+    zcf->zone.store = ngx_mcp_stored;
     zcf->stored.fd = -1;
 }
 
 
 void
-ngx_http_mcp_tasks_stored_process(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
 
     ngx_queue_init(&st->parked);
 
-    st->ready.handler = ngx_http_mcp_tasks_stored_ready_handler;
+    st->ready.handler = ngx_mcp_stored_ready_handler;
     st->ready.data = &zcf->dummy;
     st->ready.log = cycle->log;
 
-    ngx_http_mcp_tasks_watch(&zcf->local, &st->saved,
-                             NGX_HTTP_MCP_TASKS_SAVED, &st->ready);
+    ngx_mcp_watch(&zcf->local, &st->saved, NGX_MCP_SAVED, &st->ready);
 
-    ngx_http_mcp_tasks_writer_process(cycle, zcf);
+    ngx_mcp_writer_process(cycle, zcf);
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
-    uint64_t                         changed;
-    ngx_int_t                        rc;
-    ngx_uint_t                       changes;
-    ngx_http_mcp_tasks_header_t     *sh;
-    ngx_http_mcp_tasks_parked_t     *parked;
-    ngx_http_mcp_tasks_stored_t     *st;
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    uint64_t              changed;
+    ngx_int_t             rc;
+    ngx_uint_t            changes;
+    ngx_mcp_header_t     *sh;
+    ngx_mcp_parked_t     *parked;
+    ngx_mcp_stored_t     *st;
+    ngx_mcp_zone_conf_t  *zcf;
 
-    zcf = (ngx_http_mcp_tasks_zone_conf_t *) zone;
+    zcf = (ngx_mcp_zone_conf_t *) zone;
     st = &zcf->stored;
     sh = zone->table.sh;
 
     if (!st->attached) {
-        rc = ngx_http_mcp_tasks_stored_nothing(op);
+        rc = ngx_mcp_stored_nothing(op);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
     }
 
-    changes = ngx_http_mcp_tasks_stored_changes(op);
+    changes = ngx_mcp_stored_changes(op);
 
     if (changes && !sh->disk.up
-        && (op->handler || changes == NGX_HTTP_MCP_TASKS_STORED_BEGINS))
+        && (op->handler || changes == NGX_MCP_STORED_BEGINS))
     {
-        ngx_http_mcp_tasks_stored_refuse(sh, op,
-                                        NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE);
+        ngx_mcp_stored_refuse(sh, op, NGX_MCP_STORE_UNAVAILABLE);
         return NGX_OK;
     }
 
@@ -135,24 +124,24 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
     parked = NULL;
 
     if (changes && op->handler
-        && (st->sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
-            || ngx_http_mcp_tasks_stored_late(&zone->table)))
+        && (st->sync == NGX_MCP_SYNC_ALWAYS
+            || ngx_mcp_stored_late(&zone->table)))
     {
-        parked = ngx_palloc(op->pool, sizeof(ngx_http_mcp_tasks_parked_t));
+        parked = ngx_palloc(op->pool, sizeof(ngx_mcp_parked_t));
         if (parked == NULL) {
             return NGX_ERROR;
         }
     }
 
-    rc = ngx_http_mcp_tasks_shm[op->type](zone, op);
+    rc = ngx_mcp_shm[op->type](zone, op);
 
-    if (rc != NGX_OK || op->reason != NGX_HTTP_MCP_TASKS_OK
+    if (rc != NGX_OK || op->reason != NGX_MCP_OK
         || parked == NULL)
     {
         return rc;
     }
 
-    changed = ngx_http_mcp_tasks_stored_changed(op);
+    changed = ngx_mcp_stored_changed(op);
 
     if (changed <= sh->safe) {
         return NGX_OK;
@@ -162,7 +151,7 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
     parked->changed = changed;
     ngx_queue_insert_tail(&st->parked, &parked->queue);
 
-    ngx_http_mcp_tasks_writer_kick(zcf);
+    ngx_mcp_writer_kick(zcf);
 
     return NGX_AGAIN;
 }
@@ -171,40 +160,39 @@ ngx_http_mcp_tasks_stored_op(ngx_http_mcp_tasks_zone_t *zone,
 /* counted without the lock, which others may have for long */
 
 static void
-ngx_http_mcp_tasks_stored_refuse(ngx_http_mcp_tasks_header_t *sh,
-    ngx_http_mcp_tasks_op_t *op, ngx_uint_t reason)
+ngx_mcp_stored_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
+    ngx_uint_t reason)
 {
     op->reason = reason;
 
-    (void) __atomic_fetch_add(&sh->count.refused[reason], 1,
-                              __ATOMIC_RELAXED);
+    (void) __atomic_fetch_add(&sh->count.refused[reason], 1, __ATOMIC_RELAXED);
 }
 
 
 /* a heartbeat prolongs a lease, which begins anew when tasks are loaded */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_stored_changes(ngx_mcp_op_t *op)
 {
     switch (op->type) {
 
-    case NGX_HTTP_MCP_TASKS_OP_UPDATE:
-        return (((ngx_http_mcp_tasks_op_update_t *) op)->event.type
-                == NGX_HTTP_MCP_TASKS_EV_HEARTBEAT)
-               ? NGX_HTTP_MCP_TASKS_STORED_NOTHING
-               : NGX_HTTP_MCP_TASKS_STORED_CHANGES;
+    case NGX_MCP_OP_UPDATE:
+        return (((ngx_mcp_op_update_t *) op)->event.type
+                == NGX_MCP_EV_HEARTBEAT)
+               ? NGX_MCP_STORED_NOTHING
+               : NGX_MCP_STORED_CHANGES;
 
-    case NGX_HTTP_MCP_TASKS_OP_CLAIM:
-    case NGX_HTTP_MCP_TASKS_OP_RUN:
-        return NGX_HTTP_MCP_TASKS_STORED_BEGINS;
+    case NGX_MCP_OP_CLAIM:
+    case NGX_MCP_OP_RUN:
+        return NGX_MCP_STORED_BEGINS;
 
-    case NGX_HTTP_MCP_TASKS_OP_CREATE:
-    case NGX_HTTP_MCP_TASKS_OP_DELETE:
-    case NGX_HTTP_MCP_TASKS_OP_SYNC:
-        return NGX_HTTP_MCP_TASKS_STORED_CHANGES;
+    case NGX_MCP_OP_CREATE:
+    case NGX_MCP_OP_DELETE:
+    case NGX_MCP_OP_SYNC:
+        return NGX_MCP_STORED_CHANGES;
 
     default:
-        return NGX_HTTP_MCP_TASKS_STORED_NOTHING;
+        return NGX_MCP_STORED_NOTHING;
     }
 }
 
@@ -215,41 +203,41 @@ ngx_http_mcp_tasks_stored_changes(ngx_http_mcp_tasks_op_t *op)
  */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_stored_late(ngx_http_mcp_tasks_table_t *t)
+ngx_mcp_stored_late(ngx_mcp_table_t *t)
 {
     uint64_t  since;
 
     since = t->sh->since;
 
-    return since && ngx_current_msec >= since + NGX_HTTP_MCP_TASKS_STORED_LATE;
+    return since && ngx_current_msec >= since + NGX_MCP_STORED_LATE;
 }
 
 
 static uint64_t
-ngx_http_mcp_tasks_stored_changed(ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_stored_changed(ngx_mcp_op_t *op)
 {
-    ngx_http_mcp_tasks_op_claim_t  *claim;
+    ngx_mcp_op_claim_t  *claim;
 
     switch (op->type) {
 
-    case NGX_HTTP_MCP_TASKS_OP_CREATE:
-        return ((ngx_http_mcp_tasks_op_create_t *) op)->view.changed;
+    case NGX_MCP_OP_CREATE:
+        return ((ngx_mcp_op_create_t *) op)->view.changed;
 
-    case NGX_HTTP_MCP_TASKS_OP_UPDATE:
-        return ((ngx_http_mcp_tasks_op_update_t *) op)->view.changed;
+    case NGX_MCP_OP_UPDATE:
+        return ((ngx_mcp_op_update_t *) op)->view.changed;
 
-    case NGX_HTTP_MCP_TASKS_OP_RUN:
-        return ((ngx_http_mcp_tasks_op_run_t *) op)->view.changed;
+    case NGX_MCP_OP_RUN:
+        return ((ngx_mcp_op_run_t *) op)->view.changed;
 
-    case NGX_HTTP_MCP_TASKS_OP_CLAIM:
-        claim = (ngx_http_mcp_tasks_op_claim_t *) op;
+    case NGX_MCP_OP_CLAIM:
+        claim = (ngx_mcp_op_claim_t *) op;
         return claim->found ? claim->view.changed : 0;
 
-    case NGX_HTTP_MCP_TASKS_OP_DELETE:
-        return ((ngx_http_mcp_tasks_op_delete_t *) op)->changed;
+    case NGX_MCP_OP_DELETE:
+        return ((ngx_mcp_op_delete_t *) op)->changed;
 
-    default: /* NGX_HTTP_MCP_TASKS_OP_SYNC */
-        return ((ngx_http_mcp_tasks_op_sync_t *) op)->changed;
+    default: /* NGX_MCP_OP_SYNC */
+        return ((ngx_mcp_op_sync_t *) op)->changed;
     }
 }
 
@@ -260,67 +248,67 @@ ngx_http_mcp_tasks_stored_changed(ngx_http_mcp_tasks_op_t *op)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_stored_nothing(ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_stored_nothing(ngx_mcp_op_t *op)
 {
-    ngx_http_mcp_tasks_op_sweep_t    *sweep;
-    ngx_http_mcp_tasks_op_orphans_t  *orphans;
+    ngx_mcp_op_sweep_t    *sweep;
+    ngx_mcp_op_orphans_t  *orphans;
 
     switch (op->type) {
 
-    case NGX_HTTP_MCP_TASKS_OP_STATS:
-    case NGX_HTTP_MCP_TASKS_OP_LEAVE:
+    case NGX_MCP_OP_STATS:
+    case NGX_MCP_OP_LEAVE:
         return NGX_DECLINED;
 
-    case NGX_HTTP_MCP_TASKS_OP_SWEEP:
-        sweep = (ngx_http_mcp_tasks_op_sweep_t *) op;
+    case NGX_MCP_OP_SWEEP:
+        sweep = (ngx_mcp_op_sweep_t *) op;
         sweep->done = 0;
-        sweep->next = NGX_HTTP_MCP_TASKS_NEVER;
+        sweep->next = NGX_MCP_NEVER;
         return NGX_OK;
 
-    case NGX_HTTP_MCP_TASKS_OP_ORPHANS:
-        orphans = (ngx_http_mcp_tasks_op_orphans_t *) op;
+    case NGX_MCP_OP_ORPHANS:
+        orphans = (ngx_mcp_op_orphans_t *) op;
         orphans->n = 0;
         orphans->more = 0;
         return NGX_OK;
 
     default:
-        op->reason = NGX_HTTP_MCP_TASKS_STORE_UNAVAILABLE;
+        op->reason = NGX_MCP_STORE_UNAVAILABLE;
         return NGX_OK;
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_stored_ready_handler(ngx_event_t *ev)
+ngx_mcp_stored_ready_handler(ngx_event_t *ev)
 {
-    ngx_connection_t                *c;
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    ngx_connection_t     *c;
+    ngx_mcp_zone_conf_t  *zcf;
 
     c = ev->data;
     zcf = c->data;
 
     if (!zcf->stored.attached) {
-        (void) ngx_http_mcp_tasks_attach_try(zcf, ev->log);
+        (void) ngx_mcp_attach_try(zcf, ev->log);
     }
 
-    ngx_http_mcp_tasks_stored_look(zcf);
+    ngx_mcp_stored_look(zcf);
 }
 
 
 /* answers those whose changes are saved, or will not be for now */
 
 void
-ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_stored_look(ngx_mcp_zone_conf_t *zcf)
 {
-    uint64_t                      safe, failed;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_stored_t  *st;
+    uint64_t           safe, failed;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     t = &zcf->zone.table;
 
     for ( ;; ) {
-        ngx_http_mcp_tasks_stored_done(zcf);
+        ngx_mcp_stored_done(zcf);
 
         if (ngx_queue_empty(&st->parked)) {
             return;
@@ -329,9 +317,9 @@ ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf)
         safe = t->sh->safe;
         failed = t->sh->failed;
 
-        ngx_http_mcp_tasks_lock_read(t);
-        ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_lock_read(t);
+        ngx_mcp_await_key_locked(t, NGX_MCP_SAVED);
+        ngx_mcp_unlock(t);
 
         if (safe == t->sh->safe && failed == t->sh->failed) {
             return;
@@ -341,13 +329,13 @@ ngx_http_mcp_tasks_stored_look(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
 
 static void
-ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_stored_done(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_queue_t                  *q, *next, done;
-    ngx_http_mcp_tasks_op_t      *op;
-    ngx_http_mcp_tasks_header_t  *sh;
-    ngx_http_mcp_tasks_parked_t  *parked;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_queue_t       *q, *next, done;
+    ngx_mcp_op_t      *op;
+    ngx_mcp_header_t  *sh;
+    ngx_mcp_parked_t  *parked;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     sh = zcf->zone.table.sh;
@@ -359,7 +347,7 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
          q = next)
     {
         next = ngx_queue_next(q);
-        parked = ngx_queue_data(q, ngx_http_mcp_tasks_parked_t, queue);
+        parked = ngx_queue_data(q, ngx_mcp_parked_t, queue);
         op = parked->op;
 
         if (parked->changed > sh->safe) {
@@ -368,9 +356,8 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
                 continue;
             }
 
-            if (ngx_http_mcp_tasks_stored_undo(&zcf->zone, op) == NGX_OK) {
-                ngx_http_mcp_tasks_stored_refuse(sh, op,
-                                             NGX_HTTP_MCP_TASKS_STORE_FAILED);
+            if (ngx_mcp_stored_undo(&zcf->zone, op) == NGX_OK) {
+                ngx_mcp_stored_refuse(sh, op, NGX_MCP_STORE_FAILED);
             }
         }
 
@@ -384,7 +371,7 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
         q = ngx_queue_head(&done);
         ngx_queue_remove(q);
 
-        parked = ngx_queue_data(q, ngx_http_mcp_tasks_parked_t, queue);
+        parked = ngx_queue_data(q, ngx_mcp_parked_t, queue);
         op = parked->op;
         op->handler(op);
     }
@@ -398,34 +385,32 @@ ngx_http_mcp_tasks_stored_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_stored_undo(ngx_http_mcp_tasks_zone_t *zone,
-    ngx_http_mcp_tasks_op_t *op)
+ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
-    ngx_http_mcp_tasks_op_delete_t  remove;
-    ngx_http_mcp_tasks_op_update_t  release;
+    ngx_mcp_op_delete_t  remove;
+    ngx_mcp_op_update_t  release;
 
-    if (op->type == NGX_HTTP_MCP_TASKS_OP_CREATE) {
-        ngx_memzero(&remove, sizeof(ngx_http_mcp_tasks_op_delete_t));
-        remove.op.type = NGX_HTTP_MCP_TASKS_OP_DELETE;
+    if (op->type == NGX_MCP_OP_CREATE) {
+        ngx_memzero(&remove, sizeof(ngx_mcp_op_delete_t));
+        remove.op.type = NGX_MCP_OP_DELETE;
         remove.op.pool = op->pool;
-        remove.id = ((ngx_http_mcp_tasks_op_create_t *) op)->view.id;
-        remove.unsaved = ((ngx_http_mcp_tasks_op_create_t *) op)->view.changed;
+        remove.id = ((ngx_mcp_op_create_t *) op)->view.id;
+        remove.unsaved = ((ngx_mcp_op_create_t *) op)->view.changed;
 
-        (void) ngx_http_mcp_tasks_shm[remove.op.type](zone, &remove.op);
+        (void) ngx_mcp_shm[remove.op.type](zone, &remove.op);
 
-        return remove.op.reason == NGX_HTTP_MCP_TASKS_STATE_INVALID
+        return remove.op.reason == NGX_MCP_STATE_INVALID
                ? NGX_DECLINED : NGX_OK;
     }
 
-    if (op->type == NGX_HTTP_MCP_TASKS_OP_RUN) {
-        ngx_http_mcp_tasks_release(&release,
-                             &((ngx_http_mcp_tasks_op_run_t *) op)->view);
+    if (op->type == NGX_MCP_OP_RUN) {
+        ngx_mcp_release(&release, &((ngx_mcp_op_run_t *) op)->view);
         release.op.pool = op->pool;
-        (void) ngx_http_mcp_tasks_shm[release.op.type](zone, &release.op);
+        (void) ngx_mcp_shm[release.op.type](zone, &release.op);
     }
 
     return NGX_OK;
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_STORED */
+#endif /* NGX_MCP_STORED */

@@ -16,8 +16,8 @@
  */
 
 
-#ifndef _NGX_HTTP_MCP_TASKS_STORED_H_INCLUDED_
-#define _NGX_HTTP_MCP_TASKS_STORED_H_INCLUDED_
+#ifndef _NGX_MCP_STORED_H_INCLUDED_
+#define _NGX_MCP_STORED_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -33,61 +33,61 @@
 #include "ngx_mcp_wake.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_SQLITE && NGX_THREADS && defined(F_OFD_SETLK))
-#define NGX_HTTP_MCP_TASKS_STORED  1
+#if (NGX_MCP_SQLITE && NGX_THREADS && defined(F_OFD_SETLK))
+#define NGX_MCP_STORED  1
 #endif
 
 
 /* in the lock file */
-#define NGX_HTTP_MCP_TASKS_LOCK_WRITER  0
-#define NGX_HTTP_MCP_TASKS_LOCK_ZONE    1
-#define NGX_HTTP_MCP_TASKS_LOCK_WANTED  2
+#define NGX_MCP_LOCK_WRITER  0
+#define NGX_MCP_LOCK_ZONE    1
+#define NGX_MCP_LOCK_WANTED  2
 
 
 typedef struct {
     /* of the configuration */
-    ngx_str_t                    path;       /* empty: there is no store */
-    ngx_str_t                    lock;
-    ngx_uint_t                   sync;
-    void                        *threads;    /* ngx_thread_pool_t */
-    ngx_cycle_t                 *cycle;
+    ngx_str_t        path;       /* empty: there is no store */
+    ngx_str_t        lock;
+    ngx_uint_t       sync;
+    void            *threads;    /* ngx_thread_pool_t */
+    ngx_cycle_t     *cycle;
 
     /* of this process */
-    ngx_fd_t                     fd;         /* of the lock file; -1 */
-    ngx_queue_t                  parked;     /* operations that wait */
-    ngx_event_t                  look;       /* now and then */
-    ngx_event_t                  write;      /* there is something to save */
-    ngx_event_t                  ready;      /* something was saved */
-    ngx_http_mcp_tasks_watch_t   unsaved;
-    ngx_http_mcp_tasks_watch_t   saved;
+    ngx_fd_t         fd;         /* of the lock file; -1 */
+    ngx_queue_t      parked;     /* operations that wait */
+    ngx_event_t      look;       /* now and then */
+    ngx_event_t      write;      /* there is something to save */
+    ngx_event_t      ready;      /* something was saved */
+    ngx_mcp_watch_t  unsaved;
+    ngx_mcp_watch_t  saved;
 
     /* of the writer */
-    ngx_http_mcp_tasks_db_t      db;
-    ngx_http_mcp_tasks_batch_t   batch;
-    void                        *task;       /* ngx_thread_task_t */
-    ngx_int_t                    rc;
-    uint64_t                     device;     /* the file that it has to be */
-    uint64_t                     inode;      /* 0: any */
-    uint64_t                     upto;       /* what it has to have */
-    ngx_uint_t                   took;       /* ms, of a commit */
-    ngx_msec_t                   begun;
-    ngx_msec_t                   exiting;    /* since when */
-    ngx_msec_t                   left;       /* others are to write since */
+    ngx_mcp_db_t     db;
+    ngx_mcp_batch_t  batch;
+    void            *task;       /* ngx_thread_task_t */
+    ngx_int_t        rc;
+    uint64_t         device;     /* the file that it has to be */
+    uint64_t         inode;      /* 0: any */
+    uint64_t         upto;       /* what it has to have */
+    ngx_uint_t       took;       /* ms, of a commit */
+    ngx_msec_t       begun;
+    ngx_msec_t       exiting;    /* since when */
+    ngx_msec_t       left;       /* others are to write since */
 
-    unsigned                     synced:1;   /* the configuration has it */
-    unsigned                     attached:1; /* we have the zone's lock */
-    unsigned                     wanting:1;
-    unsigned                     writing:1;  /* we are the writer */
-    unsigned                     busy:1;     /* a thread has db and batch */
-    unsigned                     told:1;     /* why we wait for the zone */
-} ngx_http_mcp_tasks_stored_t;
+    unsigned         synced:1;   /* the configuration has it */
+    unsigned         attached:1; /* we have the zone's lock */
+    unsigned         wanting:1;
+    unsigned         writing:1;  /* we are the writer */
+    unsigned         busy:1;     /* a thread has db and batch */
+    unsigned         told:1;     /* why we wait for the zone */
+} ngx_mcp_stored_t;
 
 
-#define ngx_http_mcp_tasks_stored_on(zcf)  ((zcf)->stored.path.len != 0)
+#define ngx_mcp_stored_on(zcf)  ((zcf)->stored.path.len != 0)
 
 /* requests of this process may be served */
-#define ngx_http_mcp_tasks_stored_ready(zcf)                                  \
-    (!ngx_http_mcp_tasks_stored_on(zcf) || (zcf)->stored.attached)
+#define ngx_mcp_stored_ready(zcf)                                             \
+    (!ngx_mcp_stored_on(zcf) || (zcf)->stored.attached)
 
 
-#endif /* _NGX_HTTP_MCP_TASKS_STORED_H_INCLUDED_ */
+#endif /* _NGX_MCP_STORED_H_INCLUDED_ */

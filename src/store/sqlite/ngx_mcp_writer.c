@@ -10,94 +10,82 @@
 #include "ngx_mcp_stats.h"
 
 
-#if (NGX_HTTP_MCP_TASKS_STORED)
+#if (NGX_MCP_STORED)
 
 
 /* how often each process looks whether all is well, in milliseconds */
-#define NGX_HTTP_MCP_TASKS_WRITER_LOOK   200
-#define NGX_HTTP_MCP_TASKS_WRITER_WANT   50
+#define NGX_MCP_WRITER_LOOK   200
+#define NGX_MCP_WRITER_WANT   50
 
 /* between two commits, if nobody waits for them */
-#define NGX_HTTP_MCP_TASKS_WRITER_PACE   250
+#define NGX_MCP_WRITER_PACE   250
 
 /* after a failure */
-#define NGX_HTTP_MCP_TASKS_WRITER_RETRY  1000
+#define NGX_MCP_WRITER_RETRY  1000
 
 /* how long a process that exits leaves it to others to write */
-#define NGX_HTTP_MCP_TASKS_WRITER_LEFT   1000
+#define NGX_MCP_WRITER_LEFT   1000
 
 /* how long it tries to save the rest */
-#define NGX_HTTP_MCP_TASKS_WRITER_EXIT   2000
+#define NGX_MCP_WRITER_EXIT   2000
 
 
-static void ngx_http_mcp_tasks_writer_look(ngx_event_t *ev);
-static void ngx_http_mcp_tasks_writer_write(ngx_event_t *ev);
-static ngx_uint_t ngx_http_mcp_tasks_writer_take(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_writer_drop(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_writer_leave(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static ngx_uint_t ngx_http_mcp_tasks_writer_due(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static ngx_int_t ngx_http_mcp_tasks_writer_collect(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_writer_begin(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_writer_thread(void *data, ngx_log_t *log);
-static ngx_int_t ngx_http_mcp_tasks_writer_open(
-    ngx_http_mcp_tasks_stored_t *st);
-static void ngx_http_mcp_tasks_writer_end(ngx_event_t *ev);
-static void ngx_http_mcp_tasks_writer_done(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_writer_saved(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
-static void ngx_http_mcp_tasks_writer_fresh(
-    ngx_http_mcp_tasks_zone_conf_t *zcf);
+static void ngx_mcp_writer_look(ngx_event_t *ev);
+static void ngx_mcp_writer_write(ngx_event_t *ev);
+static ngx_uint_t ngx_mcp_writer_take(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_writer_drop(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_writer_leave(ngx_mcp_zone_conf_t *zcf);
+static ngx_uint_t ngx_mcp_writer_due(ngx_mcp_zone_conf_t *zcf);
+static ngx_int_t ngx_mcp_writer_collect(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_writer_begin(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_writer_thread(void *data, ngx_log_t *log);
+static ngx_int_t ngx_mcp_writer_open(ngx_mcp_stored_t *st);
+static void ngx_mcp_writer_end(ngx_event_t *ev);
+static void ngx_mcp_writer_done(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_writer_saved(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_writer_fresh(ngx_mcp_zone_conf_t *zcf);
 
 
 typedef struct {
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
-} ngx_http_mcp_tasks_commit_t;
+    ngx_mcp_zone_conf_t  *zcf;
+} ngx_mcp_commit_t;
 
 
 void
-ngx_http_mcp_tasks_writer_process(ngx_cycle_t *cycle,
-    ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
 
-    st->look.handler = ngx_http_mcp_tasks_writer_look;
+    st->look.handler = ngx_mcp_writer_look;
     st->look.data = &zcf->dummy;
     st->look.log = cycle->log;
     st->look.cancelable = 1;
 
-    st->write.handler = ngx_http_mcp_tasks_writer_write;
+    st->write.handler = ngx_mcp_writer_write;
     st->write.data = &zcf->dummy;
     st->write.log = cycle->log;
 
     /* for all writers: older processes may go on for a while */
     zcf->zone.table.sh->disk.sync = st->sync;
 
-    ngx_http_mcp_tasks_watch(&zcf->local, &st->unsaved,
-                             NGX_HTTP_MCP_TASKS_UNSAVED, &st->write);
+    ngx_mcp_watch(&zcf->local, &st->unsaved, NGX_MCP_UNSAVED, &st->write);
 
-    if (ngx_http_mcp_tasks_attach_try(zcf, cycle->log) == NGX_OK
-        && ngx_http_mcp_tasks_writer_take(zcf))
+    if (ngx_mcp_attach_try(zcf, cycle->log) == NGX_OK
+        && ngx_mcp_writer_take(zcf))
     {
         ngx_post_event(&st->write, &ngx_posted_events);
     }
 
-    ngx_add_timer(&st->look, NGX_HTTP_MCP_TASKS_WRITER_WANT);
+    ngx_add_timer(&st->look, NGX_MCP_WRITER_WANT);
 }
 
 
 /* an operation waits: if nobody else writes, we do */
 
 void
-ngx_http_mcp_tasks_writer_kick(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_kick(ngx_mcp_zone_conf_t *zcf)
 {
     if (zcf->stored.writing || zcf->zone.table.sh->writer == 0) {
         ngx_post_event(&zcf->stored.write, &ngx_posted_events);
@@ -110,39 +98,39 @@ ngx_http_mcp_tasks_writer_kick(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
 
 static void
-ngx_http_mcp_tasks_writer_look(ngx_event_t *ev)
+ngx_mcp_writer_look(ngx_event_t *ev)
 {
-    ngx_msec_t                       next;
-    ngx_connection_t                *c;
-    ngx_http_mcp_tasks_stored_t     *st;
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    ngx_msec_t            next;
+    ngx_connection_t     *c;
+    ngx_mcp_stored_t     *st;
+    ngx_mcp_zone_conf_t  *zcf;
 
     c = ev->data;
     zcf = c->data;
     st = &zcf->stored;
-    next = NGX_HTTP_MCP_TASKS_WRITER_LOOK;
+    next = NGX_MCP_WRITER_LOOK;
 
-    if (st->attached && !st->busy && ngx_http_mcp_tasks_attach_lost(zcf)) {
-        ngx_http_mcp_tasks_writer_drop(zcf);
-        ngx_http_mcp_tasks_attach_leave(zcf);
+    if (st->attached && !st->busy && ngx_mcp_attach_lost(zcf)) {
+        ngx_mcp_writer_drop(zcf);
+        ngx_mcp_attach_leave(zcf);
     }
 
     if (!st->attached) {
-        next = NGX_HTTP_MCP_TASKS_WRITER_WANT;
+        next = NGX_MCP_WRITER_WANT;
 
-        if (ngx_http_mcp_tasks_attach_try(zcf, ev->log) == NGX_ERROR) {
-            next = NGX_HTTP_MCP_TASKS_WRITER_RETRY;
+        if (ngx_mcp_attach_try(zcf, ev->log) == NGX_ERROR) {
+            next = NGX_MCP_WRITER_RETRY;
         }
 
     } else if (ngx_exiting) {
-        ngx_http_mcp_tasks_writer_leave(zcf);
+        ngx_mcp_writer_leave(zcf);
     }
 
     if (st->attached) {
-        ngx_http_mcp_tasks_writer_write(ev);
+        ngx_mcp_writer_write(ev);
     }
 
-    ngx_http_mcp_tasks_stored_look(zcf);
+    ngx_mcp_stored_look(zcf);
 
     st->look.cancelable = ngx_queue_empty(&st->parked);
 
@@ -151,18 +139,18 @@ ngx_http_mcp_tasks_writer_look(ngx_event_t *ev)
 
 
 static void
-ngx_http_mcp_tasks_writer_write(ngx_event_t *ev)
+ngx_mcp_writer_write(ngx_event_t *ev)
 {
-    ngx_connection_t                *c;
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    ngx_connection_t     *c;
+    ngx_mcp_zone_conf_t  *zcf;
 
     c = ev->data;
     zcf = c->data;
 
-    if (ngx_http_mcp_tasks_writer_due(zcf)
-        && ngx_http_mcp_tasks_writer_take(zcf))
+    if (ngx_mcp_writer_due(zcf)
+        && ngx_mcp_writer_take(zcf))
     {
-        ngx_http_mcp_tasks_writer_begin(zcf);
+        ngx_mcp_writer_begin(zcf);
     }
 }
 
@@ -170,11 +158,11 @@ ngx_http_mcp_tasks_writer_write(ngx_event_t *ev)
 /* words are read without the lock: whoever is wrong looks again soon */
 
 static ngx_uint_t
-ngx_http_mcp_tasks_writer_due(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_due(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_msec_t                    passed;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_msec_t         passed;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     t = &zcf->zone.table;
@@ -188,7 +176,7 @@ ngx_http_mcp_tasks_writer_due(ngx_http_mcp_tasks_zone_conf_t *zcf)
     if (!t->sh->disk.up
         && (!t->sh->rewrite || (st->rc != NGX_OK && st->rc != NGX_DONE)))
     {
-        return passed >= NGX_HTTP_MCP_TASKS_WRITER_RETRY;
+        return passed >= NGX_MCP_WRITER_RETRY;
     }
 
     if (t->sh->rewrite) {
@@ -196,22 +184,22 @@ ngx_http_mcp_tasks_writer_due(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return 1;
     }
 
-    if (!ngx_http_mcp_tasks_has_unsaved(t)) {
+    if (!ngx_mcp_has_unsaved(t)) {
         /* whoever is to write opens the database before it is needed */
         return st->writing && st->db.sqlite == NULL;
     }
 
-    return t->sh->disk.sync == NGX_HTTP_MCP_TASKS_SYNC_ALWAYS
+    return t->sh->disk.sync == NGX_MCP_SYNC_ALWAYS
            || st->batch.more
-           || passed >= NGX_HTTP_MCP_TASKS_WRITER_PACE;
+           || passed >= NGX_MCP_WRITER_PACE;
 }
 
 
 static ngx_uint_t
-ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_take(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     t = &zcf->zone.table;
@@ -221,15 +209,15 @@ ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
     }
 
     if (st->left
-        && ngx_current_msec - st->left < NGX_HTTP_MCP_TASKS_WRITER_LEFT)
+        && ngx_current_msec - st->left < NGX_MCP_WRITER_LEFT)
     {
         return 0;
     }
 
-    if (ngx_http_mcp_tasks_attach_lost(zcf)
-        || ngx_http_mcp_tasks_attach_lock(st->fd,
-                                          NGX_HTTP_MCP_TASKS_LOCK_WRITER,
-                                          F_WRLCK)
+    if (ngx_mcp_attach_lost(zcf)
+        || ngx_mcp_attach_lock(st->fd,
+                               NGX_MCP_LOCK_WRITER,
+                               F_WRLCK)
            != NGX_OK)
     {
         return 0;
@@ -238,9 +226,9 @@ ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
     st->writing = 1;
     t->sh->writer = (ngx_atomic_uint_t) ngx_pid;
 
-    ngx_http_mcp_tasks_lock_read(t);
-    ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_lock_read(t);
+    ngx_mcp_await_key_locked(t, NGX_MCP_UNSAVED);
+    ngx_mcp_unlock(t);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "mcp tasks writer of \"%V\"", &zcf->zone.name);
@@ -250,9 +238,9 @@ ngx_http_mcp_tasks_writer_take(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
 
 static void
-ngx_http_mcp_tasks_writer_drop(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_drop(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
 
@@ -260,12 +248,11 @@ ngx_http_mcp_tasks_writer_drop(ngx_http_mcp_tasks_zone_conf_t *zcf)
         return;
     }
 
-    ngx_http_mcp_tasks_db_close(&st->db);
+    ngx_mcp_db_close(&st->db);
 
     (void) ngx_atomic_cmp_set(&zcf->zone.table.sh->writer,
                               (ngx_atomic_uint_t) ngx_pid, 0);
-    (void) ngx_http_mcp_tasks_attach_lock(st->fd,
-                              NGX_HTTP_MCP_TASKS_LOCK_WRITER, F_UNLCK);
+    (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_WRITER, F_UNLCK);
     st->writing = 0;
 }
 
@@ -276,10 +263,10 @@ ngx_http_mcp_tasks_writer_drop(ngx_http_mcp_tasks_zone_conf_t *zcf)
  */
 
 static void
-ngx_http_mcp_tasks_writer_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_leave(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     t = &zcf->zone.table;
@@ -289,48 +276,48 @@ ngx_http_mcp_tasks_writer_leave(ngx_http_mcp_tasks_zone_conf_t *zcf)
     }
 
     if (st->busy
-        || ((ngx_http_mcp_tasks_has_unsaved(t)
+        || ((ngx_mcp_has_unsaved(t)
              || !ngx_queue_empty(&st->parked))
             && ngx_current_msec - st->exiting
-               < NGX_HTTP_MCP_TASKS_WRITER_EXIT))
+               < NGX_MCP_WRITER_EXIT))
     {
         return;
     }
 
     if (st->writing) {
         st->left = ngx_current_msec ? ngx_current_msec : 1;
-        ngx_http_mcp_tasks_writer_drop(zcf);
+        ngx_mcp_writer_drop(zcf);
     }
 
-    if (ngx_http_mcp_tasks_attach_wanted(zcf)
-        && ngx_http_mcp_tasks_jobs_leave(zcf))
+    if (ngx_mcp_attach_wanted(zcf)
+        && ngx_mcp_jobs_leave(zcf))
     {
-        ngx_http_mcp_tasks_attach_leave(zcf);
+        ngx_mcp_attach_leave(zcf);
     }
 }
 
 
 static ngx_int_t
-ngx_http_mcp_tasks_writer_collect(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_collect(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_int_t                     rc;
-    ngx_time_t                   *tp;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_batch_t   *batch;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_int_t          rc;
+    ngx_time_t        *tp;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_batch_t   *batch;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     batch = &st->batch;
     t = &zcf->zone.table;
 
-    if (ngx_http_mcp_tasks_batch_init(batch, ngx_cycle->log) != NGX_OK) {
+    if (ngx_mcp_batch_init(batch, ngx_cycle->log) != NGX_OK) {
         return NGX_ERROR;
     }
 
     for ( ;; ) {
-        ngx_http_mcp_tasks_lock_read(t);
+        ngx_mcp_lock_read(t);
 
-        rc = ngx_http_mcp_tasks_save_locked(t, batch);
+        rc = ngx_mcp_save_locked(t, batch);
         st->device = t->sh->disk.device;
         st->inode = t->sh->disk.inode;
         st->upto = t->sh->saved;
@@ -339,13 +326,13 @@ ngx_http_mcp_tasks_writer_collect(ngx_http_mcp_tasks_zone_conf_t *zcf)
         st->db.secret[0] = t->sh->secret[0];
         st->db.secret[1] = t->sh->secret[1];
 
-        ngx_http_mcp_tasks_unlock(t);
+        ngx_mcp_unlock(t);
 
         if (rc == NGX_OK) {
             break;
         }
 
-        if (ngx_http_mcp_tasks_batch_grow(batch, ngx_cycle->log) != NGX_OK) {
+        if (ngx_mcp_batch_grow(batch, ngx_cycle->log) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -359,29 +346,29 @@ ngx_http_mcp_tasks_writer_collect(ngx_http_mcp_tasks_zone_conf_t *zcf)
 
 
 static void
-ngx_http_mcp_tasks_writer_begin(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_begin(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_thread_task_t            *task;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_thread_task_t  *task;
+    ngx_mcp_stored_t   *st;
 
     st = &zcf->stored;
     st->begun = ngx_current_msec;
 
     if (st->task == NULL) {
         task = ngx_thread_task_alloc(ngx_cycle->pool,
-                                     sizeof(ngx_http_mcp_tasks_commit_t));
+                                     sizeof(ngx_mcp_commit_t));
         if (task == NULL) {
             return;
         }
 
-        ((ngx_http_mcp_tasks_commit_t *) task->ctx)->zcf = zcf;
-        task->handler = ngx_http_mcp_tasks_writer_thread;
+        ((ngx_mcp_commit_t *) task->ctx)->zcf = zcf;
+        task->handler = ngx_mcp_writer_thread;
         task->event.data = zcf;
-        task->event.handler = ngx_http_mcp_tasks_writer_end;
+        task->event.handler = ngx_mcp_writer_end;
         st->task = task;
     }
 
-    if (ngx_http_mcp_tasks_writer_collect(zcf) != NGX_OK) {
+    if (ngx_mcp_writer_collect(zcf) != NGX_OK) {
         return;
     }
 
@@ -396,25 +383,25 @@ ngx_http_mcp_tasks_writer_begin(ngx_http_mcp_tasks_zone_conf_t *zcf)
 /* in a thread, which touches nothing but database and batch */
 
 static void
-ngx_http_mcp_tasks_writer_thread(void *data, ngx_log_t *log)
+ngx_mcp_writer_thread(void *data, ngx_log_t *log)
 {
-    ngx_http_mcp_tasks_commit_t *commit = data;
+    ngx_mcp_commit_t *commit = data;
 
     struct timespec               from, to;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_stored_t  *st;
 
     st = &commit->zcf->stored;
 
     (void) clock_gettime(CLOCK_MONOTONIC, &from);
 
-    st->rc = ngx_http_mcp_tasks_writer_open(st);
+    st->rc = ngx_mcp_writer_open(st);
 
     if (st->rc == NGX_OK) {
-        st->rc = ngx_http_mcp_tasks_db_write(&st->db, &st->batch);
+        st->rc = ngx_mcp_db_write(&st->db, &st->batch);
     }
 
     if (st->rc != NGX_OK && st->rc != NGX_DONE) {
-        ngx_http_mcp_tasks_db_close(&st->db);
+        ngx_mcp_db_close(&st->db);
     }
 
     (void) clock_gettime(CLOCK_MONOTONIC, &to);
@@ -430,7 +417,7 @@ ngx_http_mcp_tasks_writer_thread(void *data, ngx_log_t *log)
  */
 
 static ngx_int_t
-ngx_http_mcp_tasks_writer_open(ngx_http_mcp_tasks_stored_t *st)
+ngx_mcp_writer_open(ngx_mcp_stored_t *st)
 {
     uint64_t     seq;
     ngx_int_t    rc;
@@ -457,11 +444,11 @@ ngx_http_mcp_tasks_writer_open(ngx_http_mcp_tasks_stored_t *st)
         }
     }
 
-    if (ngx_http_mcp_tasks_db_open(&st->db) != NGX_OK) {
+    if (ngx_mcp_db_open(&st->db) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    rc = ngx_http_mcp_tasks_db_get(&st->db, "seq", &seq, 1);
+    rc = ngx_mcp_db_get(&st->db, "seq", &seq, 1);
 
     if (rc == NGX_ERROR) {
         return NGX_ERROR;
@@ -477,73 +464,73 @@ ngx_http_mcp_tasks_writer_open(ngx_http_mcp_tasks_stored_t *st)
         return NGX_OK;
     }
 
-    rc = ngx_http_mcp_tasks_db_empty(&st->db, st->db.instance);
+    rc = ngx_mcp_db_empty(&st->db, st->db.instance);
 
     return (rc == NGX_OK) ? NGX_DONE : rc;
 }
 
 
 static void
-ngx_http_mcp_tasks_writer_end(ngx_event_t *ev)
+ngx_mcp_writer_end(ngx_event_t *ev)
 {
-    ngx_http_mcp_tasks_zone_conf_t  *zcf;
+    ngx_mcp_zone_conf_t  *zcf;
 
     zcf = ev->data;
     zcf->stored.busy = 0;
 
-    ngx_http_mcp_tasks_writer_done(zcf);
-    ngx_http_mcp_tasks_stored_look(zcf);
-    ngx_http_mcp_tasks_writer_write(&zcf->stored.write);
+    ngx_mcp_writer_done(zcf);
+    ngx_mcp_stored_look(zcf);
+    ngx_mcp_writer_write(&zcf->stored.write);
 }
 
 
 static void
-ngx_http_mcp_tasks_writer_done(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_done(ngx_mcp_zone_conf_t *zcf)
 {
     switch (zcf->stored.rc) {
 
     case NGX_OK:
-        ngx_http_mcp_tasks_writer_saved(zcf);
+        ngx_mcp_writer_saved(zcf);
         return;
 
     case NGX_DONE:
-        ngx_http_mcp_tasks_writer_fresh(zcf);
+        ngx_mcp_writer_fresh(zcf);
         return;
 
     case NGX_DECLINED:
         /* somebody else has it now: our zone is of no more use */
-        ngx_http_mcp_tasks_writer_failed(zcf, zcf->stored.db.error);
+        ngx_mcp_writer_failed(zcf, zcf->stored.db.error);
 
-        if (ngx_http_mcp_tasks_attach_holds(zcf)) {
+        if (ngx_mcp_attach_holds(zcf)) {
             /* not by way of the lock: the file is not the one it was */
             return;
         }
 
-        ngx_http_mcp_tasks_writer_drop(zcf);
-        ngx_http_mcp_tasks_attach_leave(zcf);
+        ngx_mcp_writer_drop(zcf);
+        ngx_mcp_attach_leave(zcf);
         return;
 
     default:
-        ngx_http_mcp_tasks_writer_failed(zcf, zcf->stored.db.error);
+        ngx_mcp_writer_failed(zcf, zcf->stored.db.error);
     }
 }
 
 
 static void
-ngx_http_mcp_tasks_writer_saved(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_saved(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_uint_t                        was;
-    ngx_http_mcp_tasks_table_t       *t;
-    ngx_http_mcp_tasks_batch_t       *batch;
-    ngx_http_mcp_tasks_store_stat_t  *disk;
+    ngx_uint_t             was;
+    ngx_mcp_table_t       *t;
+    ngx_mcp_batch_t       *batch;
+    ngx_mcp_store_stat_t  *disk;
 
     t = &zcf->zone.table;
     batch = &zcf->stored.batch;
     disk = &t->sh->disk;
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
-    ngx_http_mcp_tasks_saved_locked(t, batch);
+    ngx_mcp_saved_locked(t, batch);
 
     was = disk->up;
 
@@ -559,17 +546,17 @@ ngx_http_mcp_tasks_writer_saved(ngx_http_mcp_tasks_zone_conf_t *zcf)
         disk->commits++;
         disk->rows += batch->n + batch->ngone;
         disk->last_wall = batch->wall;
-        ngx_http_mcp_tasks_stats_time(&disk->time, zcf->stored.took);
+        ngx_mcp_stats_time(&disk->time, zcf->stored.took);
     }
 
     if (disk->up) {
         disk->error[0] = '\0';
     }
 
-    ngx_http_mcp_tasks_signal_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
-    ngx_http_mcp_tasks_await_key_locked(t, NGX_HTTP_MCP_TASKS_UNSAVED);
+    ngx_mcp_signal_key_locked(t, NGX_MCP_SAVED);
+    ngx_mcp_await_key_locked(t, NGX_MCP_UNSAVED);
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     if (!was && disk->up) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
@@ -585,10 +572,10 @@ ngx_http_mcp_tasks_writer_saved(ngx_http_mcp_tasks_zone_conf_t *zcf)
  */
 
 static void
-ngx_http_mcp_tasks_writer_fresh(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_fresh(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     t = &zcf->zone.table;
@@ -598,30 +585,29 @@ ngx_http_mcp_tasks_writer_fresh(ngx_http_mcp_tasks_zone_conf_t *zcf)
                   "written again", &st->path, &zcf->zone.name,
                   st->db.sqlite ? "is not as it was" : "is not there");
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
-    ngx_http_mcp_tasks_save_all_locked(t);
+    ngx_mcp_save_all_locked(t);
     t->sh->rewrite = 1;
     t->sh->disk.up = 0;
     t->sh->disk.device = 0;
     t->sh->disk.inode = 0;
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 }
 
 
 void
-ngx_http_mcp_tasks_writer_failed(ngx_http_mcp_tasks_zone_conf_t *zcf,
-    const char *why)
+ngx_mcp_writer_failed(ngx_mcp_zone_conf_t *zcf, const char *why)
 {
-    ngx_uint_t                        same;
-    ngx_http_mcp_tasks_table_t       *t;
-    ngx_http_mcp_tasks_store_stat_t  *disk;
+    ngx_uint_t             same;
+    ngx_mcp_table_t       *t;
+    ngx_mcp_store_stat_t  *disk;
 
     t = &zcf->zone.table;
     disk = &t->sh->disk;
 
-    ngx_http_mcp_tasks_lock(t);
+    ngx_mcp_lock(t);
 
     same = (!disk->up && ngx_strcmp(disk->error, why) == 0);
 
@@ -630,9 +616,9 @@ ngx_http_mcp_tasks_writer_failed(ngx_http_mcp_tasks_zone_conf_t *zcf,
     disk->failures++;
     t->sh->failed = t->sh->seq;
 
-    ngx_http_mcp_tasks_signal_key_locked(t, NGX_HTTP_MCP_TASKS_SAVED);
+    ngx_mcp_signal_key_locked(t, NGX_MCP_SAVED);
 
-    ngx_http_mcp_tasks_unlock(t);
+    ngx_mcp_unlock(t);
 
     /* it is tried every second, but said once */
 
@@ -648,22 +634,22 @@ ngx_http_mcp_tasks_writer_failed(ngx_http_mcp_tasks_zone_conf_t *zcf,
 /* what is not saved yet; threads are gone already */
 
 void
-ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
+ngx_mcp_writer_exit(ngx_mcp_zone_conf_t *zcf)
 {
-    ngx_uint_t                    tries;
-    ngx_http_mcp_tasks_table_t   *t;
-    ngx_http_mcp_tasks_stored_t  *st;
+    ngx_uint_t         tries;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_stored_t  *st;
 
     st = &zcf->stored;
     t = &zcf->zone.table;
     tries = 0;
     st->left = 0;
 
-    while (st->attached && ngx_http_mcp_tasks_has_unsaved(t)) {
+    while (st->attached && ngx_mcp_has_unsaved(t)) {
 
-        if (!ngx_http_mcp_tasks_writer_take(zcf)) {
+        if (!ngx_mcp_writer_take(zcf)) {
 
-            if (++tries == NGX_HTTP_MCP_TASKS_WRITER_EXIT / 10) {
+            if (++tries == NGX_MCP_WRITER_EXIT / 10) {
                 break;
             }
 
@@ -671,17 +657,17 @@ ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
             continue;
         }
 
-        if (ngx_http_mcp_tasks_writer_collect(zcf) != NGX_OK) {
+        if (ngx_mcp_writer_collect(zcf) != NGX_OK) {
             break;
         }
 
-        st->rc = ngx_http_mcp_tasks_writer_open(st);
+        st->rc = ngx_mcp_writer_open(st);
 
         if (st->rc == NGX_OK) {
-            st->rc = ngx_http_mcp_tasks_db_write(&st->db, &st->batch);
+            st->rc = ngx_mcp_db_write(&st->db, &st->batch);
         }
 
-        ngx_http_mcp_tasks_writer_done(zcf);
+        ngx_mcp_writer_done(zcf);
 
         if (st->rc != NGX_OK && st->rc != NGX_DONE) {
             ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
@@ -693,10 +679,10 @@ ngx_http_mcp_tasks_writer_exit(ngx_http_mcp_tasks_zone_conf_t *zcf)
         }
     }
 
-    ngx_http_mcp_tasks_writer_drop(zcf);
-    ngx_http_mcp_tasks_attach_leave(zcf);
-    ngx_http_mcp_tasks_batch_free(&st->batch);
+    ngx_mcp_writer_drop(zcf);
+    ngx_mcp_attach_leave(zcf);
+    ngx_mcp_batch_free(&st->batch);
 }
 
 
-#endif /* NGX_HTTP_MCP_TASKS_STORED */
+#endif /* NGX_MCP_STORED */
