@@ -1,18 +1,27 @@
 
+#include "ngx_mcp_conf.h"
 #include "ngx_mcp_console.h"
 #include "ngx_mcp_gateway.h"
+#include "ngx_mcp_methods.h"
+#include "ngx_mcp_probe.h"
+#include "ngx_mcp_shm.h"
+#include "ngx_mcp_status.h"
+#include "ngx_mcp_stored.h"
+#include "ngx_mcp_sweep.h"
+#include "ngx_mcp_worker.h"
 
 
 static char *ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-static ngx_int_t ngx_mcp_zone_store(ngx_str_t *arg, ngx_mcp_stored_t *st);
-static char *ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf);
-static ngx_int_t ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf,
+static ngx_int_t ngx_mcp_zone_store(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+    ngx_str_t *arg);
+static char *ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+    ngx_array_t *zones);
+static ngx_int_t ngx_mcp_zone_local(ngx_conf_t *cf, ngx_mcp_main_conf_t *mcf,
+    ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
     ssize_t size);
-static ngx_uint_t ngx_mcp_zone_same(ngx_mcp_zone_conf_t *zcf,
-    ngx_mcp_zone_conf_t *old);
-static ngx_uint_t ngx_mcp_zone_fits(ngx_mcp_layout_t *l,
-    ngx_mcp_zone_conf_t *old);
+static ngx_uint_t ngx_mcp_zone_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *old);
 static ngx_int_t ngx_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data);
 static void *ngx_mcp_create_main_conf(ngx_conf_t *cf);
 static char *ngx_mcp_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -20,7 +29,10 @@ static char *ngx_mcp_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_mcp_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_mcp_surface(ngx_conf_t *cf, void *conf,
     ngx_http_handler_pt handler);
+static ngx_int_t ngx_mcp_init_module(ngx_cycle_t *cycle);
 static ngx_int_t ngx_mcp_init_process(ngx_cycle_t *cycle);
+static ngx_int_t ngx_mcp_init_zones(ngx_cycle_t *cycle,
+    ngx_mcp_main_conf_t *mcf);
 static void ngx_mcp_exit_process(ngx_cycle_t *cycle);
 
 
@@ -196,31 +208,31 @@ static ngx_command_t  ngx_mcp_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_mcp_tasks_module_ctx = {
-    ngx_mcp_add_variables,      /* preconfiguration */
-    ngx_mcp_filter_init,        /* postconfiguration */
+    ngx_mcp_add_variables,                 /* preconfiguration */
+    ngx_mcp_filter_init,                   /* postconfiguration */
 
-    ngx_mcp_create_main_conf,   /* create main configuration */
+    ngx_mcp_create_main_conf,              /* create main configuration */
     NULL,                                  /* init main configuration */
 
     NULL,                                  /* create server configuration */
     NULL,                                  /* merge server configuration */
 
-    ngx_mcp_create_loc_conf,    /* create location configuration */
-    ngx_mcp_merge_loc_conf      /* merge location configuration */
+    ngx_mcp_create_loc_conf,               /* create location configuration */
+    ngx_mcp_merge_loc_conf                 /* merge location configuration */
 };
 
 
 ngx_module_t  ngx_http_mcp_tasks_module = {
     NGX_MODULE_V1,
     &ngx_http_mcp_tasks_module_ctx,        /* module context */
-    ngx_mcp_commands,           /* module directives */
+    ngx_mcp_commands,                      /* module directives */
     NGX_HTTP_MODULE,                       /* module type */
     NULL,                                  /* init master */
-    ngx_mcp_wake_module,        /* init module */
-    ngx_mcp_init_process,       /* init process */
+    ngx_mcp_init_module,                   /* init module */
+    ngx_mcp_init_process,                  /* init process */
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
-    ngx_mcp_exit_process,       /* exit process */
+    ngx_mcp_exit_process,                  /* exit process */
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
@@ -231,16 +243,16 @@ ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_mcp_main_conf_t *mcf = conf;
 
-    u_char                           *p;
-    ssize_t                           size;
-    uint64_t                          max_tasks;
-    ngx_int_t                         n;
-    ngx_str_t                        *value, name, s;
-    ngx_uint_t                        i;
-    ngx_mcp_zone_conf_t   *zcf, **zp;
+    u_char          *p;
+    ssize_t          size;
+    uint64_t         max_tasks;
+    ngx_int_t        n;
+    ngx_str_t       *value, name, s;
+    ngx_uint_t       i;
+    ngx_mcp_zone_t  *zone;
 
-    zcf = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_zone_conf_t));
-    if (zcf == NULL) {
+    zone = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_zone_t));
+    if (zone == NULL) {
         return NGX_CONF_ERROR;
     }
 
@@ -294,8 +306,14 @@ ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
-        if (ngx_mcp_zone_store(&value[i], &zcf->stored) == NGX_OK) {
+        n = ngx_mcp_zone_store(cf, zone, &value[i]);
+
+        if (n == NGX_OK) {
             continue;
+        }
+
+        if (n == NGX_ERROR) {
+            return NGX_CONF_ERROR;
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -309,54 +327,91 @@ ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    zcf->zone.name = name;
-    zcf->zone.store = ngx_mcp_shm;
-    zcf->max_tasks = max_tasks;
+    zone->name = name;
+    zone->store = ngx_mcp_shm;
+    zone->max_tasks = max_tasks;
+    zone->ready = 1;
 
-    if (ngx_mcp_zone_stored(cf, zcf) != NGX_CONF_OK
-        || ngx_mcp_zone_check(cf, zcf, size) != NGX_OK)
+    if (ngx_mcp_zone_stored(cf, zone, &mcf->zones) != NGX_CONF_OK
+        || ngx_mcp_zone_check(cf, zone, size) != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
 
-    if (ngx_array_init(&zcf->gateways, cf->pool, 1, sizeof(void *))
-        != NGX_OK)
-    {
+    if (ngx_mcp_zone_local(cf, mcf, zone) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
-    zcf->shm_zone = ngx_shared_memory_add(cf, &name, size,
-                                          &ngx_http_mcp_tasks_module);
-    if (zcf->shm_zone == NULL) {
+    zone->shm_zone = ngx_shared_memory_add(cf, &name, size,
+                                           &ngx_http_mcp_tasks_module);
+    if (zone->shm_zone == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    if (zcf->shm_zone->data) {
+    if (zone->shm_zone->data) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "mcp_tasks_zone \"%V\" is duplicate", &name);
         return NGX_CONF_ERROR;
     }
 
-    zcf->shm_zone->init = ngx_mcp_init_zone;
-    zcf->shm_zone->data = zcf;
-
-    zp = ngx_array_push(&mcf->zones);
-    if (zp == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    *zp = zcf;
+    zone->shm_zone->init = ngx_mcp_init_zone;
+    zone->shm_zone->data = zone;
 
     return NGX_CONF_OK;
+}
+
+
+/* what belongs to a zone, beside its memory */
+
+static ngx_int_t
+ngx_mcp_zone_local(ngx_conf_t *cf, ngx_mcp_main_conf_t *mcf,
+    ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_zone_t   **z;
+    ngx_mcp_local_t  **l;
+
+    zone->table = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_table_t));
+    zone->local = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_local_t));
+
+    if (zone->table == NULL || zone->local == NULL
+        || ngx_array_init(&zone->gateways, cf->pool, 1, sizeof(void *))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_queue_init(&zone->waits);
+
+    zone->dummy.fd = (ngx_socket_t) -1;
+    zone->dummy.data = zone;
+    zone->sweep_at = ngx_mcp_sweep_at;
+    zone->leaves = ngx_mcp_jobs_leave;
+
+    zone->local->name = &zone->name;
+    zone->local->table = zone->table;
+    zone->local->data = zone;
+
+    z = ngx_array_push(&mcf->zones);
+    l = ngx_array_push(&mcf->locals);
+
+    if (z == NULL || l == NULL) {
+        return NGX_ERROR;
+    }
+
+    *z = zone;
+    *l = zone->local;
+
+    return NGX_OK;
 }
 
 
 /* "store=" and "sync=", each once */
 
 static ngx_int_t
-ngx_mcp_zone_store(ngx_str_t *arg, ngx_mcp_stored_t *st)
+ngx_mcp_zone_store(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
 {
-    ngx_uint_t  i;
+    ngx_uint_t         i;
+    ngx_mcp_stored_t  *st;
     static struct {
         ngx_str_t   name;
         ngx_uint_t  sync;
@@ -366,11 +421,21 @@ ngx_mcp_zone_store(ngx_str_t *arg, ngx_mcp_stored_t *st)
         { ngx_string("sync=off"), NGX_MCP_SYNC_OFF }
     };
 
+    st = zone->stored;
+
+    if (st == NULL) {
+        st = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_stored_t));
+        if (st == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
     if (arg->len > 13 && ngx_strncmp(arg->data, "store=sqlite:", 13) == 0
         && st->path.len == 0)
     {
         st->path.data = arg->data + 13;
         st->path.len = arg->len - 13;
+        zone->stored = st;
         return NGX_OK;
     }
 
@@ -380,6 +445,7 @@ ngx_mcp_zone_store(ngx_str_t *arg, ngx_mcp_stored_t *st)
         {
             st->sync = syncs[i].sync;
             st->synced = 1;
+            zone->stored = st;
             return NGX_OK;
         }
     }
@@ -389,22 +455,21 @@ ngx_mcp_zone_store(ngx_str_t *arg, ngx_mcp_stored_t *st)
 
 
 static char *
-ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
 {
-    if (zcf->stored.path.len == 0) {
-
-        if (zcf->stored.synced) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "\"sync\" needs a \"store\"");
-            return NGX_CONF_ERROR;
-        }
-
+    if (zone->stored == NULL) {
         return NGX_CONF_OK;
+    }
+
+    if (zone->stored->path.len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"sync\" needs a \"store\"");
+        return NGX_CONF_ERROR;
     }
 
 #if (NGX_MCP_STORED)
 
-    return ngx_mcp_attach_conf(cf, zcf);
+    return ngx_mcp_attach_conf(cf, zone, zones);
 
 #else
 
@@ -424,7 +489,7 @@ ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
  */
 
 static ngx_int_t
-ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf, ssize_t size)
+ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 {
     size_t             need;
     uint64_t           max_tasks;
@@ -432,10 +497,9 @@ ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf, ssize_t size)
     ngx_uint_t         i;
     ngx_list_part_t   *part;
     ngx_shm_zone_t    *old;
-    ngx_mcp_layout_t   l;
 
-    name = &zcf->zone.name;
-    max_tasks = zcf->max_tasks;
+    name = &zone->name;
+    max_tasks = zone->max_tasks;
 
     if (size < (ssize_t) (8 * ngx_pagesize)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -444,19 +508,9 @@ ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf, ssize_t size)
         return NGX_ERROR;
     }
 
-    if (ngx_mcp_table_layout(&l,
-                             ngx_mcp_table_usable(size), max_tasks)
-        != NGX_OK)
-    {
-        for (need = size;
-             ngx_mcp_table_layout(&l,
-                                  ngx_mcp_table_usable(need), max_tasks)
-             != NGX_OK;
-             need += ngx_max(need / 64, ngx_pagesize))
-        {
-            /* void */
-        }
+    need = ngx_mcp_shm_zone_need(size, max_tasks);
 
+    if (need) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "zone \"%V\" is too small for max_tasks=%uL, "
                            "must be at least %uzk", name, max_tasks,
@@ -488,10 +542,10 @@ ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf, ssize_t size)
             && old[i].shm.name.len == name->len
             && ngx_strncmp(old[i].shm.name.data, name->data, name->len) == 0)
         {
-            if (ngx_mcp_stored_on(zcf)
-                && ngx_mcp_zone_same(zcf, old[i].data))
+            if (zone->stored
+                && ngx_mcp_zone_same(zone, old[i].data))
             {
-                if (ngx_mcp_zone_fits(&l, old[i].data)) {
+                if (ngx_mcp_shm_zone_fits(old[i].data, size, max_tasks)) {
                     continue;
                 }
 
@@ -517,107 +571,63 @@ ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf, ssize_t size)
 /* whether two configurations have the same store, or none */
 
 static ngx_uint_t
-ngx_mcp_zone_same(ngx_mcp_zone_conf_t *zcf, ngx_mcp_zone_conf_t *old)
+ngx_mcp_zone_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *old)
 {
-    return zcf->stored.path.len == old->stored.path.len
-           && (zcf->stored.path.len == 0
-               || ngx_memcmp(zcf->stored.path.data, old->stored.path.data,
-                             zcf->stored.path.len)
-                  == 0);
-}
+    ngx_str_t  *path, *other;
 
+    if (zone->stored == NULL || old->stored == NULL) {
+        return zone->stored == old->stored;
+    }
 
-/* read without the lock: if it is wrong by then, the new zone says so */
+    path = &zone->stored->path;
+    other = &old->stored->path;
 
-static ngx_uint_t
-ngx_mcp_zone_fits(ngx_mcp_layout_t *l, ngx_mcp_zone_conf_t *old)
-{
-    ngx_mcp_header_t  *sh;
-
-    sh = old->zone.table.sh;
-
-    return sh->slot.used <= l->tasks && sh->block.used < l->blocks;
+    return path->len == other->len
+           && ngx_memcmp(path->data, other->data, path->len) == 0;
 }
 
 
 static ngx_int_t
 ngx_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 {
-    ngx_mcp_zone_conf_t *ozcf = data;
+    ngx_mcp_zone_t *old = data;
 
-    ngx_int_t                        rc;
-    ngx_slab_pool_t                 *shpool;
-    ngx_mcp_header_t     *sh;
-    ngx_mcp_zone_conf_t  *zcf;
+    ngx_log_t       *log;
+    ngx_uint_t       kept;
+    ngx_mcp_zone_t  *zone;
 
-    zcf = shm_zone->data;
-    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone = shm_zone->data;
+    log = shm_zone->shm.log;
+    kept = (old || shm_zone->shm.exists);
 
 #if (NGX_MCP_STORED)
 
-    if (ngx_mcp_stored_on(zcf)) {
-        ngx_mcp_attach_user(zcf);
+    if (zone->stored) {
+        ngx_mcp_attach_user(zone);
     }
 
 #endif
 
-    if (ozcf && !ngx_mcp_zone_same(zcf, ozcf)) {
-        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+    if (old && !ngx_mcp_zone_same(zone, old)) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
                       "the store of zone \"%V\" cannot be changed while the "
                       "zone is in use; restart nginx to change it",
-                      &shm_zone->shm.name);
+                      &zone->name);
         return NGX_ERROR;
     }
 
-    if (ozcf || shm_zone->shm.exists) {
-        sh = shpool->data;
-
-        if (sh == NULL
-            || sh->magic != NGX_MCP_MAGIC
-            || sh->layout != NGX_MCP_LAYOUT
-            || sh->slot_size != sizeof(ngx_mcp_slot_t))
-        {
-            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                          "zone \"%V\" has another layout than this version "
-                          "of the mcp_tasks module; restart nginx to change "
-                          "it", &shm_zone->shm.name);
-            return NGX_ERROR;
-        }
-
-        if (sh->max_tasks != zcf->max_tasks) {
-            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                          "max_tasks of zone \"%V\" cannot be changed from "
-                          "%uL to %uL while it is in use; restart nginx to "
-                          "change it", &shm_zone->shm.name, sh->max_tasks,
-                          zcf->max_tasks);
-            return NGX_ERROR;
-        }
-
-        ngx_mcp_table_attach(&zcf->zone.table, shpool);
-
-#if (NGX_MCP_STORED)
-
-        if (ngx_mcp_stored_on(zcf)) {
-            return ngx_mcp_attach_kept(zcf);
-        }
-
-#endif
-
-        return NGX_OK;
-    }
-
-    rc = ngx_mcp_table_create(&zcf->zone.table, shpool, zcf->max_tasks);
-    if (rc != NGX_OK) {
-        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                      "could not make the table of zone \"%V\"",
-                      &shm_zone->shm.name);
+    if ((kept ? ngx_mcp_shm_zone_attach(zone, log)
+              : ngx_mcp_shm_zone_create(zone, log))
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
 #if (NGX_MCP_STORED)
 
-    if (ngx_mcp_stored_on(zcf)) {
-        return ngx_mcp_attach_zone(zcf);
+    if (zone->stored) {
+        return kept ? ngx_mcp_attach_kept(zone)
+                    : ngx_mcp_attach_zone(zone);
     }
 
 #endif
@@ -786,13 +796,13 @@ ngx_mcp_surface(ngx_conf_t *cf, void *conf, ngx_http_handler_pt handler)
 
 /* "zone=NAME" of a location */
 
-ngx_mcp_zone_conf_t *
+ngx_mcp_zone_t *
 ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
 {
-    ngx_str_t               name;
-    ngx_uint_t              i;
-    ngx_mcp_zone_conf_t   **zones;
-    ngx_mcp_main_conf_t    *mcf;
+    ngx_str_t              name;
+    ngx_uint_t             i;
+    ngx_mcp_zone_t       **zones;
+    ngx_mcp_main_conf_t   *mcf;
 
     if (value->len <= 5 || ngx_strncmp(value->data, "zone=", 5) != 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -807,8 +817,8 @@ ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
     zones = mcf->zones.elts;
 
     for (i = 0; i < mcf->zones.nelts; i++) {
-        if (zones[i]->zone.name.len == name.len
-            && ngx_strncmp(zones[i]->zone.name.data, name.data, name.len)
+        if (zones[i]->name.len == name.len
+            && ngx_strncmp(zones[i]->name.data, name.data, name.len)
                == 0)
         {
             return zones[i];
@@ -832,9 +842,11 @@ ngx_mcp_create_main_conf(ngx_conf_t *cf)
         return NULL;
     }
 
-    if (ngx_array_init(&mcf->zones, cf->pool, 2,
-                       sizeof(ngx_mcp_zone_conf_t *))
-        != NGX_OK)
+    if (ngx_array_init(&mcf->zones, cf->pool, 2, sizeof(ngx_mcp_zone_t *))
+        != NGX_OK
+        || ngx_array_init(&mcf->locals, cf->pool, 2,
+                          sizeof(ngx_mcp_local_t *))
+           != NGX_OK)
     {
         return NULL;
     }
@@ -844,11 +856,30 @@ ngx_mcp_create_main_conf(ngx_conf_t *cf)
 
 
 static ngx_int_t
+ngx_mcp_init_module(ngx_cycle_t *cycle)
+{
+    ngx_mcp_main_conf_t  *mcf;
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                              ngx_http_mcp_tasks_module);
+
+    if (mcf == NULL || mcf->zones.nelts == 0) {
+        return NGX_OK;
+    }
+
+    return ngx_mcp_wake_module(cycle);
+}
+
+
+static ngx_int_t
 ngx_mcp_init_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t              i;
-    ngx_mcp_zone_conf_t   **zones;
-    ngx_mcp_main_conf_t    *mcf;
+    ngx_mcp_main_conf_t     *mcf;
+    static ngx_mcp_hooks_t   hooks[] = {
+        { ngx_mcp_wait_recount, ngx_mcp_wait_all },
+        { ngx_mcp_jobs_orphans, ngx_mcp_jobs_exit },
+        { NULL, NULL }
+    };
 
     /* not in the cache manager, nor without an http block */
 
@@ -863,16 +894,29 @@ ngx_mcp_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
-    if (ngx_mcp_wake_process(cycle) != NGX_OK) {
+    if (ngx_mcp_wake_process(cycle, &mcf->locals, hooks) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    return ngx_mcp_init_zones(cycle, mcf);
+}
+
+
+static ngx_int_t
+ngx_mcp_init_zones(ngx_cycle_t *cycle, ngx_mcp_main_conf_t *mcf)
+{
+    ngx_uint_t        i;
+    ngx_mcp_zone_t  **zones;
 
     zones = mcf->zones.elts;
 
     for (i = 0; i < mcf->zones.nelts; i++) {
-        if (ngx_mcp_sweep_init(cycle, zones[i]) != NGX_OK) {
+
+        if (ngx_mcp_jobs_init(cycle, zones[i]) != NGX_OK) {
             return NGX_ERROR;
         }
+
+        ngx_mcp_sweep_init(cycle, zones[i]->local, ngx_mcp_zone_sweep);
 
         if (zones[i]->gateways.nelts
             && ngx_mcp_detached_process(cycle) != NGX_OK)
@@ -882,7 +926,7 @@ ngx_mcp_init_process(ngx_cycle_t *cycle)
 
 #if (NGX_MCP_STORED)
 
-        if (ngx_mcp_stored_on(zones[i])) {
+        if (zones[i]->stored) {
             ngx_mcp_stored_process(cycle, zones[i]);
         }
 
@@ -899,7 +943,7 @@ ngx_mcp_exit_process(ngx_cycle_t *cycle)
 #if (NGX_MCP_STORED)
 
     ngx_uint_t                         i;
-    ngx_mcp_zone_conf_t   **zones;
+    ngx_mcp_zone_t   **zones;
     ngx_mcp_main_conf_t    *mcf;
 
     mcf = ngx_http_cycle_get_module_main_conf(cycle,
@@ -908,12 +952,12 @@ ngx_mcp_exit_process(ngx_cycle_t *cycle)
     for (i = 0; mcf && i < mcf->zones.nelts; i++) {
         zones = mcf->zones.elts;
 
-        if (ngx_mcp_stored_on(zones[i])) {
+        if (zones[i]->stored) {
             ngx_mcp_writer_exit(zones[i]);
         }
     }
 
 #endif
 
-    ngx_mcp_wake_exit(cycle);
+    ngx_mcp_wake_exit();
 }

@@ -2,7 +2,8 @@
 /* Directives of a location: reading, defaults, inheritance. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_conf.h"
+#include "ngx_mcp_gateway.h"
 
 
 typedef enum {

@@ -23,7 +23,7 @@ my $so = 'ngx_http_mcp_tasks_module.so';
 my $readme = slurp("$top/README.md");
 
 # one version
-my ($version) = slurp("$top/src/ngx_mcp_module.h")
+my ($version) = slurp("$top/src/core/ngx_mcp_version.h")
                     =~ /^#define NGX_MCP_VERSION\s+"(.*)"$/m;
 like(slurp("$top/debian/changelog"), qr/\A\Q$package\E \(\Q$version\E-\d+\) /,
      'debian/changelog has the version of the module');

@@ -126,6 +126,8 @@ ngx_mcp_console_serve(ngx_http_request_t *r, ngx_str_t *path)
     ctx->rest = 1;
     ctx->console = 1;
     ctx->era = NGX_MCP_MODERN;
+    ctx->render = ngx_mcp_render_console;
+    ctx->want = NGX_MCP_WANT_CONSOLE;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
     resource = ngx_mcp_rest_route(ctx, &ngx_mcp_console_resources, path);
@@ -276,7 +278,7 @@ ngx_mcp_console_zone_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
     ngx_mcp_out_init(&out, r->pool, 16384);
     ngx_mcp_out_lit(&out, "{\"zone\":");
-    ngx_mcp_out_bytes(&out, &lcf->zone->zone.name);
+    ngx_mcp_out_bytes(&out, &lcf->zone->name);
     ngx_mcp_out_lit(&out, ",\"admin\":");
     ngx_mcp_out_flag(&out, lcf->admin);
     ngx_mcp_out_lit(&out, ",\"version\":\"" NGX_MCP_VERSION "\",\"now\":");

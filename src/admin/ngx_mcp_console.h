@@ -6,7 +6,7 @@
 #define _NGX_MCP_CONSOLE_H_INCLUDED_
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_rest.h"
 
 
 /* what a row shows, and a task with all there is to it */
@@ -48,8 +48,8 @@ const char *ngx_mcp_console_wanted(ngx_http_request_t *r,
 ngx_mcp_filter_t ngx_mcp_console_filter(ngx_mcp_wanted_t *wanted);
 void ngx_mcp_render_row(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 void ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
-    ngx_mcp_zone_conf_t *zcf);
-ngx_uint_t ngx_mcp_retryable(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v);
+    ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_retryable(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v);
 
 /* ngx_mcp_console_actions.c */
 

@@ -59,7 +59,7 @@ ngx_mcp_retry_read(ngx_http_request_t *r, ngx_mcp_op_t *o)
     v = &((ngx_mcp_op_get_t *) o)->view;
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     if (!ngx_mcp_retryable(lcf->zone, v)) {
@@ -125,7 +125,7 @@ ngx_mcp_retry_job(ngx_http_request_t *r, ngx_mcp_retrying_t *retry,
 
     cln->handler = ngx_mcp_retry_left;
     cln->data = retry;
-    retry->op.task.holder = retry->job->holder;
+    retry->op.task.holder = ngx_mcp_job_holder(retry->job);
 
     return NGX_OK;
 }
@@ -157,7 +157,7 @@ ngx_mcp_retry_created(ngx_http_request_t *r, ngx_mcp_op_t *o)
     retry = (ngx_mcp_retrying_t *) o;
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     job = retry->job;
@@ -197,7 +197,7 @@ ngx_mcp_retry_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     return ngx_mcp_rest_send(r, ctx, &((ngx_mcp_op_get_t *) o)->view,
@@ -227,7 +227,7 @@ static ngx_int_t
 ngx_mcp_console_deleted(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     return ngx_mcp_rest_none(r);
@@ -291,14 +291,14 @@ ngx_mcp_control(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t type,
     members[0].name.len = ngx_strlen(c->what);
 
     if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_mcp_rest_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "a member stands twice");
     }
 
     if (name.type != NGX_MCP_JSON_STRING
         || ngx_mcp_json_string(r->pool, &name, &c->op.name)
            != NGX_OK)
     {
-        return ngx_mcp_rest_invalid(r, "the name is not a string");
+        return ngx_mcp_problem_invalid(r, "the name is not a string");
     }
 
     return ngx_mcp_run(r, &c->op.op, ngx_mcp_controlled);
@@ -315,7 +315,7 @@ ngx_mcp_controlled(ngx_http_request_t *r, ngx_mcp_op_t *o)
     c = (ngx_mcp_controlling_t *) o;
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     ngx_mcp_out_init(&out, r->pool, 64 + c->op.name.len);

@@ -8,7 +8,6 @@
 
 
 #include "ngx_mcp_console.h"
-#include "ngx_mcp_signal.h"
 
 
 /* rows in a batch, and ms from one to the next */
@@ -57,16 +56,16 @@ ngx_mcp_console_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     err = ngx_mcp_console_wanted(r, &f->wanted);
 
     if (err) {
-        return ngx_mcp_rest_invalid(r, err);
+        return ngx_mcp_problem_invalid(r, err);
     }
 
     /* one that is not ours is of another life of the zone */
 
     if (ngx_mcp_is_resumed(r)) {
-        f->after.seq = ngx_mcp_last_change(r, &lcf->zone->zone.table);
+        f->after.seq = ngx_mcp_last_change(r, lcf->zone);
 
         if (f->after.seq == 0
-            || f->after.seq > lcf->zone->zone.table.sh->seq)
+            || f->after.seq > ngx_mcp_zone_changes(lcf->zone))
         {
             f->after.seq = 0;
             f->lost = 1;
@@ -177,7 +176,7 @@ ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
         op.want = NGX_MCP_WANT_ROW;
         op.watch = 1;
 
-        if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
+        if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -200,7 +199,7 @@ ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
 
     /* a word that is read without the lock, and need not be the latest */
 
-    last = w->zcf->zone.table.sh->seq;
+    last = ngx_mcp_zone_changes(w->zone);
 
     if (op.more && last > f->after.seq + NGX_MCP_CONSOLE_FAR) {
         f->lost = 1;
@@ -217,7 +216,7 @@ ngx_mcp_follow_id(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, uint64_t change)
 {
     u_char  buf[NGX_MCP_CHANGE_LEN], *p;
 
-    p = ngx_mcp_change_id(buf, &f->wait.zcf->zone.table, change);
+    p = ngx_mcp_change_id(buf, f->wait.zone, change);
 
     ngx_mcp_out_lit(out, "id: ");
     ngx_mcp_out_add(out, buf, p - buf);

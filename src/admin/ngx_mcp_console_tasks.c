@@ -58,13 +58,13 @@ ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (err) {
-        return ngx_mcp_rest_invalid(r, err);
+        return ngx_mcp_problem_invalid(r, err);
     }
 
     /* it may be one of an earlier life of the zone */
 
     if (cursor.len
-        && ngx_mcp_cursor_parse(&lcf->zone->zone, &cursor,
+        && ngx_mcp_cursor_parse(lcf->zone, &cursor,
                                 &ngx_mcp_console_owner,
                                 &op->after)
            != NGX_OK)
@@ -203,8 +203,7 @@ ngx_mcp_console_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
     }
 
     ngx_mcp_out_lit(&out, "]");
-    ngx_mcp_render_cursor(&out, &lcf->zone->zone, &ngx_mcp_console_owner,
-                          &op->next);
+    ngx_mcp_render_cursor(&out, lcf->zone, &ngx_mcp_console_owner, &op->next);
     ngx_mcp_out_lit(&out, "}");
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK
@@ -288,7 +287,7 @@ ngx_mcp_render_members_of_row(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 
 void
 ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
-    ngx_mcp_zone_conf_t *zcf)
+    ngx_mcp_zone_t *zone)
 {
     ngx_str_t  *payload;
 
@@ -322,7 +321,7 @@ ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_render_payload(out, "inputResponses", &payload[NGX_MCP_RESPONSES]);
     ngx_mcp_render_history(out, v);
     ngx_mcp_out_lit(out, ",\"retryable\":");
-    ngx_mcp_out_flag(out, ngx_mcp_retryable(zcf, v));
+    ngx_mcp_out_flag(out, ngx_mcp_retryable(zone, v));
     ngx_mcp_out_lit(out, "}");
 }
 
@@ -432,7 +431,7 @@ ngx_mcp_event_name(ngx_uint_t event)
  */
 
 ngx_uint_t
-ngx_mcp_retryable(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
+ngx_mcp_retryable(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v)
 {
     ngx_mcp_task_t  *task;
 
@@ -448,5 +447,5 @@ ngx_mcp_retryable(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
 
     return task->policy.route == 0
            || (!(task->policy.calls & NGX_MCP_BOUND)
-               && ngx_mcp_job_gateway(zcf, v));
+               && ngx_mcp_job_gateway(zone, v));
 }

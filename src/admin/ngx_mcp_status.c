@@ -336,7 +336,7 @@ ngx_mcp_status_handler(ngx_http_request_t *r)
     }
 
     if (!ngx_mcp_status_wanted(r, &format)) {
-        return ngx_mcp_rest_invalid(r,
+        return ngx_mcp_problem_invalid(r,
                                     "format is neither json nor prometheus");
     }
 
@@ -390,7 +390,7 @@ ngx_mcp_status_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
     if (format == NGX_MCP_FORMAT_PROMETHEUS) {
         ngx_str_set(&r->headers_out.content_type,
                     "text/plain; version=0.0.4; charset=utf-8");
-        ngx_mcp_status_prometheus(&out, &lcf->zone->zone.name, all);
+        ngx_mcp_status_prometheus(&out, &lcf->zone->name, all);
 
     } else {
         ngx_mcp_status_json(&out, lcf->zone, all);
@@ -491,7 +491,7 @@ ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
 
     all[3].figures = ngx_mcp_store_figures;
     all[3].data = (u_char *) op;
-    all[3].n = ngx_mcp_stored_on(lcf->zone);
+    all[3].n = (lcf->zone->stored != NULL);
 
     for (i = 0; i < op->ntools; i++) {
         tool = &op->tool_views[i].stat;

@@ -9,7 +9,7 @@
 #define _NGX_MCP_STATUS_H_INCLUDED_
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_rest.h"
 
 
 typedef enum {
@@ -51,6 +51,8 @@ typedef struct {
 #define NGX_MCP_FIGURES  4
 
 
+ngx_int_t ngx_mcp_status_handler(ngx_http_request_t *r);
+ngx_uint_t ngx_mcp_status_format(ngx_str_t *name);
 ngx_int_t ngx_mcp_status_read(ngx_http_request_t *r, ngx_mcp_done_pt done);
 ngx_int_t ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
     ngx_mcp_figures_t *all);
@@ -65,7 +67,7 @@ uint64_t ngx_mcp_figure(ngx_mcp_figures_t *of, ngx_uint_t i,
 
 void ngx_mcp_out_bound(ngx_mcp_out_t *out, ngx_uint_t bucket);
 
-void ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_conf_t *zcf,
+void ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
     ngx_mcp_figures_t *all);
 void ngx_mcp_status_prometheus(ngx_mcp_out_t *out, ngx_str_t *zone,
     ngx_mcp_figures_t *all);

@@ -8,26 +8,25 @@
 
 static void ngx_mcp_status_members(ngx_mcp_out_t *out, ngx_mcp_figures_t *of,
     ngx_uint_t i);
-static void ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_zone_conf_t *zcf,
-    ngx_mcp_figures_t *of);
+static void ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_figures_t *of);
 static void ngx_mcp_status_key(ngx_mcp_out_t *out, const char *key);
 static void ngx_mcp_status_times(ngx_mcp_out_t *out, ngx_mcp_histogram_t *h);
 
 
 void
-ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_conf_t *zcf,
+ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
     ngx_mcp_figures_t *all)
 {
     ngx_uint_t  i, k;
 
     ngx_mcp_out_lit(out, "{\"zone\":");
-    ngx_mcp_out_string(out, &zcf->zone.name);
+    ngx_mcp_out_string(out, &zone->name);
     ngx_mcp_status_members(out, &all[0], 0);
 
     for (i = 1; i < NGX_MCP_FIGURES; i++) {
 
         if (all[i].list == NULL) {
-            ngx_mcp_status_store(out, zcf, &all[i]);
+            ngx_mcp_status_store(out, &all[i]);
             continue;
         }
 
@@ -54,8 +53,7 @@ ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_conf_t *zcf,
 
 
 static void
-ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_zone_conf_t *zcf,
-    ngx_mcp_figures_t *of)
+ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_figures_t *of)
 {
     ngx_str_t            error;
     ngx_mcp_op_stats_t  *op;
@@ -65,14 +63,14 @@ ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_zone_conf_t *zcf,
         return;
     }
 
+    op = (ngx_mcp_op_stats_t *) of->data;
+
     ngx_mcp_out_lit(out, ",\"store\":{\"type\":\"sqlite\","
                     "\"sync\":\"");
-    ngx_mcp_out_text(out, syncs[zcf->stored.sync]);
+    ngx_mcp_out_text(out, syncs[op->disk.sync]);
     ngx_mcp_out_lit(out, "\"");
 
     ngx_mcp_status_members(out, of, 0);
-
-    op = (ngx_mcp_op_stats_t *) of->data;
 
     if (op->disk.error[0]) {
         error.data = op->disk.error;

@@ -8,6 +8,7 @@
 
 
 #include "ngx_mcp_gateway.h"
+#include "ngx_mcp_detached.h"
 
 
 /* whether nginx counts connections is not up to how the module was built */

@@ -6,6 +6,8 @@
 
 
 #include "ngx_mcp_gateway.h"
+#include "ngx_mcp_detached.h"
+#include "ngx_mcp_filter.h"
 
 
 static ngx_int_t ngx_mcp_header_filter(ngx_http_request_t *r);

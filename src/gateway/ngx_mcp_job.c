@@ -6,8 +6,7 @@
  */
 
 
-#include "ngx_mcp_gateway.h"
-#include "ngx_mcp_signal.h"
+#include "ngx_mcp_job.h"
 
 
 /* a response that goes on after what it was for, in milliseconds */
@@ -44,9 +43,9 @@ static void ngx_mcp_job_event(ngx_event_t *ev);
 static void ngx_mcp_job_look(ngx_mcp_job_t *job);
 static void ngx_mcp_job_more(ngx_mcp_job_t *job);
 static void ngx_mcp_job_stay(ngx_mcp_job_t *job);
-static void ngx_mcp_job_adopt(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v,
+static void ngx_mcp_job_adopt(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v,
     uint64_t holder);
-static void ngx_mcp_job_give_up(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v);
+static void ngx_mcp_job_give_up(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v);
 
 
 /* of a client's call, before there is a task; NULL: no memory */
@@ -107,11 +106,11 @@ ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf, ngx_mcp_tool_t *tool)
     ngx_queue_init(&job->letters);
     job->pool = pool;
     job->lcf = lcf;
-    job->zcf = lcf->zone;
+    job->zone = lcf->zone;
     job->sender.pool = pool;
     job->asks = tool->asks;
     job->idempotent = tool->idempotent;
-    job->holder = ngx_mcp_stream_new(&job->zcf->zone.table);
+    job->holder = ngx_mcp_stream_new(job->zone->local);
 
     job->ident.fd = (ngx_socket_t) -1;
     job->ident.data = job;
@@ -161,14 +160,20 @@ ngx_mcp_job_free(ngx_mcp_job_t *job)
 }
 
 
+/* by which others see whether the process that has it is alive */
+
+uint64_t
+ngx_mcp_job_holder(ngx_mcp_job_t *job)
+{
+    return job->holder;
+}
+
+
 /* the task is there */
 
 void
 ngx_mcp_job_begin(ngx_mcp_job_t *job, ngx_mcp_view_t *v)
 {
-    ngx_mcp_local_t  *local;
-
-    local = &job->zcf->local;
     job->id = v->id;
     job->seq = v->seq;
     job->begun = 1;
@@ -179,8 +184,9 @@ ngx_mcp_job_begin(ngx_mcp_job_t *job, ngx_mcp_view_t *v)
         job->sender.task_id.len = NGX_MCP_ID_TEXT;
     }
 
-    ngx_queue_insert_tail(&local->jobs, &job->queue);
-    ngx_mcp_watch(local, &job->watch, ngx_mcp_signal_id(&v->id), &job->event);
+    ngx_queue_insert_tail(&job->zone->jobs->all, &job->queue);
+    ngx_mcp_watch(job->zone->local, &job->watch, ngx_mcp_signal_id(&v->id),
+                  &job->event);
 
     /*
      * After all that the process has to do now: so calls go out one after the
@@ -197,12 +203,12 @@ ngx_mcp_job_begin(ngx_mcp_job_t *job, ngx_mcp_view_t *v)
 static void
 ngx_mcp_job_start(ngx_mcp_job_t *job)
 {
-    ngx_mcp_local_t  *local;
+    ngx_mcp_jobs_t  *jobs;
 
-    local = &job->zcf->local;
+    jobs = job->zone->jobs;
     job->fresh = 0;
 
-    if (ngx_queue_empty(&local->turns)) {
+    if (ngx_queue_empty(&jobs->turns)) {
         (void) ngx_mcp_job_run(job);
         return;
     }
@@ -210,7 +216,7 @@ ngx_mcp_job_start(ngx_mcp_job_t *job)
     /* those who wait come first */
 
     ngx_mcp_job_line_up(job);
-    ngx_post_event(&local->turn, &ngx_posted_events);
+    ngx_post_event(&jobs->turn, &ngx_posted_events);
     ngx_mcp_job_post(job);
 }
 
@@ -298,7 +304,7 @@ ngx_mcp_job_run(ngx_mcp_job_t *job)
     op->max_zone = (uint32_t) job->lcf->max_running;
     op->max_tool = (uint32_t) job->lcf->max_tool_running;
 
-    switch (ngx_mcp_submit(&job->zcf->zone, &op->op)) {
+    switch (ngx_mcp_submit(job->zone, &op->op)) {
 
     case NGX_OK:
         return ngx_mcp_job_may(job);
@@ -399,7 +405,7 @@ ngx_mcp_job_line_up(ngx_mcp_job_t *job)
         return;
     }
 
-    turns = &job->zcf->local.turns;
+    turns = &job->zone->jobs->turns;
 
     for (q = ngx_queue_last(turns);
          q != ngx_queue_sentinel(turns);
@@ -422,20 +428,20 @@ ngx_mcp_job_line_up(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_turn(ngx_event_t *ev)
 {
-    ngx_str_t            *full[NGX_MCP_JOB_FULL + 1];
-    ngx_uint_t            n;
-    ngx_queue_t          *q, *next;
-    ngx_connection_t     *c;
-    ngx_mcp_job_t        *job;
-    ngx_mcp_zone_conf_t  *zcf;
+    ngx_str_t         *full[NGX_MCP_JOB_FULL + 1];
+    ngx_uint_t         n;
+    ngx_queue_t       *q, *next;
+    ngx_connection_t  *c;
+    ngx_mcp_job_t     *job;
+    ngx_mcp_zone_t    *zone;
 
     c = ev->data;
-    zcf = c->data;
+    zone = c->data;
     n = 0;
     full[0] = NULL;
 
-    for (q = ngx_queue_head(&zcf->local.turns);
-         q != ngx_queue_sentinel(&zcf->local.turns);
+    for (q = ngx_queue_head(&zone->jobs->turns);
+         q != ngx_queue_sentinel(&zone->jobs->turns);
          q = next)
     {
         next = ngx_queue_next(q);
@@ -629,7 +635,7 @@ ngx_mcp_job_stay(ngx_mcp_job_t *job)
     time = NGX_MCP_JOB_STAY;
 
     if (ccf->shutdown_timeout) {
-        passed = ngx_current_msec - job->zcf->local.exiting;
+        passed = ngx_current_msec - job->zone->jobs->exiting;
 
         if (passed >= ccf->shutdown_timeout) {
             job->why = NGX_MCP_FAILED_SHUTDOWN;
@@ -644,39 +650,46 @@ ngx_mcp_job_stay(ngx_mcp_job_t *job)
 }
 
 
-void
-ngx_mcp_jobs_init(ngx_mcp_zone_conf_t *zcf)
+ngx_int_t
+ngx_mcp_jobs_init(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_local_t  *local;
+    ngx_mcp_jobs_t  *jobs;
 
-    local = &zcf->local;
+    jobs = ngx_pcalloc(cycle->pool, sizeof(ngx_mcp_jobs_t));
+    if (jobs == NULL) {
+        return NGX_ERROR;
+    }
 
-    ngx_queue_init(&local->jobs);
-    ngx_queue_init(&local->turns);
+    zone->jobs = jobs;
 
-    zcf->dummy.fd = (ngx_socket_t) -1;
-    zcf->dummy.data = zcf;
-    local->turn.data = &zcf->dummy;
-    local->turn.handler = ngx_mcp_job_turn;
-    local->turn.log = ngx_cycle->log;
+    ngx_queue_init(&jobs->all);
+    ngx_queue_init(&jobs->turns);
 
-    ngx_mcp_watch(local, &local->room, ngx_mcp_signal_name(NGX_MCP_ROOM),
-                  &local->turn);
+    jobs->turn.data = &zone->dummy;
+    jobs->turn.handler = ngx_mcp_job_turn;
+    jobs->turn.log = cycle->log;
+
+    ngx_mcp_watch(zone->local, &jobs->room, ngx_mcp_signal_name(NGX_MCP_ROOM),
+                  &jobs->turn);
+
+    return NGX_OK;
 }
 
 
 void
-ngx_mcp_jobs_exit(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_jobs_exit(void *data)
 {
+    ngx_mcp_zone_t *zone = data;
+
     ngx_queue_t    *q;
     ngx_mcp_job_t  *job;
 
-    zcf->local.exiting = ngx_current_msec;
+    zone->jobs->exiting = ngx_current_msec;
 
     /* at once: if there is no timer, the process exits without another look */
 
-    for (q = ngx_queue_head(&zcf->local.jobs);
-         q != ngx_queue_sentinel(&zcf->local.jobs);
+    for (q = ngx_queue_head(&zone->jobs->all);
+         q != ngx_queue_sentinel(&zone->jobs->all);
          q = ngx_queue_next(q))
     {
         job = ngx_queue_data(q, ngx_mcp_job_t, queue);
@@ -692,16 +705,16 @@ ngx_mcp_jobs_exit(ngx_mcp_zone_conf_t *zcf)
  */
 
 ngx_uint_t
-ngx_mcp_jobs_leave(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_jobs_leave(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t      late;
     ngx_queue_t    *q, *next;
     ngx_mcp_job_t  *job;
 
-    late = (ngx_current_msec - zcf->local.exiting >= NGX_MCP_JOB_KEEP);
+    late = (ngx_current_msec - zone->jobs->exiting >= NGX_MCP_JOB_KEEP);
 
-    for (q = ngx_queue_head(&zcf->local.jobs);
-         q != ngx_queue_sentinel(&zcf->local.jobs);
+    for (q = ngx_queue_head(&zone->jobs->all);
+         q != ngx_queue_sentinel(&zone->jobs->all);
          q = next)
     {
         next = ngx_queue_next(q);
@@ -729,15 +742,17 @@ ngx_mcp_jobs_leave(ngx_mcp_zone_conf_t *zcf)
 /* a process has died: its calls fail, or are run by whoever comes first */
 
 void
-ngx_mcp_jobs_orphans(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_jobs_orphans(void *data)
 {
+    ngx_mcp_zone_t *zone = data;
+
     ngx_uint_t             i;
     ngx_pool_t            *pool;
     ngx_mcp_op_orphans_t   op;
 
     /* who exits begins nothing new; words are read without the lock */
 
-    if (ngx_exiting || zcf->zone.table.sh->held.head == 0) {
+    if (ngx_exiting || !ngx_mcp_zone_has_calls(zone)) {
         return;
     }
 
@@ -754,15 +769,15 @@ ngx_mcp_jobs_orphans(ngx_mcp_zone_conf_t *zcf)
         op.want = NGX_MCP_WANT_TOOL
                   | NGX_MCP_WANT(NGX_MCP_PARAMS);
 
-        op.holder = ngx_mcp_stream_new(&zcf->zone.table);
+        op.holder = ngx_mcp_stream_new(zone->local);
 
-        if (ngx_mcp_now(zcf, &op.op) != NGX_OK) {
+        if (ngx_mcp_now(zone, &op.op) != NGX_OK) {
             op.n = 0;
             op.more = 0;
         }
 
         for (i = 0; i < op.n; i++) {
-            ngx_mcp_job_adopt(zcf, &op.views[i], op.holder);
+            ngx_mcp_job_adopt(zone, &op.views[i], op.holder);
         }
 
         ngx_destroy_pool(pool);
@@ -772,14 +787,14 @@ ngx_mcp_jobs_orphans(ngx_mcp_zone_conf_t *zcf)
 
 
 static void
-ngx_mcp_job_adopt(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v, uint64_t holder)
+ngx_mcp_job_adopt(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v, uint64_t holder)
 {
     ngx_mcp_job_t  *job;
 
-    job = ngx_mcp_job_again(zcf, v);
+    job = ngx_mcp_job_again(zone, v);
 
     if (job == NULL) {
-        ngx_mcp_job_give_up(zcf, v);
+        ngx_mcp_job_give_up(zone, v);
         return;
     }
 
@@ -791,13 +806,13 @@ ngx_mcp_job_adopt(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v, uint64_t holder)
 /* NULL: there is no such gateway any more, or no memory */
 
 ngx_mcp_job_t *
-ngx_mcp_job_again(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
+ngx_mcp_job_again(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v)
 {
     ngx_mcp_job_t       *job;
     ngx_mcp_json_t       params;
     ngx_mcp_loc_conf_t  *lcf;
 
-    lcf = ngx_mcp_job_gateway(zcf, v);
+    lcf = ngx_mcp_job_gateway(zone, v);
 
     if (lcf == NULL) {
         return NULL;
@@ -825,15 +840,15 @@ ngx_mcp_job_again(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
 /* the one that the task came through, if there is no doubt which it was */
 
 ngx_mcp_loc_conf_t *
-ngx_mcp_job_gateway(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
+ngx_mcp_job_gateway(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v)
 {
     ngx_uint_t            i;
     ngx_mcp_loc_conf_t   *lcf, **gateway;
 
     lcf = NULL;
-    gateway = zcf->gateways.elts;
+    gateway = zone->gateways.elts;
 
-    for (i = 0; i < zcf->gateways.nelts; i++) {
+    for (i = 0; i < zone->gateways.nelts; i++) {
 
         if (gateway[i]->route != v->task.policy.route) {
             continue;
@@ -851,7 +866,7 @@ ngx_mcp_job_gateway(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
 
 
 static void
-ngx_mcp_job_give_up(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
+ngx_mcp_job_give_up(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v)
 {
     ngx_mcp_op_update_t  op;
 
@@ -860,5 +875,5 @@ ngx_mcp_job_give_up(ngx_mcp_zone_conf_t *zcf, ngx_mcp_view_t *v)
     op.id = v->id;
     op.event.type = NGX_MCP_EV_ORPHANED;
 
-    (void) ngx_mcp_now(zcf, &op.op);
+    (void) ngx_mcp_now(zone, &op.op);
 }

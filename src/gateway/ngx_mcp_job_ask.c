@@ -9,7 +9,7 @@
  */
 
 
-#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_job.h"
 #include "ngx_mcp_input.h"
 
 

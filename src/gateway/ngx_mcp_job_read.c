@@ -5,7 +5,9 @@
  */
 
 
-#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_job.h"
+#include "ngx_mcp_filter.h"
+#include "ngx_mcp_sse.h"
 
 
 /* of a response that is no success: an error may be in it */

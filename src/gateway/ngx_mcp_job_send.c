@@ -5,7 +5,8 @@
  */
 
 
-#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_job.h"
+#include "ngx_mcp_sse.h"
 #include "ngx_mcp_hash.h"
 
 
@@ -102,7 +103,7 @@ ngx_mcp_job_token(ngx_mcp_job_t *job, ngx_mcp_json_t *meta)
         return NGX_ERROR;
     }
 
-    hash = ngx_mcp_siphash(job->zcf->zone.table.sh->secret,
+    hash = ngx_mcp_siphash(ngx_mcp_zone_secret(job->zone),
                            (u_char *) &job->holder, sizeof(job->holder));
 
     job->token.data = p;
@@ -380,7 +381,7 @@ ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
     ngx_memcpy(who, &job->id, sizeof(job->id));
     ngx_memcpy(who + sizeof(job->id), &job->holder, sizeof(job->holder));
 
-    hash = ngx_mcp_siphash(job->zcf->zone.table.sh->secret, who, sizeof(who));
+    hash = ngx_mcp_siphash(ngx_mcp_zone_secret(job->zone), who, sizeof(who));
 
     job->rpc_id.data = p;
 

@@ -4,7 +4,7 @@
  */
 
 
-#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_job.h"
 
 
 static void ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op);
@@ -43,7 +43,7 @@ ngx_mcp_job_get(ngx_mcp_job_t *job, ngx_mcp_op_get_t *op, ngx_uint_t want,
     op->want = want;
     op->watch = 1;
 
-    return ngx_mcp_now(job->zcf, &op->op);
+    return ngx_mcp_now(job->zone, &op->op);
 }
 
 
@@ -68,7 +68,7 @@ ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op,
 ngx_uint_t
 ngx_mcp_job_update(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op)
 {
-    if (ngx_mcp_now(job->zcf, &op->op) != NGX_OK) {
+    if (ngx_mcp_now(job->zone, &op->op) != NGX_OK) {
         return NGX_MCP_REASONS;
     }
 

@@ -6,7 +6,9 @@
  */
 
 
-#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_job.h"
+#include "ngx_mcp_filter.h"
+#include "ngx_mcp_sse.h"
 
 
 #define NGX_MCP_LETTER_TRIES  4

@@ -7,7 +7,10 @@
 
 
 #include "ngx_mcp_gateway.h"
+#include "ngx_mcp_filter.h"
+#include "ngx_mcp_feed.h"
 #include "ngx_mcp_merge.h"
+#include "ngx_mcp_sse.h"
 
 
 /* one that says to be larger is passed on as it is; else it ends there */

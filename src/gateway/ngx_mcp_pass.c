@@ -18,7 +18,6 @@ static void ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_pass_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t modern);
 static void ngx_mcp_pass_plain(ngx_http_request_t *r);
-static void ngx_mcp_mark_cleanup(void *data);
 
 
 /* a message of a client; NGX_DECLINED: it is ours */
@@ -265,55 +264,4 @@ ngx_mcp_pass_plain(ngx_http_request_t *r)
             }
         }
     }
-}
-
-
-/*
- * A redirect forgets the contexts of a request, but the pool stays: what is
- * known of it is found there again, for filters, variables and the log.
- */
-
-ngx_int_t
-ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
-{
-    ngx_pool_cleanup_t  *cln;
-
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-    if (cln == NULL) {
-        return NGX_ERROR;
-    }
-
-    cln->handler = ngx_mcp_mark_cleanup;
-    cln->data = ctx;
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_mcp_mark_cleanup(void *data)
-{
-    /* it marks the place */
-}
-
-
-ngx_mcp_ctx_t *
-ngx_mcp_ctx(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t  *cln;
-    ngx_mcp_ctx_t       *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-
-    if (ctx || !r->internal) {
-        return ctx;
-    }
-
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_mcp_mark_cleanup) {
-            return cln->data;
-        }
-    }
-
-    return NULL;
 }

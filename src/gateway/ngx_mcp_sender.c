@@ -6,6 +6,7 @@
 
 
 #include "ngx_mcp_gateway.h"
+#include "ngx_mcp_detached.h"
 
 
 typedef struct {

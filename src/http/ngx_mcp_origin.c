@@ -6,7 +6,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
 
 
 static ngx_uint_t ngx_mcp_origin_allowed(ngx_http_request_t *r,

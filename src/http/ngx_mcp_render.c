@@ -2,7 +2,7 @@
 /* Tasks as the eras show them. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
 
 
 static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);

@@ -2,7 +2,8 @@
 /* What goes over HTTP. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
+#include "ngx_mcp_wait.h"
 
 
 static ngx_str_t  ngx_mcp_json_type =
@@ -251,7 +252,7 @@ ngx_mcp_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t reason)
     const char  *message;
 
     if (ctx->rest) {
-        return ngx_mcp_rest_refused(r, reason);
+        return ngx_mcp_problem_refused(r, reason);
     }
 
     status = NGX_HTTP_OK;

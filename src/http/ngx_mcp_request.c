@@ -2,7 +2,7 @@
 /* What came over HTTP: the body in one piece, and the headers that matter. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
 
 
 static ngx_int_t ngx_mcp_body_file(ngx_http_request_t *r, ngx_buf_t *b,
@@ -11,6 +11,7 @@ static ngx_uint_t ngx_mcp_accepted_types(ngx_http_request_t *r,
     ngx_uint_t *json, ngx_uint_t *sse);
 static void ngx_mcp_accept(ngx_str_t *value, ngx_uint_t *json,
     ngx_uint_t *sse);
+static void ngx_mcp_mark_cleanup(void *data);
 
 
 /*
@@ -302,4 +303,98 @@ ngx_mcp_media_type(ngx_str_t *s, ngx_str_t *type)
     }
 
     return p == end || *p == ';';
+}
+
+
+/* the location itself, with or without a slash; else, what lies below it */
+
+ngx_uint_t
+ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path)
+{
+    size_t                     len;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_mcp_loc_conf_t        *lcf;
+
+    /* the location itself, also where a block inside of it applies */
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    clcf = lcf->location;
+    ngx_str_null(path);
+
+    if (clcf->exact_match || clcf->named
+#if (NGX_PCRE)
+        || clcf->regex
+#endif
+       )
+    {
+        return 1;
+    }
+
+    len = clcf->name.len;
+
+    if (len && clcf->name.data[len - 1] == '/') {
+        len--;
+    }
+
+    if (r->uri.len <= len + 1) {
+        return r->uri.len <= len || r->uri.data[len] == '/';
+    }
+
+    if (r->uri.data[len] == '/') {
+        path->data = r->uri.data + len + 1;
+        path->len = r->uri.len - len - 1;
+    }
+
+    return 0;
+}
+
+
+/*
+ * A redirect forgets the contexts of a request, but the pool stays: what is
+ * known of it is found there again, for filters, variables and the log.
+ */
+
+ngx_int_t
+ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_mcp_mark_cleanup;
+    cln->data = ctx;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_mcp_mark_cleanup(void *data)
+{
+    /* it marks the place */
+}
+
+
+ngx_mcp_ctx_t *
+ngx_mcp_ctx(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+    ngx_mcp_ctx_t       *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    if (ctx || !r->internal) {
+        return ctx;
+    }
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_mcp_mark_cleanup) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
 }

@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
 #include "ngx_mcp_input.h"
 
 
@@ -77,7 +77,7 @@ ngx_mcp_run(ngx_http_request_t *r, ngx_mcp_op_t *op, ngx_mcp_done_pt done)
     op->handler = ngx_mcp_run_handler;
     op->data = run;
 
-    rc = ngx_mcp_submit(&lcf->zone->zone, op);
+    rc = ngx_mcp_submit(lcf->zone, op);
 
     if (rc == NGX_OK) {
         return done(r, op);
@@ -111,11 +111,11 @@ ngx_mcp_run(ngx_http_request_t *r, ngx_mcp_op_t *op, ngx_mcp_done_pt done)
  */
 
 ngx_int_t
-ngx_mcp_now(ngx_mcp_zone_conf_t *zcf, ngx_mcp_op_t *op)
+ngx_mcp_now(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     ngx_int_t  rc;
 
-    rc = ngx_mcp_submit(&zcf->zone, op);
+    rc = ngx_mcp_submit(zone, op);
 
     if (rc == NGX_AGAIN) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,

@@ -10,7 +10,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
 #include "ngx_mcp_hash.h"
 
 
@@ -27,7 +27,6 @@ static uint64_t ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number,
     ngx_str_t *owner);
 static ngx_int_t ngx_mcp_session_parse(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_session_t *session);
-static ngx_uint_t ngx_mcp_session_ended(ngx_http_request_t *r, uint64_t seal);
 
 
 static ngx_str_t  ngx_mcp_session_header =
@@ -86,8 +85,9 @@ ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t          rc;
-    ngx_mcp_session_t  session;
+    ngx_int_t            rc;
+    ngx_mcp_session_t    session;
+    ngx_mcp_loc_conf_t  *lcf;
 
     rc = ngx_mcp_session_parse(r, ctx, &session);
 
@@ -95,8 +95,10 @@ ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return rc;
     }
 
-    return ngx_mcp_session_ended(r, session.seal) ? NGX_DECLINED
-                                                  : NGX_OK;
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    return ngx_mcp_zone_session_ended(lcf->zone, session.seal) ? NGX_DECLINED
+                                                               : NGX_OK;
 }
 
 
@@ -208,39 +210,16 @@ ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static uint64_t
 ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number, ngx_str_t *owner)
 {
-    uint64_t             key[2];
-    ngx_mcp_header_t    *sh;
+    uint64_t             key[2], *secret;
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    sh = lcf->zone->zone.table.sh;
+    secret = ngx_mcp_zone_secret(lcf->zone);
 
     /* a key of the owner's own, and not the one of cursors */
 
-    key[0] = ngx_mcp_siphash(sh->secret, owner->data, owner->len);
-    key[1] = sh->secret[0] ^ sh->secret[1];
+    key[0] = ngx_mcp_siphash(secret, owner->data, owner->len);
+    key[1] = secret[0] ^ secret[1];
 
     return ngx_mcp_siphash(key, (u_char *) number, 2 * sizeof(uint64_t));
-}
-
-
-/* words are written and read at once: this needs no lock */
-
-static ngx_uint_t
-ngx_mcp_session_ended(ngx_http_request_t *r, uint64_t seal)
-{
-    ngx_uint_t           i;
-    volatile uint64_t   *set;
-    ngx_mcp_loc_conf_t  *lcf;
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    set = ngx_mcp_ended(&lcf->zone->zone.table, seal);
-
-    for (i = 0; i < NGX_MCP_SESSION_SET; i++) {
-        if (set[i] == seal) {
-            return 1;
-        }
-    }
-
-    return 0;
 }

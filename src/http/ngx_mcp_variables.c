@@ -2,7 +2,7 @@
 /* $mcp_... for log_format, map and the like. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
 
 
 static ngx_int_t ngx_mcp_variable_str(ngx_http_request_t *r,

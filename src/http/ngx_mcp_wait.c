@@ -7,8 +7,8 @@
  */
 
 
-#include "ngx_mcp_module.h"
-#include "ngx_mcp_signal.h"
+#include "ngx_mcp_http.h"
+#include "ngx_mcp_wait.h"
 
 
 /* an event's data is taken for a connection where its fd is logged */
@@ -52,7 +52,7 @@ ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     w->r = r;
     w->ctx = ctx;
-    w->zcf = lcf->zone;
+    w->zone = lcf->zone;
 }
 
 
@@ -146,7 +146,7 @@ ngx_mcp_wait_enter(ngx_mcp_wait_t *w)
     op.max_task = lcf->max_waiters;
     op.max_zone = lcf->max_zone_waiters;
 
-    if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -175,13 +175,15 @@ ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_wait_t *op, ngx_uint_t type)
 /* the process exits: all have to end */
 
 void
-ngx_mcp_wait_all(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_wait_all(void *data)
 {
+    ngx_mcp_zone_t *zone = data;
+
     ngx_queue_t     *q;
     ngx_mcp_wait_t  *w;
 
-    for (q = ngx_queue_head(&zcf->local.waits);
-         q != ngx_queue_sentinel(&zcf->local.waits);
+    for (q = ngx_queue_head(&zone->waits);
+         q != ngx_queue_sentinel(&zone->waits);
          q = ngx_queue_next(q))
     {
         w = ngx_queue_data(q, ngx_mcp_wait_t, queue);
@@ -193,21 +195,21 @@ ngx_mcp_wait_all(ngx_mcp_zone_conf_t *zcf)
 /* a process has died, and nobody knows how many waited there */
 
 void
-ngx_mcp_wait_recount(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_wait_recount(void *data)
 {
+    ngx_mcp_zone_t *zone = data;
+
     ngx_queue_t        *q;
     ngx_mcp_wait_t     *w;
     ngx_mcp_op_wait_t   op;
 
-    zcf->local.epoch = zcf->zone.table.sh->epoch;
-
-    for (q = ngx_queue_head(&zcf->local.waits);
-         q != ngx_queue_sentinel(&zcf->local.waits);
+    for (q = ngx_queue_head(&zone->waits);
+         q != ngx_queue_sentinel(&zone->waits);
          q = ngx_queue_next(q))
     {
         w = ngx_queue_data(q, ngx_mcp_wait_t, queue);
 
-        if (!w->counted || w->epoch == zcf->local.epoch) {
+        if (!w->counted || w->epoch == zone->local->epoch) {
             continue;
         }
 
@@ -215,7 +217,7 @@ ngx_mcp_wait_recount(ngx_mcp_zone_conf_t *zcf)
 
         ngx_mcp_wait_op(w, &op, NGX_MCP_OP_WAIT);
 
-        if (ngx_mcp_submit(&zcf->zone, &op.op) == NGX_OK
+        if (ngx_mcp_submit(zone, &op.op) == NGX_OK
             && op.op.reason == NGX_MCP_OK)
         {
             w->epoch = op.epoch;
@@ -231,11 +233,11 @@ ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting, ngx_int_t streams)
 {
     ngx_mcp_local_t  *local;
 
-    local = &w->zcf->local;
+    local = w->zone->local;
     local->present.waiting += (int32_t) waiting;
     local->present.streams += (int32_t) streams;
 
-    ngx_mcp_present(&w->zcf->zone.table, local);
+    ngx_mcp_present(local);
 }
 
 
@@ -245,9 +247,9 @@ ngx_mcp_wait_watch(ngx_mcp_wait_t *w)
     ngx_uint_t        i;
     ngx_mcp_local_t  *local;
 
-    local = &w->zcf->local;
+    local = w->zone->local;
 
-    ngx_queue_insert_tail(&local->waits, &w->queue);
+    ngx_queue_insert_tail(&w->zone->waits, &w->queue);
     w->parked = 1;
     ngx_mcp_wait_count(w, 1, 0);
 
@@ -506,7 +508,7 @@ ngx_mcp_wait_cleanup(void *data)
         op.counted = w->counted;
         op.epoch = w->epoch;
 
-        (void) ngx_mcp_now(w->zcf, &op.op);
+        (void) ngx_mcp_now(w->zone, &op.op);
     }
 
     if (!w->over && w->gone) {

@@ -2,6 +2,7 @@
 /* Calls: the list of tools, and what becomes of calling one. */
 
 
+#include "ngx_mcp_methods.h"
 #include "ngx_mcp_gateway.h"
 #include "ngx_mcp_input.h"
 
@@ -12,14 +13,14 @@
 typedef struct ngx_mcp_calling_s  ngx_mcp_calling_t;
 
 struct ngx_mcp_calling_s {
-    ngx_mcp_op_create_t   op;      /* must be the first */
-    ngx_uint_t            mode;
-    ngx_msec_t            after;
-    ngx_uint_t            plain;   /* unsigned  plain:1; */
-    ngx_mcp_job_t        *job;     /* of a gateway, not begun */
-    ngx_mcp_ctx_t        *ctx;
-    ngx_http_request_t   *r;
-    ngx_mcp_zone_conf_t  *zcf;     /* also after a redirect */
+    ngx_mcp_op_create_t  op;      /* must be the first */
+    ngx_uint_t           mode;
+    ngx_msec_t           after;
+    ngx_uint_t           plain;   /* unsigned  plain:1; */
+    ngx_mcp_job_t       *job;     /* of a gateway, not begun */
+    ngx_mcp_ctx_t       *ctx;
+    ngx_http_request_t  *r;
+    ngx_mcp_zone_t      *zone;    /* also after a redirect */
 };
 
 
@@ -259,7 +260,7 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     err = ngx_mcp_token(r->pool, &ctx->said.token, &call->op.task.token);
 
     if (err == NULL) {
-        err = ngx_mcp_call_ttl(lcf, ttl, &call->op.task.ttl);
+        err = ngx_mcp_ttl(lcf, ttl, &call->op.task.ttl);
     }
 
     if (err) {
@@ -318,7 +319,7 @@ ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     call->ctx = ctx;
 
     nt = &call->op.task;
-    nt->holder = call->job->holder;
+    nt->holder = ngx_mcp_job_holder(call->job);
     nt->policy.route = lcf->route;
     nt->policy.calls = (uint8_t) ((bound ? NGX_MCP_BOUND : 0)
                                   | (tool->idempotent
@@ -467,7 +468,7 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     err = ngx_mcp_token(r->pool, &token, &call->op.task.token);
 
     if (err == NULL) {
-        err = ngx_mcp_call_ttl(lcf, &ttl, &call->op.task.ttl);
+        err = ngx_mcp_ttl(lcf, &ttl, &call->op.task.ttl);
     }
 
     if (err) {
@@ -478,145 +479,19 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* a task with what configuration and tool say about it */
-
 static ngx_mcp_calling_t *
 ngx_mcp_calling(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
     ngx_mcp_tool_t *tool)
 {
-    ngx_mcp_new_t        *nt;
-    ngx_mcp_policy_t     *policy;
-    ngx_mcp_calling_t    *call;
-    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_calling_t  *call;
 
-    call = ngx_mcp_op(r, NGX_MCP_OP_CREATE, sizeof(ngx_mcp_calling_t));
-    if (call == NULL) {
-        return NULL;
-    }
+    call = ngx_mcp_create_op(r, ctx, name, tool, sizeof(ngx_mcp_calling_t));
 
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-
-    call->mode = NGX_MCP_WAIT_AFTER;
-
-    nt = &call->op.task;
-    nt->owner = ctx->owner;
-    nt->session = ctx->session;
-    nt->tool = *name;
-    nt->method = ctx->rpc.method;
-    nt->params = ctx->rpc.params.text;
-    nt->max_payload = lcf->max_payload;
-    nt->max_owner_bytes = lcf->max_owner_bytes;
-    nt->max_owner_tasks = (uint32_t) lcf->max_owner_tasks;
-
-#define ngx_mcp_own(field)                                                    \
-    (tool && tool->field != NGX_CONF_UNSET_MSEC ? tool->field : lcf->field)
-
-#define ngx_mcp_seconds(ms)                                                   \
-    ((ms) == NGX_MCP_UNLIMITED ? NGX_MCP_UNLIMITED                            \
-                               : (uint32_t) (((ms) + 999) / 1000))
-
-    policy = &nt->policy;
-    policy->lease = (uint32_t) ngx_mcp_own(lease);
-    policy->backoff = (uint32_t) ngx_mcp_own(backoff);
-    policy->queue_timeout = (uint32_t) ngx_mcp_own(queue_timeout);
-    policy->run_timeout = (uint32_t) ngx_mcp_own(run_timeout);
-    policy->poll_interval = (uint32_t) lcf->poll_interval;
-    policy->keep_completed = ngx_mcp_seconds(lcf->keep_completed);
-    policy->keep_failed = ngx_mcp_seconds(lcf->keep_failed);
-    policy->keep_cancelled = ngx_mcp_seconds(lcf->keep_cancelled);
-    policy->attempts = (uint8_t) (tool && tool->attempts != NGX_CONF_UNSET
-                                  ? tool->attempts
-                                  : (ngx_int_t) lcf->retries + 1);
-    policy->priority = tool ? (uint8_t) tool->priority : 1;
-
-    nt->ttl = ngx_mcp_own(ttl);
-
-    if (nt->ttl == NGX_MCP_UNLIMITED) {
-        nt->ttl = NGX_MCP_NEVER;
+    if (call) {
+        call->mode = NGX_MCP_WAIT_AFTER;
     }
 
     return call;
-}
-
-
-ngx_mcp_op_create_t *
-ngx_mcp_call_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
-    ngx_mcp_tool_t *tool)
-{
-    ngx_mcp_calling_t  *call;
-
-    call = ngx_mcp_calling(r, ctx, name, tool);
-
-    return call ? &call->op : NULL;
-}
-
-
-/* what the client asks for, within the limit; null asks for the most */
-
-const char *
-ngx_mcp_call_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl, uint64_t *value)
-{
-    int64_t   n;
-    uint64_t  max;
-
-    max = (lcf->max_ttl == NGX_MCP_UNLIMITED)
-          ? NGX_MCP_NEVER : lcf->max_ttl;
-
-    switch (ttl->type) {
-
-    case NGX_MCP_JSON_NONE:
-        return NULL;
-
-    case NGX_MCP_JSON_NULL:
-        *value = max;
-        return NULL;
-    }
-
-    if (ngx_mcp_json_integer(ttl, &n) != NGX_OK || n <= 0) {
-        return "ttl is not a positive integer";
-    }
-
-    *value = ngx_min((uint64_t) n, max);
-
-    return NULL;
-}
-
-
-/* a string always with the same escapes, so that it is found again */
-
-const char *
-ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token, ngx_str_t *value)
-{
-    int64_t        n;
-    ngx_str_t      s;
-    ngx_mcp_out_t  out;
-
-    if (token->type == NGX_MCP_JSON_NONE) {
-        return NULL;
-    }
-
-    *value = token->text;
-
-    if (token->type == NGX_MCP_JSON_STRING) {
-
-        if (ngx_mcp_json_string(pool, token, &s) == NGX_OK) {
-            ngx_mcp_out_init(&out, pool, s.len + 2);
-            ngx_mcp_out_string(&out, &s);
-
-            if (ngx_mcp_out_end(&out, value) != NGX_OK) {
-                return "progressToken cannot be kept";
-            }
-        }
-
-    } else if (ngx_mcp_json_integer(token, &n) != NGX_OK) {
-        return "progressToken is neither a string nor an integer";
-    }
-
-    if (value->len > NGX_MCP_MAX_TOKEN) {
-        return "progressToken is longer than 60 bytes";
-    }
-
-    return NULL;
 }
 
 
@@ -665,7 +540,7 @@ ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
         cln->handler = ngx_mcp_announce;
         cln->data = call;
         call->r = r;
-        call->zcf = lcf->zone;
+        call->zone = lcf->zone;
     }
 
     ngx_mcp_out_answer(&out, r, ctx, 512);
@@ -693,5 +568,5 @@ ngx_mcp_announce(void *data)
     op.id = call->op.view.id;
     op.event.type = NGX_MCP_EV_ANNOUNCE;
 
-    (void) ngx_mcp_now(call->zcf, &op.op);
+    (void) ngx_mcp_now(call->zone, &op.op);
 }

@@ -4,21 +4,12 @@
  */
 
 
+#include "ngx_mcp_methods.h"
 #include "ngx_mcp_gateway.h"
 
 
 static ngx_int_t ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_ping(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-
-
-/* the first one is offered to a client that asks for what is unknown */
-
-static ngx_str_t  ngx_mcp_legacy_versions[] = {
-    ngx_string("2025-11-25"),
-    ngx_string("2025-06-18"),
-    ngx_string("2025-03-26"),
-    ngx_null_string
-};
 
 
 static ngx_mcp_method_t  ngx_mcp_legacy_methods[] = {
@@ -116,33 +107,6 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     return rc;
-}
-
-
-/* whether it is the revision that knows tasks */
-
-ngx_uint_t
-ngx_mcp_legacy_tasks(ngx_str_t *version)
-{
-    ngx_str_t  *v;
-
-    v = ngx_mcp_legacy_versions;
-
-    return version->len == v->len
-           && ngx_strncmp(version->data, v->data, v->len) == 0;
-}
-
-
-/* a gateway whose upstream is of the other era */
-
-ngx_int_t
-ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
-{
-    static ngx_str_t  data = ngx_string("{\"supported\":[\"2026-07-28\"]}");
-
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_RPC_INVALID_PARAMS,
-                         "Unsupported protocol version", &data);
 }
 
 

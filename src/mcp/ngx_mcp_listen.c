@@ -5,8 +5,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
-#include "ngx_mcp_signal.h"
+#include "ngx_mcp_methods.h"
 
 
 #define NGX_MCP_LISTEN_MAX  256
@@ -182,7 +181,7 @@ ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task,
     op->owner = &l->wait.ctx->owner;
     op->watch = 1;
 
-    if (ngx_mcp_now(l->wait.zcf, &op->op) != NGX_OK) {
+    if (ngx_mcp_now(l->wait.zone, &op->op) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -295,7 +294,7 @@ ngx_mcp_listen_tell(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task)
     op.op.pool = pool;
     op.want = NGX_MCP_WANT_DETAIL;
 
-    rc = ngx_mcp_now(l->wait.zcf, &op.op);
+    rc = ngx_mcp_now(l->wait.zone, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
         task->version = op.view.task.version;

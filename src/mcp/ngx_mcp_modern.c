@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_methods.h"
 #include "ngx_mcp_params.h"
 
 
@@ -18,18 +18,7 @@ static ngx_uint_t ngx_mcp_modern_name(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value);
 static ngx_int_t ngx_mcp_modern_capabilities(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
-static ngx_int_t ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    const char *supported);
 static ngx_int_t ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-
-
-#define NGX_MCP_LEGACY_VERSIONS                                               \
-    "\"2025-11-25\",\"2025-06-18\",\"2025-03-26\""
-#define NGX_MCP_VERSIONS                                                      \
-    "[\"2026-07-28\"," NGX_MCP_LEGACY_VERSIONS "]"
-
-
-ngx_str_t  ngx_mcp_modern_version = ngx_string("2026-07-28");
 
 
 static ngx_mcp_method_t  ngx_mcp_modern_methods[] = {
@@ -329,77 +318,6 @@ ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
     }
 
     return 1;
-}
-
-
-ngx_int_t
-ngx_mcp_mismatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    const char *message)
-{
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_RPC_HEADER_MISMATCH, message, NULL);
-}
-
-
-/* a gateway whose upstream is of the other era */
-
-ngx_int_t
-ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
-{
-    return ngx_mcp_unsupported(r, ctx, "[" NGX_MCP_LEGACY_VERSIONS "]");
-}
-
-
-static ngx_int_t
-ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    const char *supported)
-{
-    ngx_str_t      data;
-    ngx_mcp_out_t  out;
-
-    ngx_mcp_out_init(&out, r->pool, 128);
-    ngx_mcp_out_lit(&out, "{\"supported\":");
-    ngx_mcp_out_add(&out, (u_char *) supported, ngx_strlen(supported));
-
-    /* the version goes back as the JSON that it came as */
-
-    if (ctx->said.version.type != NGX_MCP_JSON_NONE) {
-        ngx_mcp_out_lit(&out, ",\"requested\":");
-        ngx_mcp_out_str(&out, &ctx->said.version.text);
-    }
-
-    ngx_mcp_out_lit(&out, "}");
-
-    if (ngx_mcp_out_end(&out, &data) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_RPC_VERSION,
-                         "Unsupported protocol version", &data);
-}
-
-
-/* the client cannot do what this needs */
-
-ngx_int_t
-ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
-{
-    static ngx_str_t  data = ngx_string(
-        "{\"requiredCapabilities\":{\"extensions\":"
-        "{\"io.modelcontextprotocol/tasks\":{}}}}");
-
-    return ngx_mcp_lacks(r, ctx, &data);
-}
-
-
-ngx_int_t
-ngx_mcp_lacks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *data)
-{
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_RPC_CAPABILITY,
-                         "Missing required client capability",
-                         data);
 }
 
 

@@ -2,6 +2,7 @@
 /* Waiting for the outcome of a task, by a plain call or by tasks/result. */
 
 
+#include "ngx_mcp_methods.h"
 #include "ngx_mcp_gateway.h"
 
 
@@ -62,7 +63,7 @@ ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (ctx->era == NGX_MCP_LEGACY) {
-        o->wait.stream_id = ngx_mcp_stream_new(&lcf->zone->zone.table);
+        o->wait.stream_id = ngx_mcp_stream_new(lcf->zone->local);
     }
 
     o->wait.until = (mode == NGX_MCP_WAIT_AFTER)
@@ -91,7 +92,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 
     /* the record alone; its bytes only if there is something to tell */
 
-    if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -111,7 +112,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
     op.carrier = w->stream_id;
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_now(w->zcf, &op.op) != NGX_OK)
+        && ngx_mcp_now(w->zone, &op.op) != NGX_OK)
     {
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
@@ -363,7 +364,7 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
         op.op.type = NGX_MCP_OP_DELETE;
         op.op.pool = r->pool;
         op.id = o->wait.id;
-        (void) ngx_mcp_now(o->wait.zcf, &op.op);
+        (void) ngx_mcp_now(o->wait.zone, &op.op);
     }
 
     return ngx_mcp_send(r, NGX_HTTP_OK, &message, 1);
@@ -388,5 +389,5 @@ ngx_mcp_outcome_gone(ngx_mcp_wait_t *w)
     op.owner = &w->ctx->owner;
     op.event.type = NGX_MCP_EV_CANCEL;
 
-    (void) ngx_mcp_now(w->zcf, &op.op);
+    (void) ngx_mcp_now(w->zone, &op.op);
 }

@@ -11,7 +11,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_methods.h"
 #include "ngx_mcp_hash.h"
 
 
@@ -135,17 +135,16 @@ static uint64_t
 ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_state_t *state)
 {
-    uint64_t             key[2];
-    ngx_mcp_header_t    *sh;
+    uint64_t             key[2], *secret;
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    sh = lcf->zone->zone.table.sh;
+    secret = ngx_mcp_zone_secret(lcf->zone);
 
     /* not the key of cursors, nor of sessions */
 
-    key[0] = ngx_mcp_siphash(sh->secret, ctx->owner.data, ctx->owner.len);
-    key[1] = ~ngx_mcp_siphash(sh->secret, ctx->tool.data, ctx->tool.len);
+    key[0] = ngx_mcp_siphash(secret, ctx->owner.data, ctx->owner.len);
+    key[1] = ~ngx_mcp_siphash(secret, ctx->tool.data, ctx->tool.len);
 
     return ngx_mcp_siphash(key, (u_char *) state,
                            offsetof(ngx_mcp_state_t, seal));

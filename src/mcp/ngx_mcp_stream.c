@@ -6,9 +6,8 @@
  */
 
 
-#include "ngx_mcp_module.h"
-#include "ngx_mcp_names.h"
-#include "ngx_mcp_signal.h"
+#include "ngx_mcp_methods.h"
+#include "ngx_mcp_rest.h"
 
 
 /* tasks told of at once */
@@ -34,12 +33,10 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
 {
     ngx_int_t            rc;
     ngx_mcp_ctx_t       *ctx;
-    ngx_mcp_table_t     *t;
     ngx_mcp_stream_t    *s;
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    t = &lcf->zone->zone.table;
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     s = ngx_pcalloc(r->pool, sizeof(ngx_mcp_stream_t));
@@ -74,15 +71,15 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
                              "Session not found", NULL);
     }
 
-    s->after = ngx_mcp_last_change(r, t);
+    s->after = ngx_mcp_last_change(r, lcf->zone);
 
     ngx_mcp_wait_init(&s->wait, r, ctx);
     s->wait.watches = &s->wait.watch;
     s->wait.nwatches = 1;
     s->wait.watch.key = ngx_mcp_signal_name(
-                            ngx_mcp_name_hash(t, NGX_MCP_SESSION,
+                            ngx_mcp_zone_hash(lcf->zone, NGX_MCP_SESSION,
                                               &ctx->session));
-    s->wait.stream_id = ngx_mcp_stream_new(t);
+    s->wait.stream_id = ngx_mcp_stream_new(lcf->zone->local);
     s->wait.session = 1;
     s->wait.limited = 1;
     s->wait.streams = 1;
@@ -132,7 +129,7 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
               | NGX_MCP_WANT(NGX_MCP_REQUESTS);
     op.watch = 1;
 
-    rc = ngx_mcp_now(w->zcf, &op.op);
+    rc = ngx_mcp_now(w->zone, &op.op);
 
     /* not before it has its turn: the client may open another one then */
 
@@ -218,7 +215,7 @@ ngx_mcp_stream_send(ngx_mcp_stream_t *s, ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     lcf = ngx_http_get_module_loc_conf(s->wait.r, ngx_http_mcp_tasks_module);
 
     id.data = buf;
-    id.len = ngx_mcp_change_id(buf, &lcf->zone->zone.table, v->changed) - buf;
+    id.len = ngx_mcp_change_id(buf, lcf->zone, v->changed) - buf;
 
     if (ngx_mcp_out_end(out, &message) != NGX_OK
         || ngx_mcp_wait_message(&s->wait, last ? &id : NULL,
@@ -244,5 +241,5 @@ ngx_mcp_stream_leave(ngx_mcp_wait_t *w)
     op.carrier = w->stream_id;
     op.session = w->ctx->session;
 
-    (void) ngx_mcp_now(w->zcf, &op.op);
+    (void) ngx_mcp_now(w->zone, &op.op);
 }

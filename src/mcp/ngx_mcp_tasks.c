@@ -2,7 +2,7 @@
 /* The methods tasks/..., and answers to the questions of tasks. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_methods.h"
 #include "ngx_mcp_input.h"
 
 
@@ -203,7 +203,7 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     if (cursor.type != NGX_MCP_JSON_NONE
         && (cursor.type != NGX_MCP_JSON_STRING
             || ngx_mcp_json_string(r->pool, &cursor, &s) != NGX_OK
-            || ngx_mcp_cursor_parse(&lcf->zone->zone, &s,
+            || ngx_mcp_cursor_parse(lcf->zone, &s,
                                     &op->owner, &op->after)
                != NGX_OK))
     {
@@ -247,47 +247,6 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* 0: there is no such status */
-
-ngx_uint_t
-ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status)
-{
-    ngx_str_t      *name;
-    ngx_uint_t      state, states;
-    ngx_mcp_task_t  task;
-
-    ngx_memzero(&task, sizeof(ngx_mcp_task_t));
-
-    for (states = 0, state = NGX_MCP_QUEUED;
-         state < NGX_MCP_STATES;
-         state++)
-    {
-        name = ngx_mcp_status_name(state);
-
-        if (status->len == name->len
-            && ngx_memcmp(status->data, name->data, name->len) == 0)
-        {
-            states |= 1u << state;
-        }
-    }
-
-    /* what it is called if a tool says isError depends on the era */
-
-    task.state = NGX_MCP_COMPLETED;
-    task.flags = NGX_MCP_TOOL_ERROR;
-
-    name = ngx_mcp_render_status(era, &task);
-
-    if (status->len == name->len
-        && ngx_memcmp(status->data, name->data, name->len) == 0)
-    {
-        states |= NGX_MCP_LIST_ERROR;
-    }
-
-    return states;
-}
-
-
 static ngx_int_t
 ngx_mcp_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
@@ -324,7 +283,7 @@ ngx_mcp_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
     ngx_mcp_out_lit(&out, "]");
 
-    ngx_mcp_render_cursor(&out, &lcf->zone->zone, &op->owner, &op->next);
+    ngx_mcp_render_cursor(&out, lcf->zone, &op->owner, &op->next);
     ngx_mcp_out_lit(&out, "}");
 
     return ngx_mcp_out_result(r, &out);
@@ -704,52 +663,6 @@ ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o)
     }
 
     return ngx_mcp_updated(r, o);
-}
-
-
-/* what workers and clients say of progress; NULL, or what is wrong with it */
-
-const char *
-ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
-    ngx_mcp_json_t *message, ngx_mcp_op_update_t *op)
-{
-    op->event.progress = -1;
-    op->event.total = -1;
-
-    if (progress->type != NGX_MCP_JSON_NONE
-        && (ngx_mcp_json_real(progress, &op->event.progress)
-            != NGX_OK
-            || op->event.progress < 0))
-    {
-        return "progress is not a number, or negative";
-    }
-
-    if (total->type == NGX_MCP_JSON_NONE) {
-
-        if (op->event.progress > 1) {
-            return "progress without total is not between 0 and 1";
-        }
-
-    } else if (ngx_mcp_json_real(total, &op->event.total) != NGX_OK
-               || op->event.total < 0
-               || op->event.total < op->event.progress)
-    {
-        return "total is not a number, negative, or less than progress";
-    }
-
-    if (message->type == NGX_MCP_JSON_NONE) {
-        return NULL;
-    }
-
-    if (message->type != NGX_MCP_JSON_STRING
-        || message->text.len > NGX_MCP_MAX_MESSAGE)
-    {
-        return "message is not a string of at most 1024 bytes";
-    }
-
-    op->change.payload[NGX_MCP_MESSAGE] = message->text;
-
-    return NULL;
 }
 
 

@@ -1,5 +1,6 @@
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_sweep.h"
+#include "ngx_mcp_table.h"
 
 
 /*
@@ -14,72 +15,65 @@
 
 
 static void ngx_mcp_sweep_handler(ngx_event_t *ev);
-static void ngx_mcp_sweep_at(ngx_mcp_zone_t *zone, uint64_t time);
 
 
-ngx_int_t
-ngx_mcp_sweep_init(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
+/* swept handles one batch of what is due */
+
+void
+ngx_mcp_sweep_init(ngx_cycle_t *cycle, ngx_mcp_local_t *local,
+    void (*swept)(void *data))
 {
-    zcf->dummy.fd = (ngx_socket_t) -1;
+    local->swept = swept;
+    local->dummy.fd = (ngx_socket_t) -1;
+    local->dummy.data = local;
 
-    zcf->sweep.handler = ngx_mcp_sweep_handler;
-    zcf->sweep.data = &zcf->dummy;
-    zcf->sweep.log = cycle->log;
-    zcf->sweep.cancelable = 1;
-    zcf->dummy.data = zcf;
+    local->sweep.handler = ngx_mcp_sweep_handler;
+    local->sweep.data = &local->dummy;
+    local->sweep.log = cycle->log;
+    local->sweep.cancelable = 1;
 
-    zcf->zone.sweep_at = ngx_mcp_sweep_at;
-
-    ngx_add_timer(&zcf->sweep, NGX_MCP_SWEEP_PAUSE);
-
-    return NGX_OK;
+    ngx_add_timer(&local->sweep, NGX_MCP_SWEEP_PAUSE);
 }
 
 
 static void
 ngx_mcp_sweep_handler(ngx_event_t *ev)
 {
-    uint64_t              now;
-    ngx_msec_t            delay;
-    ngx_connection_t     *c;
-    ngx_mcp_header_t     *sh;
-    ngx_mcp_op_sweep_t    op;
-    ngx_mcp_zone_conf_t  *zcf;
+    uint64_t           now;
+    ngx_msec_t         delay;
+    ngx_connection_t  *c;
+    ngx_mcp_table_t   *t;
+    ngx_mcp_local_t   *local;
 
     c = ev->data;
-    zcf = c->data;
-    sh = zcf->zone.table.sh;
+    local = c->data;
+    t = local->table;
     now = ngx_current_msec;
     delay = NGX_MCP_SWEEP_LOOK;
 
     /* read without the lock: a wrong guess costs a look, not a task */
 
-    if (sh->sweep_at <= now
-        && (sh->sweeper == (uint64_t) ngx_pid
-            || sh->sweep_at + NGX_MCP_SWEEP_LATE <= now))
+    if (t->sh->sweep_at <= now
+        && (t->sh->sweeper == (uint64_t) ngx_pid
+            || t->sh->sweep_at + NGX_MCP_SWEEP_LATE <= now))
     {
-        ngx_memzero(&op, sizeof(ngx_mcp_op_sweep_t));
-        op.op.type = NGX_MCP_OP_SWEEP;
-        op.limit = NGX_MCP_SWEEP_BATCH;
-
-        (void) ngx_mcp_submit(&zcf->zone, &op.op);
-
-        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ev->log, 0,
-                       "mcp tasks sweep \"%V\": %ui done, next %uL",
-                       &zcf->zone.name, op.done, op.next);
+        local->swept(local->data);
     }
 
-    if (zcf->zone.table.recovered) {
-        zcf->zone.table.recovered = 0;
+    if (t->recovered) {
+        t->recovered = 0;
 
         ngx_log_error(NGX_LOG_WARN, ev->log, 0,
                       "zone \"%V\" was left half-changed by a process that "
-                      "died, and has been recovered", &zcf->zone.name);
+                      "died, and has been recovered", local->name);
     }
 
-    if (sh->sweeper == (uint64_t) ngx_pid && sh->sweep_at < now + delay) {
-        delay = (sh->sweep_at > now) ? (ngx_msec_t) (sh->sweep_at - now)
-                                     : NGX_MCP_SWEEP_PAUSE;
+    if (t->sh->sweeper == (uint64_t) ngx_pid
+        && t->sh->sweep_at < now + delay)
+    {
+        delay = (t->sh->sweep_at > now)
+                ? (ngx_msec_t) (t->sh->sweep_at - now)
+                : NGX_MCP_SWEEP_PAUSE;
     }
 
     ngx_add_timer(ev, delay);
@@ -88,18 +82,15 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
 
 /* something will be due before the next look */
 
-static void
-ngx_mcp_sweep_at(ngx_mcp_zone_t *zone, uint64_t time)
+void
+ngx_mcp_sweep_at(ngx_mcp_local_t *local, uint64_t time)
 {
-    ngx_msec_t            delay;
-    ngx_mcp_zone_conf_t  *zcf;
-
-    zcf = (ngx_mcp_zone_conf_t *) zone;
+    ngx_msec_t  delay;
 
     delay = (time > ngx_current_msec) ? (ngx_msec_t) (time - ngx_current_msec)
                                       : NGX_MCP_SWEEP_PAUSE;
 
     if (delay < NGX_MCP_SWEEP_LOOK) {
-        ngx_add_timer(&zcf->sweep, delay);
+        ngx_add_timer(&local->sweep, delay);
     }
 }

@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_wake.h"
 #include "ngx_mcp_signal.h"
 
 
@@ -15,6 +15,10 @@
 
 #define NGX_MCP_WAKE_BATCH  64
 
+/* lists of those who wait: names in the first ones, then tasks */
+#define NGX_MCP_WATCH_TASKS  4096
+#define NGX_MCP_WATCH_LISTS  (NGX_MCP_KEYS + NGX_MCP_WATCH_TASKS)
+
 /* the key of neither a name nor a task */
 #define NGX_MCP_WATCH_ANY   ((uint64_t) NGX_MCP_KEYS)
 
@@ -24,33 +28,36 @@ typedef ngx_atomic_t  ngx_mcp_place_t;
 
 
 typedef struct {
-    ngx_mcp_place_t      *places; /* in shared memory */
-    ngx_fd_t              fds[NGX_MCP_PROCESSES];
-    ngx_uint_t            n;
+    ngx_mcp_place_t   *places;     /* in shared memory */
+    ngx_fd_t           fds[NGX_MCP_PROCESSES];
+    ngx_uint_t         n;
 
     /* of this process */
-    ngx_int_t             place;  /* -1: none was free */
-    ngx_mcp_main_conf_t  *mcf;
-    ngx_event_t           drain;
-    ngx_event_t           look;
-    ngx_uint_t            looks;
-    ngx_connection_t      dummy;  /* debug logs want an fd of it */
-    uint32_t              streams;
+    ngx_int_t          place;      /* -1: none was free */
+    ngx_mcp_local_t  **locals;     /* its zones */
+    ngx_uint_t         nlocals;
+    ngx_mcp_hooks_t   *hooks;
+    ngx_event_t        drain;
+    ngx_event_t        look;
+    ngx_uint_t         looks;
+    ngx_connection_t   dummy;      /* debug logs want an fd of it */
+    uint32_t           streams;
 } ngx_mcp_wake_t;
 
 
 static ngx_int_t ngx_mcp_wake_local(ngx_cycle_t *cycle,
-    ngx_mcp_zone_conf_t *zcf);
+    ngx_mcp_local_t *local);
 static void ngx_mcp_wake_bury(void);
 static ngx_int_t ngx_mcp_wake_place(ngx_cycle_t *cycle);
 static ngx_int_t ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd);
-static void ngx_mcp_wake_zone(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_wake_zone(ngx_mcp_local_t *local);
 static void ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes);
 static void ngx_mcp_wake_read(ngx_event_t *ev);
 static void ngx_mcp_wake_look(ngx_event_t *ev);
 static void ngx_mcp_wake_drain(ngx_event_t *ev);
-static void ngx_mcp_wake_signals(ngx_mcp_zone_conf_t *zcf);
-static void ngx_mcp_wake_all(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_wake_died(ngx_mcp_local_t *local);
+static void ngx_mcp_wake_signals(ngx_mcp_local_t *local);
+static void ngx_mcp_wake_all(ngx_mcp_local_t *local);
 static void ngx_mcp_wake_list(ngx_queue_t *list, uint64_t key);
 static ngx_queue_t *ngx_mcp_watch_list(ngx_mcp_local_t *local, uint64_t key);
 
@@ -69,19 +76,12 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
 {
 #if (NGX_HAVE_EVENTFD)
 
-    ngx_shm_t                        shm;
-    ngx_uint_t                       n;
-    ngx_core_conf_t                 *ccf;
-    ngx_mcp_wake_t       *ctx;
-    ngx_mcp_main_conf_t  *mcf;
+    ngx_shm_t         shm;
+    ngx_uint_t        n;
+    ngx_core_conf_t  *ccf;
+    ngx_mcp_wake_t   *ctx;
 
     ctx = &ngx_mcp_wake_ctx;
-    mcf = ngx_http_cycle_get_module_main_conf(cycle,
-                                              ngx_http_mcp_tasks_module);
-
-    if (mcf == NULL || mcf->zones.nelts == 0) {
-        return NGX_OK;
-    }
 
     if (ctx->places == NULL) {
         ngx_memzero(&shm, sizeof(ngx_shm_t));
@@ -126,17 +126,18 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
 
 
 ngx_int_t
-ngx_mcp_wake_process(ngx_cycle_t *cycle)
+ngx_mcp_wake_process(ngx_cycle_t *cycle, ngx_array_t *locals,
+    ngx_mcp_hooks_t *hooks)
 {
-    ngx_uint_t             i;
-    ngx_mcp_wake_t        *ctx;
-    ngx_mcp_zone_conf_t  **zones;
+    ngx_uint_t       i;
+    ngx_mcp_wake_t  *ctx;
 
     ctx = &ngx_mcp_wake_ctx;
-    ctx->mcf = ngx_http_cycle_get_module_main_conf(cycle,
-                                                   ngx_http_mcp_tasks_module);
+    ctx->locals = locals->elts;
+    ctx->nlocals = locals->nelts;
+    ctx->hooks = hooks;
 
-    if (ctx->mcf->zones.nelts == 0) {
+    if (ctx->nlocals == 0) {
         return NGX_OK;
     }
 
@@ -151,10 +152,8 @@ ngx_mcp_wake_process(ngx_cycle_t *cycle)
 
     ctx->place = -1;
 
-    zones = ctx->mcf->zones.elts;
-
-    for (i = 0; i < ctx->mcf->zones.nelts; i++) {
-        if (ngx_mcp_wake_local(cycle, zones[i]) != NGX_OK) {
+    for (i = 0; i < ctx->nlocals; i++) {
+        if (ngx_mcp_wake_local(cycle, ctx->locals[i]) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -164,14 +163,13 @@ ngx_mcp_wake_process(ngx_cycle_t *cycle)
     ctx->place = ngx_mcp_wake_place(cycle);
 
     if (ctx->place != -1
-        && ngx_mcp_wake_listen(cycle, ctx->fds[ctx->place])
-           != NGX_OK)
+        && ngx_mcp_wake_listen(cycle, ctx->fds[ctx->place]) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    for (i = 0; i < ctx->mcf->zones.nelts; i++) {
-        ngx_mcp_wake_zone(zones[i]);
+    for (i = 0; i < ctx->nlocals; i++) {
+        ngx_mcp_wake_zone(ctx->locals[i]);
     }
 
     ngx_add_timer(&ctx->look, NGX_MCP_WAKE_POLL);
@@ -181,15 +179,12 @@ ngx_mcp_wake_process(ngx_cycle_t *cycle)
 
 
 static ngx_int_t
-ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_local_t *local)
 {
-    ngx_uint_t        i;
-    ngx_mcp_local_t  *local;
+    ngx_uint_t  i;
 
-    local = &zcf->local;
-
-    local->watches = ngx_palloc(cycle->pool, NGX_MCP_WATCH_LISTS
-                                             * sizeof(ngx_queue_t));
+    local->watches = ngx_palloc(cycle->pool,
+                                NGX_MCP_WATCH_LISTS * sizeof(ngx_queue_t));
     if (local->watches == NULL) {
         return NGX_ERROR;
     }
@@ -198,10 +193,7 @@ ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
         ngx_queue_init(&local->watches[i]);
     }
 
-    ngx_queue_init(&local->waits);
-    ngx_mcp_jobs_init(zcf);
-
-    zcf->zone.table.woken = ngx_mcp_wake;
+    local->table->woken = ngx_mcp_wake;
 
     return NGX_OK;
 }
@@ -216,15 +208,13 @@ ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
 static void
 ngx_mcp_wake_bury(void)
 {
-    u_char                 dead[NGX_MCP_PROCESSES];
-    ngx_uint_t             i, j, n;
-    ngx_atomic_uint_t      pid;
-    ngx_mcp_wake_t        *ctx;
-    ngx_mcp_table_t       *t;
-    ngx_mcp_zone_conf_t  **zones;
+    u_char             dead[NGX_MCP_PROCESSES];
+    ngx_uint_t         i, j, n;
+    ngx_atomic_uint_t  pid;
+    ngx_mcp_wake_t    *ctx;
+    ngx_mcp_table_t   *t;
 
     ctx = &ngx_mcp_wake_ctx;
-    zones = ctx->mcf->zones.elts;
 
     for (n = 0, i = 0; i < ctx->n; i++) {
         pid = ctx->places[i];
@@ -239,8 +229,8 @@ ngx_mcp_wake_bury(void)
         }
     }
 
-    for (i = 0; n && i < ctx->mcf->zones.nelts; i++) {
-        t = &zones[i]->zone.table;
+    for (i = 0; n && i < ctx->nlocals; i++) {
+        t = ctx->locals[i]->table;
 
         ngx_mcp_lock(t);
 
@@ -328,37 +318,37 @@ ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
 
 
 static void
-ngx_mcp_wake_zone(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_wake_zone(ngx_mcp_local_t *local)
 {
     ngx_mcp_wake_t   *ctx;
     ngx_mcp_table_t  *t;
 
     ctx = &ngx_mcp_wake_ctx;
-    t = &zcf->zone.table;
+    t = local->table;
 
     ngx_mcp_lock(t);
 
     if (ctx->place != -1) {
         t->self = (uint64_t) 1 << (ctx->place & 63);
         t->sh->lives[ctx->place]++;
-        t->sh->present[ctx->place] = zcf->local.present;
+        t->sh->present[ctx->place] = local->present;
     }
 
     /* somebody may have died: the first look is for what it left */
 
-    zcf->local.epoch = t->sh->epoch - 1;
-    zcf->local.cursor = t->sh->logged;
+    local->epoch = t->sh->epoch - 1;
+    local->cursor = t->sh->logged;
 
     ngx_mcp_unlock(t);
 }
 
 
 void
-ngx_mcp_wake_exit(ngx_cycle_t *cycle)
+ngx_mcp_wake_exit(void)
 {
-    ngx_uint_t             i;
-    ngx_mcp_wake_t        *ctx;
-    ngx_mcp_zone_conf_t  **zones;
+    ngx_uint_t        i;
+    ngx_mcp_wake_t   *ctx;
+    ngx_mcp_table_t  *t;
 
     ctx = &ngx_mcp_wake_ctx;
 
@@ -367,28 +357,25 @@ ngx_mcp_wake_exit(ngx_cycle_t *cycle)
      * it looks to who comes next.
      */
 
-    if (ngx_terminate) {
+    if (ngx_terminate || ctx->nlocals == 0 || ctx->place == -1 || ctx->n == 0)
+    {
         return;
     }
 
-    if (ctx->mcf && ctx->mcf->zones.nelts && ctx->place != -1 && ctx->n) {
-        zones = ctx->mcf->zones.elts;
-
-        for (i = 0; i < ctx->mcf->zones.nelts; i++) {
-            ngx_memzero(&zones[i]->zone.table.sh->present[ctx->place],
-                        sizeof(ngx_mcp_present_t));
-        }
-
-        (void) ngx_atomic_cmp_set(&ctx->places[ctx->place],
-                                  (ngx_atomic_uint_t) ngx_pid, 0);
+    for (i = 0; i < ctx->nlocals; i++) {
+        t = ctx->locals[i]->table;
+        ngx_memzero(&t->sh->present[ctx->place], sizeof(ngx_mcp_present_t));
     }
+
+    (void) ngx_atomic_cmp_set(&ctx->places[ctx->place],
+                              (ngx_atomic_uint_t) ngx_pid, 0);
 }
 
 
 /* a number for a stream that nobody else has, in any process */
 
 uint64_t
-ngx_mcp_stream_new(ngx_mcp_table_t *t)
+ngx_mcp_stream_new(ngx_mcp_local_t *local)
 {
     ngx_uint_t       place;
     ngx_mcp_wake_t  *ctx;
@@ -399,21 +386,22 @@ ngx_mcp_stream_new(ngx_mcp_table_t *t)
                                : (ngx_uint_t) ctx->place;
     ctx->streams++;
 
-    return ngx_mcp_stream(place, t->sh->lives[place], ctx->streams);
+    return ngx_mcp_stream(place, local->table->sh->lives[place],
+                          ctx->streams);
 }
 
 
 /* others may know how many wait here; who has no place does not count */
 
 void
-ngx_mcp_present(ngx_mcp_table_t *t, ngx_mcp_local_t *local)
+ngx_mcp_present(ngx_mcp_local_t *local)
 {
     ngx_mcp_wake_t  *ctx;
 
     ctx = &ngx_mcp_wake_ctx;
 
     if (ctx->place != -1) {
-        t->sh->present[ctx->place] = local->present;
+        local->table->sh->present[ctx->place] = local->present;
     }
 }
 
@@ -493,15 +481,14 @@ ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes)
 static void
 ngx_mcp_wake_read(ngx_event_t *ev)
 {
-    uint64_t               n;
-    ngx_uint_t             i;
-    ngx_connection_t      *c;
-    ngx_mcp_main_conf_t   *mcf;
-    ngx_mcp_zone_conf_t  **zones;
+    uint64_t           n;
+    ngx_uint_t         i;
+    ngx_connection_t  *c;
+    ngx_mcp_wake_t    *ctx;
+    ngx_mcp_hooks_t   *hook;
 
     c = ev->data;
-    mcf = ngx_mcp_wake_ctx.mcf;
-    zones = mcf->zones.elts;
+    ctx = &ngx_mcp_wake_ctx;
 
     if (c->close) {
 
@@ -510,9 +497,10 @@ ngx_mcp_wake_read(ngx_event_t *ev)
         c->close = 0;
         c->idle = 0;
 
-        for (i = 0; i < mcf->zones.nelts; i++) {
-            ngx_mcp_wait_all(zones[i]);
-            ngx_mcp_jobs_exit(zones[i]);
+        for (i = 0; i < ctx->nlocals; i++) {
+            for (hook = ctx->hooks; hook->exits; hook++) {
+                hook->exits(ctx->locals[i]->data);
+            }
         }
 
         return;
@@ -549,49 +537,60 @@ ngx_mcp_wake_look(ngx_event_t *ev)
 static void
 ngx_mcp_wake_drain(ngx_event_t *ev)
 {
-    ngx_uint_t             i;
-    ngx_mcp_main_conf_t   *mcf;
-    ngx_mcp_zone_conf_t   *zcf, **zones;
+    ngx_uint_t        i;
+    ngx_mcp_wake_t   *ctx;
+    ngx_mcp_local_t  *local;
 
-    mcf = ngx_mcp_wake_ctx.mcf;
-    zones = mcf->zones.elts;
+    ctx = &ngx_mcp_wake_ctx;
 
-    for (i = 0; i < mcf->zones.nelts; i++) {
-        zcf = zones[i];
+    for (i = 0; i < ctx->nlocals; i++) {
+        local = ctx->locals[i];
 
-        if (zcf->local.epoch != zcf->zone.table.sh->epoch) {
-            ngx_mcp_wait_recount(zcf);
-            ngx_mcp_jobs_orphans(zcf);
+        if (local->epoch != local->table->sh->epoch) {
+            ngx_mcp_wake_died(local);
         }
 
-        if (zcf->zone.table.self == 0) {
+        if (local->table->self == 0) {
             ngx_mcp_wakeups++;
-            ngx_mcp_wake_all(zcf);
+            ngx_mcp_wake_all(local);
 
-        } else if (zcf->local.cursor != zcf->zone.table.sh->logged) {
-            ngx_mcp_wake_signals(zcf);
+        } else if (local->cursor != local->table->sh->logged) {
+            ngx_mcp_wake_signals(local);
         }
     }
 }
 
 
 static void
-ngx_mcp_wake_signals(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_wake_died(ngx_mcp_local_t *local)
+{
+    ngx_mcp_hooks_t  *hook;
+
+    local->epoch = local->table->sh->epoch;
+
+    for (hook = ngx_mcp_wake_ctx.hooks; hook->died; hook++) {
+        hook->died(local->data);
+    }
+}
+
+
+static void
+ngx_mcp_wake_signals(ngx_mcp_local_t *local)
 {
     ngx_uint_t         i, n, woken;
     ngx_mcp_table_t   *t;
     ngx_mcp_signal_t   signals[NGX_MCP_WAKE_BATCH];
 
-    t = &zcf->zone.table;
+    t = local->table;
     woken = 0;
 
     do {
-        n = ngx_mcp_signal_read(t, &zcf->local.cursor, signals,
+        n = ngx_mcp_signal_read(t, &local->cursor, signals,
                                 NGX_MCP_WAKE_BATCH);
 
         if (n > NGX_MCP_WAKE_BATCH) {
             ngx_mcp_wakeups++;
-            ngx_mcp_wake_all(zcf);
+            ngx_mcp_wake_all(local);
             return;
         }
 
@@ -599,9 +598,8 @@ ngx_mcp_wake_signals(ngx_mcp_zone_conf_t *zcf)
 
             if (signals[i].processes & t->self) {
                 woken |= ngx_mcp_signal_is_news(signals[i].key);
-                ngx_mcp_wake_list(
-                    ngx_mcp_watch_list(&zcf->local, signals[i].key),
-                    signals[i].key);
+                ngx_mcp_wake_list(ngx_mcp_watch_list(local, signals[i].key),
+                                  signals[i].key);
             }
         }
 
@@ -614,12 +612,12 @@ ngx_mcp_wake_signals(ngx_mcp_zone_conf_t *zcf)
 /* nobody knows what has changed */
 
 static void
-ngx_mcp_wake_all(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_wake_all(ngx_mcp_local_t *local)
 {
     ngx_uint_t  i;
 
     for (i = 0; i < NGX_MCP_WATCH_LISTS; i++) {
-        ngx_mcp_wake_list(&zcf->local.watches[i], NGX_MCP_WATCH_ANY);
+        ngx_mcp_wake_list(&local->watches[i], NGX_MCP_WATCH_ANY);
     }
 }
 

@@ -2,10 +2,8 @@
 /* Streams of events for browsers: of a task, or of all tasks of an owner. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_rest.h"
 #include "ngx_mcp_hash.h"
-#include "ngx_mcp_names.h"
-#include "ngx_mcp_signal.h"
 
 
 /* tasks told of at once to who follows all of them */
@@ -32,13 +30,13 @@ typedef struct {
  */
 
 typedef struct {
-    ngx_mcp_zone_conf_t  *zcf;
-    ngx_mcp_id_t          id;
-    uint64_t              version;
-    ngx_uint_t            terminal;
-    ngx_uint_t            wakeups;
-    ngx_mcp_shared_t     *event;
-    ngx_pool_t           *pool;      /* to make it in */
+    ngx_mcp_zone_t    *zone;
+    ngx_mcp_id_t       id;
+    uint64_t           version;
+    ngx_uint_t         terminal;
+    ngx_uint_t         wakeups;
+    ngx_mcp_shared_t  *event;
+    ngx_pool_t        *pool;      /* to make it in */
 } ngx_mcp_latest_t;
 
 
@@ -48,7 +46,7 @@ static ngx_int_t ngx_mcp_events_read(ngx_mcp_wait_t *w,
 static ngx_int_t ngx_mcp_owner_events_look(ngx_mcp_wait_t *w);
 static ngx_int_t ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e,
     ngx_mcp_op_news_t *op);
-static uint32_t ngx_mcp_life(ngx_mcp_table_t *t);
+static uint32_t ngx_mcp_life(ngx_mcp_zone_t *zone);
 static uint64_t ngx_mcp_last_number(ngx_str_t *text);
 static ngx_uint_t ngx_mcp_last_event(ngx_http_request_t *r, ngx_str_t *id);
 
@@ -99,7 +97,7 @@ ngx_mcp_events_look(ngx_mcp_wait_t *w)
 
     if (!w->stream
         || latest->wakeups != ngx_mcp_wakeups
-        || latest->zcf != lcf->zone
+        || latest->zone != lcf->zone
         || latest->event == NULL
         || ngx_memcmp(&latest->id, &w->id, sizeof(ngx_mcp_id_t))
            != 0)
@@ -178,7 +176,7 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
     op.watch = 1;
     op.want = NGX_MCP_WANT_REST;
 
-    rc = ngx_mcp_now(w->zcf, &op.op);
+    rc = ngx_mcp_now(w->zone, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
         ngx_mcp_known(w->r, w->ctx, &op.view);
@@ -193,7 +191,7 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
             latest->event = ngx_mcp_share(&id, &text, w->r->connection->log);
         }
 
-        latest->zcf = lcf->zone;
+        latest->zone = lcf->zone;
         latest->id = w->id;
         latest->version = op.view.task.version;
         latest->terminal = ngx_mcp_terminal(op.view.task.state);
@@ -213,20 +211,18 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
     /* the task is gone: so is its stream */
 
     return w->stream ? ngx_mcp_wait_close(w)
-                     : ngx_mcp_rest_refused(w->r, op.op.reason);
+                     : ngx_mcp_problem_refused(w->r, op.op.reason);
 }
 
 
 ngx_int_t
 ngx_mcp_owner_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_mcp_table_t         *t;
     ngx_mcp_loc_conf_t      *lcf;
     ngx_mcp_owner_events_t  *e;
     static ngx_str_t         nobody = ngx_string("owner_required");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    t = &lcf->zone->zone.table;
 
     /* without an owner the id is the only key to a task */
 
@@ -239,13 +235,14 @@ ngx_mcp_owner_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    e->after = ngx_mcp_last_change(r, t);
+    e->after = ngx_mcp_last_change(r, lcf->zone);
 
     ngx_mcp_wait_init(&e->wait, r, ctx);
     e->wait.watches = &e->wait.watch;
     e->wait.nwatches = 1;
     e->wait.watch.key = ngx_mcp_signal_name(
-                            ngx_mcp_name_hash(t, NGX_MCP_OWNER, &ctx->owner));
+                            ngx_mcp_zone_hash(lcf->zone, NGX_MCP_OWNER,
+                                              &ctx->owner));
     e->wait.limited = 1;
     e->wait.streams = 1;
     e->wait.look = ngx_mcp_owner_events_look;
@@ -288,7 +285,7 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
     op.want = NGX_MCP_WANT_TOOL | NGX_MCP_WANT_TASK;
     op.watch = 1;
 
-    rc = ngx_mcp_now(w->zcf, &op.op);
+    rc = ngx_mcp_now(w->zone, &op.op);
 
     if (rc == NGX_OK) {
         e->after = op.after;
@@ -326,7 +323,7 @@ ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e, ngx_mcp_op_news_t *op)
         ngx_mcp_out_init(&out, op->op.pool, 512);
         ngx_mcp_render_rest(&out, &op->views[i], 0);
 
-        id.len = ngx_mcp_change_id(buf, &lcf->zone->zone.table,
+        id.len = ngx_mcp_change_id(buf, lcf->zone,
                                    op->views[i].changed)
                  - buf;
 
@@ -345,22 +342,22 @@ ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e, ngx_mcp_op_news_t *op)
 /* which life of the zone, and which change in it */
 
 u_char *
-ngx_mcp_change_id(u_char *p, ngx_mcp_table_t *t, uint64_t changed)
+ngx_mcp_change_id(u_char *p, ngx_mcp_zone_t *zone, uint64_t changed)
 {
-    return ngx_sprintf(p, "%08xD-%uL", ngx_mcp_life(t), changed);
+    return ngx_sprintf(p, "%08xD-%uL", ngx_mcp_life(zone), changed);
 }
 
 
 /* the change that the client saw last; 0: none, or in another life */
 
 uint64_t
-ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_table_t *t)
+ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
 {
     ngx_str_t  id;
 
     if (!ngx_mcp_last_event(r, &id)
         || id.len <= 9 || id.data[8] != '-'
-        || ngx_hextoi(id.data, 8) != (ngx_int_t) ngx_mcp_life(t))
+        || ngx_hextoi(id.data, 8) != (ngx_int_t) ngx_mcp_life(zone))
     {
         return 0;
     }
@@ -384,9 +381,10 @@ ngx_mcp_is_resumed(ngx_http_request_t *r)
 
 
 static uint32_t
-ngx_mcp_life(ngx_mcp_table_t *t)
+ngx_mcp_life(ngx_mcp_zone_t *zone)
 {
-    return (uint32_t) ngx_mcp_siphash(t->sh->secret, (u_char *) "life", 4);
+    return (uint32_t) ngx_mcp_siphash(ngx_mcp_zone_secret(zone),
+                                      (u_char *) "life", 4);
 }
 
 

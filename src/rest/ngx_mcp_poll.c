@@ -2,7 +2,7 @@
 /* Long-poll: a task as soon as it is newer than what the client knows. */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_rest.h"
 
 
 typedef struct {
@@ -29,7 +29,7 @@ ngx_mcp_poll(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     if (ngx_mcp_rest_arg(r, "timeout", &timeout) != NGX_OK
         || ngx_mcp_rest_arg(r, "version", &version) != NGX_OK)
     {
-        return ngx_mcp_rest_invalid(r, "timeout and version must be numbers");
+        return ngx_mcp_problem_invalid(r, "timeout and version must be numbers");
     }
 
     p = ngx_pcalloc(r->pool, sizeof(ngx_mcp_poll_t));
@@ -68,7 +68,7 @@ ngx_mcp_poll_look(ngx_mcp_wait_t *w)
 
     /* the record alone; its bytes only if it is to be sent */
 
-    if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -83,13 +83,13 @@ ngx_mcp_poll_look(ngx_mcp_wait_t *w)
     op.want = NGX_MCP_WANT_REST;
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_now(w->zcf, &op.op) != NGX_OK)
+        && ngx_mcp_now(w->zone, &op.op) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (op.op.reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(w->r, op.op.reason);
+        return ngx_mcp_problem_refused(w->r, op.op.reason);
     }
 
     return ngx_mcp_rest_send(w->r, w->ctx, &op.view, NGX_HTTP_OK);

@@ -5,11 +5,8 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_rest.h"
 
-
-/* room for the text of a problem */
-#define NGX_MCP_PROBLEM    256
 
 #define NGX_MCP_REST_PAGE  50
 
@@ -17,7 +14,8 @@
 static ngx_mcp_resource_t *ngx_mcp_rest_find(ngx_mcp_resource_t *list,
     ngx_str_t *name);
 static void ngx_mcp_rest_body(ngx_http_request_t *r);
-static const char *ngx_mcp_rest_title(ngx_uint_t status);
+static void ngx_mcp_rest_render(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_zone_t *zone);
 
 
 static ngx_mcp_resource_t  ngx_mcp_rest_all[] = {
@@ -75,6 +73,8 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
 
     ctx->rest = 1;
     ctx->era = NGX_MCP_MODERN;
+    ctx->render = ngx_mcp_rest_render;
+    ctx->want = NGX_MCP_WANT_REST;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
     if (ngx_mcp_owner(r, &ctx->owner) != NGX_OK) {
@@ -104,8 +104,8 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
         return ngx_mcp_rest_type(r);
     }
 
-    if (!ngx_mcp_stored_ready(lcf->zone)) {
-        return ngx_mcp_rest_refused(r, NGX_MCP_STORE_UNAVAILABLE);
+    if (!lcf->zone->ready) {
+        return ngx_mcp_problem_refused(r, NGX_MCP_STORE_UNAVAILABLE);
     }
 
     return ngx_mcp_rest_serve(r, ctx, resource);
@@ -174,7 +174,7 @@ ngx_mcp_rest_serve(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         && ngx_mcp_id_parse(&ctx->id, &ctx->task_id) != NGX_OK)
     {
         ngx_str_null(&ctx->task_id);
-        return ngx_mcp_rest_refused(r, NGX_MCP_NOT_FOUND);
+        return ngx_mcp_problem_refused(r, NGX_MCP_NOT_FOUND);
     }
 
     if (r->method == NGX_HTTP_POST) {
@@ -261,13 +261,21 @@ ngx_mcp_rest_body(ngx_http_request_t *r)
         rc = ngx_mcp_problem(r, NGX_HTTP_BAD_REQUEST, &json, err);
 
     } else if (ctx->body.type != NGX_MCP_JSON_OBJECT) {
-        rc = ngx_mcp_rest_invalid(r, "the body is not an object");
+        rc = ngx_mcp_problem_invalid(r, "the body is not an object");
 
     } else {
         rc = ctx->then(r, ctx);
     }
 
     ngx_http_finalize_request(r, rc);
+}
+
+
+static void
+ngx_mcp_rest_render(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_render_rest(out, v, 1);
 }
 
 
@@ -306,153 +314,6 @@ ngx_mcp_rest_limit(ngx_http_request_t *r, ngx_uint_t *limit)
     *limit = n;
 
     return NGX_OK;
-}
-
-
-/* an operation was refused, or there is no room to wait */
-
-ngx_int_t
-ngx_mcp_rest_refused(ngx_http_request_t *r, ngx_uint_t reason)
-{
-    ngx_uint_t  status;
-
-    switch (reason) {
-
-    case NGX_MCP_NOT_FOUND:
-    case NGX_MCP_TOOL_NOT_FOUND:
-    case NGX_MCP_WORKER_NOT_FOUND:
-        status = NGX_HTTP_NOT_FOUND;
-        break;
-
-    case NGX_MCP_TERMINAL:
-    case NGX_MCP_STATE_INVALID:
-    case NGX_MCP_VERSION_CONFLICT:
-        status = NGX_HTTP_CONFLICT;
-        break;
-
-    case NGX_MCP_PAYLOAD_TOO_LARGE:
-        status = NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
-        break;
-
-    case NGX_MCP_INVALID_NAME:
-    case NGX_MCP_INVALID_CURSOR:
-        status = NGX_HTTP_BAD_REQUEST;
-        break;
-
-    case NGX_MCP_LIMIT_WAITERS:
-    case NGX_MCP_LIMIT_OWNER_TASKS:
-    case NGX_MCP_LIMIT_OWNER_BYTES:
-        status = NGX_HTTP_TOO_MANY_REQUESTS;
-        break;
-
-    case NGX_MCP_LIMIT_TASKS:
-    case NGX_MCP_ZONE_FULL:
-    case NGX_MCP_STORE_UNAVAILABLE:
-    case NGX_MCP_STORE_FAILED:
-        status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        break;
-
-    default:
-        status = NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_mcp_problem(r, status, ngx_mcp_reason_name(reason), NULL);
-}
-
-
-ngx_int_t
-ngx_mcp_rest_invalid(ngx_http_request_t *r, const char *detail)
-{
-    static ngx_str_t  reason = ngx_string("invalid_argument");
-
-    return ngx_mcp_problem(r, NGX_HTTP_BAD_REQUEST, &reason, detail);
-}
-
-
-/* reasons and details are words of ours and need no escaping */
-
-ngx_int_t
-ngx_mcp_problem(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *reason,
-    const char *detail)
-{
-    u_char     *p, *end;
-    ngx_int_t   rc;
-    ngx_str_t   text, retry;
-
-    if (r->request_body == NULL) {
-        rc = ngx_http_discard_request_body(r);
-
-        if (rc != NGX_OK) {
-            return rc;
-        }
-    }
-
-    if (ngx_mcp_no_store(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (status == NGX_HTTP_TOO_MANY_REQUESTS
-        || status == NGX_HTTP_SERVICE_UNAVAILABLE)
-    {
-        ngx_str_set(&retry, "1");
-
-        if (ngx_mcp_add_header(r, "Retry-After", &retry) != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-    }
-
-    text.data = ngx_pnalloc(r->pool, NGX_MCP_PROBLEM);
-    if (text.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    end = text.data + NGX_MCP_PROBLEM;
-
-    p = ngx_slprintf(text.data, end,
-                     "{\"title\":\"%s\",\"status\":%ui,\"reason\":\"%V\"",
-                     ngx_mcp_rest_title(status), status, reason);
-
-    if (detail) {
-        p = ngx_slprintf(p, end - 1, ",\"detail\":\"%s\"", detail);
-    }
-
-    *p++ = '}';
-    text.len = p - text.data;
-
-    ngx_str_set(&r->headers_out.content_type, "application/problem+json");
-
-    return ngx_mcp_send(r, status, &text, 1);
-}
-
-
-static const char *
-ngx_mcp_rest_title(ngx_uint_t status)
-{
-    switch (status) {
-    case NGX_HTTP_BAD_REQUEST:
-        return "Bad Request";
-    case NGX_HTTP_FORBIDDEN:
-        return "Forbidden";
-    case NGX_HTTP_NOT_FOUND:
-        return "Not Found";
-    case NGX_HTTP_NOT_ALLOWED:
-        return "Method Not Allowed";
-    case NGX_HTTP_CONFLICT:
-        return "Conflict";
-    case NGX_MCP_GONE:
-        return "Gone";
-    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
-        return "Content Too Large";
-    case NGX_HTTP_UNSUPPORTED_MEDIA_TYPE:
-        return "Unsupported Media Type";
-    case NGX_HTTP_TOO_MANY_REQUESTS:
-        return "Too Many Requests";
-    case NGX_HTTP_SERVICE_UNAVAILABLE:
-        return "Service Unavailable";
-    default:
-        return "Internal Server Error";
-    }
 }
 
 

@@ -2,13 +2,8 @@
 /* What may be done with tasks over plain HTTP. */
 
 
-#include "ngx_mcp_console.h"
+#include "ngx_mcp_rest.h"
 #include "ngx_mcp_input.h"
-
-
-#define ngx_mcp_rest_want(ctx)                                                \
-    ((ctx)->console ? NGX_MCP_WANT_CONSOLE                                    \
-                    : NGX_MCP_WANT_REST)
 
 
 static const char *ngx_mcp_rest_filters(ngx_http_request_t *r,
@@ -50,7 +45,7 @@ ngx_mcp_rest_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     err = ngx_mcp_rest_filters(r, op);
 
     if (err) {
-        return ngx_mcp_rest_invalid(r, err);
+        return ngx_mcp_problem_invalid(r, err);
     }
 
     return ngx_mcp_run(r, &op->op, ngx_mcp_rest_listed);
@@ -84,7 +79,7 @@ ngx_mcp_rest_filters(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
     }
 
     if (cursor.len
-        && ngx_mcp_cursor_parse(&lcf->zone->zone, &cursor,
+        && ngx_mcp_cursor_parse(lcf->zone, &cursor,
                                 &op->owner, &op->after)
            != NGX_OK)
     {
@@ -167,7 +162,7 @@ ngx_mcp_rest_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
     ngx_mcp_out_lit(&out, "]");
 
-    ngx_mcp_render_cursor(&out, &lcf->zone->zone, &op->owner, &op->next);
+    ngx_mcp_render_cursor(&out, lcf->zone, &op->owner, &op->next);
     ngx_mcp_out_lit(&out, "}");
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK
@@ -200,26 +195,26 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     if (ngx_mcp_json_members(&ctx->body, members, 4) != NGX_OK) {
-        return ngx_mcp_rest_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "a member stands twice");
     }
 
     if (name.type != NGX_MCP_JSON_STRING
         || ngx_mcp_json_string(r->pool, &name, &ctx->tool)
            != NGX_OK)
     {
-        return ngx_mcp_rest_invalid(r, "tool is not a string");
+        return ngx_mcp_problem_invalid(r, "tool is not a string");
     }
 
     if (arguments.type != NGX_MCP_JSON_NONE
         && arguments.type != NGX_MCP_JSON_OBJECT)
     {
-        return ngx_mcp_rest_invalid(r, "arguments is not an object");
+        return ngx_mcp_problem_invalid(r, "arguments is not an object");
     }
 
     err = ngx_mcp_input_metadata(&metadata);
 
     if (err) {
-        return ngx_mcp_rest_invalid(r, err);
+        return ngx_mcp_problem_invalid(r, err);
     }
 
     tool = lcf->tools ? ngx_mcp_tool_find(lcf->tools, &ctx->tool)
@@ -227,28 +222,29 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (tool == NULL && lcf->pass.len) {
         /* a gateway's own tools are called as MCP has it */
-        return ngx_mcp_rest_invalid(r, "unknown tool");
+        return ngx_mcp_problem_invalid(r, "unknown tool");
     }
 
     if (tool && tool->support == NGX_MCP_FORBIDDEN) {
-        return ngx_mcp_rest_invalid(r, "the tool cannot be called as a task");
+        return ngx_mcp_problem_invalid(r, "the tool cannot be called as a task");
     }
 
     if (ngx_mcp_rest_params(r, ctx, &arguments) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    op = ngx_mcp_call_new(r, ctx, &ctx->tool, tool);
+    op = ngx_mcp_create_op(r, ctx, &ctx->tool, tool,
+                           sizeof(ngx_mcp_op_create_t));
     if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     op->task.metadata = metadata.text;
 
-    err = ngx_mcp_call_ttl(lcf, &ttl, &op->task.ttl);
+    err = ngx_mcp_ttl(lcf, &ttl, &op->task.ttl);
 
     if (err) {
-        return ngx_mcp_rest_invalid(r, "ttlMs is not a positive integer");
+        return ngx_mcp_problem_invalid(r, "ttlMs is not a positive integer");
     }
 
     return ngx_mcp_run(r, &op->op, ngx_mcp_rest_created);
@@ -292,7 +288,7 @@ ngx_mcp_rest_created(ngx_http_request_t *r, ngx_mcp_op_t *o)
     op = (ngx_mcp_op_create_t *) o;
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     op->view.tool = ctx->tool;
@@ -359,7 +355,7 @@ ngx_mcp_rest_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     op->id = ctx->id;
     op->owner = ngx_mcp_whose(ctx);
-    op->want = ngx_mcp_rest_want(ctx);
+    op->want = ctx->want;
 
     return ngx_mcp_run(r, &op->op, done);
 }
@@ -375,7 +371,7 @@ ngx_mcp_rest_got(ngx_http_request_t *r, ngx_mcp_op_t *o)
     op = (ngx_mcp_op_get_t *) o;
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     return ngx_mcp_rest_send(r, ctx, &op->view, NGX_HTTP_OK);
@@ -397,7 +393,7 @@ ngx_mcp_rest_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
     v = &op->view;
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     ngx_mcp_known(r, ctx, v);
@@ -459,7 +455,7 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_mcp_rest_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "a member stands twice");
     }
 
     if (reason.type != NGX_MCP_JSON_NONE) {
@@ -467,7 +463,7 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         if (reason.type != NGX_MCP_JSON_STRING
             || reason.text.len > NGX_MCP_MAX_MESSAGE)
         {
-            return ngx_mcp_rest_invalid(r,
+            return ngx_mcp_problem_invalid(r,
                              "reason is not a string of at most 1024 bytes");
         }
 
@@ -477,7 +473,7 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     op->id = ctx->id;
     op->owner = ngx_mcp_whose(ctx);
     op->event.type = NGX_MCP_EV_CANCEL;
-    op->want = ngx_mcp_rest_want(ctx);
+    op->want = ctx->want;
 
     return ngx_mcp_run(r, &op->op, ngx_mcp_rest_changed);
 }
@@ -493,7 +489,7 @@ ngx_mcp_rest_changed(ngx_http_request_t *r, ngx_mcp_op_t *o)
     op = (ngx_mcp_op_update_t *) o;
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     return ngx_mcp_rest_send(r, ctx, &op->view, NGX_HTTP_OK);
@@ -509,11 +505,11 @@ ngx_mcp_rest_input(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     };
 
     if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_mcp_rest_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "a member stands twice");
     }
 
     if (responses.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_rest_invalid(r, "inputResponses is not an object");
+        return ngx_mcp_problem_invalid(r, "inputResponses is not an object");
     }
 
     return ngx_mcp_answer(r, &ctx->id, 0, &responses, ngx_mcp_rest_answered);
@@ -530,7 +526,7 @@ ngx_mcp_rest_answered(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
     if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_rest_refused(r, o->reason);
+        return ngx_mcp_problem_refused(r, o->reason);
     }
 
     return ngx_mcp_rest_get(r, ctx, ngx_mcp_rest_got);
@@ -571,12 +567,7 @@ ngx_mcp_rest_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v,
 
     ngx_mcp_out_init(&out, r->pool, 512 + v->payload[NGX_MCP_RESULT].len);
 
-    if (ctx->console) {
-        ngx_mcp_render_console(&out, v, lcf->zone);
-
-    } else {
-        ngx_mcp_render_rest(&out, v, 1);
-    }
+    ctx->render(&out, v, lcf->zone);
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

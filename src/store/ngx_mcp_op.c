@@ -1,5 +1,7 @@
 
 #include "ngx_mcp_op.h"
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_table.h"
 #include "ngx_mcp_hash.h"
 
 
@@ -88,7 +90,7 @@ ngx_mcp_cursor_tag(ngx_mcp_zone_t *zone, ngx_str_t *owner, uint64_t a,
     uint64_t           key[2], data[2];
     ngx_mcp_header_t  *sh;
 
-    sh = zone->table.sh;
+    sh = zone->table->sh;
 
     /* a key of the owner's own, and with that the numbers */
 

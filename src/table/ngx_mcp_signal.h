@@ -24,40 +24,6 @@
 #include "ngx_mcp_table.h"
 
 
-/* of a task: ids are random */
-
-static ngx_inline uint64_t
-ngx_mcp_signal_id(const ngx_mcp_id_t *id)
-{
-    uint64_t  key;
-
-    ngx_memcpy(&key, id->data, sizeof(uint64_t));
-
-    return key | ((uint64_t) 1 << 63);
-}
-
-
-/* of a name: all with the same hash, whatever their kind */
-
-#define ngx_mcp_signal_name(hash)                                             \
-    ((uint64_t) ((hash) % NGX_MCP_AWAITED))
-
-/* in place of a hash: one call less is running, or waits to */
-#define NGX_MCP_ROOM  0
-/* some task, whosever it is, has changed */
-#define NGX_MCP_ANY   1
-
-/* no names: there is something to save, for the one who does; it is saved */
-#define NGX_MCP_UNSAVED  NGX_MCP_AWAITED
-#define NGX_MCP_SAVED    (NGX_MCP_AWAITED + 1)
-
-#define ngx_mcp_signal_is_name(key)  (((key) >> 63) == 0)
-
-/* somebody waits for a change, and not for its being saved */
-#define ngx_mcp_signal_is_news(key)                                           \
-    ((key) != NGX_MCP_UNSAVED && (key) != NGX_MCP_SAVED)
-
-
 /*
  * A stream is known by the place of its process, by which of the processes
  * that had this place it is, and by a number there: others see whether it may

@@ -6,7 +6,10 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_conf.h"
+#include "ngx_mcp_http.h"
+#include "ngx_mcp_wake.h"
+#include "ngx_mcp_probe.h"
 #include "ngx_mcp_recover.h"
 
 
@@ -102,7 +105,7 @@ ngx_mcp_probe_handler(ngx_http_request_t *r)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     p.r = r;
-    p.zone = &lcf->zone->zone;
+    p.zone = lcf->zone;
     answer.data = ngx_pnalloc(r->pool, 65536);
 
     if (answer.data == NULL
@@ -415,9 +418,9 @@ ngx_mcp_probe_check(ngx_mcp_probe_t *p)
 {
     const char  *err;
 
-    ngx_mcp_lock_read(&p->zone->table);
-    err = ngx_mcp_check_locked(&p->zone->table);
-    ngx_mcp_unlock(&p->zone->table);
+    ngx_mcp_lock_read(p->zone->table);
+    err = ngx_mcp_check_locked(p->zone->table);
+    ngx_mcp_unlock(p->zone->table);
 
     p->pos = ngx_slprintf(p->pos, p->end, ",\"check\":\"%s\"",
                           err ? err : "ok");
@@ -455,7 +458,7 @@ ngx_mcp_probe_waits(ngx_mcp_probe_t *p)
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
 
-    t = &p->zone->table;
+    t = p->zone->table;
     text = ngx_mcp_probe_arg(p, "id");
     owner = ngx_mcp_probe_arg(p, "owner");
     task = 0;
@@ -495,7 +498,7 @@ ngx_mcp_probe_hold(ngx_mcp_probe_t *p)
     ngx_mcp_hold_t    hold, none;
     ngx_mcp_table_t  *t;
 
-    t = &p->zone->table;
+    t = p->zone->table;
 
     ngx_mcp_lock_read(t);
 

@@ -7,7 +7,8 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
+#include "ngx_mcp_probe.h"
 
 
 #if (NGX_MCP_TEST)

@@ -8,7 +8,6 @@
 
 #include "ngx_mcp_worker.h"
 #include "ngx_mcp_input.h"
-#include "ngx_mcp_signal.h"
 
 
 #define NGX_MCP_ASK_TRIES  10
@@ -119,9 +118,14 @@ static void
 ngx_mcp_worker_message(ngx_http_request_t *r)
 {
     ngx_int_t       rc;
+    ngx_str_t       body;
     ngx_mcp_ctx_t  *ctx;
 
-    rc = ngx_mcp_read(r, &ctx);
+    rc = ngx_mcp_read_body(r, &ctx, &body);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_mcp_read_message(r, ctx, &body);
+    }
 
     if (rc == NGX_DECLINED
         && ctx->rpc.kind != NGX_MCP_RPC_REQUEST)
@@ -363,7 +367,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
 
     /* bytes only when there is something to tell */
 
-    if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
+    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -380,7 +384,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
     if (op.op.reason == NGX_MCP_OK) {
         op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
 
-        if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK) {
+        if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }
@@ -594,38 +598,6 @@ ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
     h->op.change.max_payload = lcf->max_payload;
 
     return h;
-}
-
-
-/* 0, which no task has, if it is no token at all */
-
-uint64_t
-ngx_mcp_lease(ngx_mcp_json_t *value)
-{
-    u_char     *p;
-    uint64_t    lease;
-    ngx_int_t   n;
-    ngx_uint_t  i;
-
-    if (value->type != NGX_MCP_JSON_STRING
-        || value->text.len != 18)
-    {
-        return 0;
-    }
-
-    p = value->text.data + 1;
-
-    for (lease = 0, i = 0; i < 16; i += 4) {
-        n = ngx_hextoi(p + i, 4);
-
-        if (n == NGX_ERROR) {
-            return 0;
-        }
-
-        lease = lease << 16 | n;
-    }
-
-    return lease;
 }
 
 

@@ -6,12 +6,15 @@
 #define _NGX_MCP_WORKER_H_INCLUDED_
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_http.h"
+#include "ngx_mcp_wait.h"
 
 
 /* for how long a worker may wait, in milliseconds */
 #define NGX_MCP_WORKER_WAIT  60000
 
+
+ngx_int_t ngx_mcp_worker_handler(ngx_http_request_t *r);
 
 ngx_int_t ngx_mcp_worker_claim(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 void ngx_mcp_worker_told(ngx_mcp_out_t *out, ngx_mcp_view_t *v,

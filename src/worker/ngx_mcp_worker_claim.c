@@ -4,8 +4,6 @@
 
 #include "ngx_mcp_worker.h"
 #include "ngx_mcp_hash.h"
-#include "ngx_mcp_names.h"
-#include "ngx_mcp_signal.h"
 
 
 #define NGX_MCP_CLAIM_MAX  32
@@ -38,9 +36,9 @@ typedef struct {
  */
 
 typedef struct {
-    uint64_t              sum;
-    ngx_uint_t            wakeups;
-    ngx_mcp_zone_conf_t  *zcf;
+    uint64_t         sum;
+    ngx_uint_t       wakeups;
+    ngx_mcp_zone_t  *zone;
 } ngx_mcp_idle_t;
 
 
@@ -201,8 +199,7 @@ ngx_mcp_claim_watch(ngx_http_request_t *r, ngx_mcp_claiming_t *c)
     }
 
     for (i = 0; i < c->ntools; i++) {
-        hash = ngx_mcp_name_hash(&lcf->zone->zone.table, NGX_MCP_TOOL,
-                                 &c->tools[i]);
+        hash = ngx_mcp_zone_hash(lcf->zone, NGX_MCP_TOOL, &c->tools[i]);
 
         c->sum = ngx_mcp_mix(c->sum + hash + 1);
         c->wait.watches[i].key = ngx_mcp_signal_name(hash);
@@ -210,8 +207,7 @@ ngx_mcp_claim_watch(ngx_http_request_t *r, ngx_mcp_claiming_t *c)
 
     /* and whether it has to drain */
 
-    hash = ngx_mcp_name_hash(&lcf->zone->zone.table, NGX_MCP_NAMES,
-                             &c->worker);
+    hash = ngx_mcp_zone_hash(lcf->zone, NGX_MCP_NAMES, &c->worker);
     c->wait.watches[i].key = ngx_mcp_signal_name(hash);
 
     return NGX_OK;
@@ -236,16 +232,16 @@ ngx_mcp_claim_look(ngx_mcp_wait_t *w)
     ngx_memzero(&out, sizeof(ngx_mcp_out_t));
 
     if (w->parked
-        && idle.zcf == w->zcf
+        && idle.zone == w->zone
         && idle.sum == c->sum
         && idle.wakeups == ngx_mcp_wakeups
-        && c->drains == w->zcf->zone.table.sh->drains
+        && c->drains == ngx_mcp_zone_drains(w->zone)
         && ngx_current_msec < w->until && !ngx_exiting)
     {
         return NGX_DECLINED;
     }
 
-    c->drains = w->zcf->zone.table.sh->drains;
+    c->drains = ngx_mcp_zone_drains(w->zone);
 
     /* of its own, since many looks find nothing */
 
@@ -266,7 +262,7 @@ ngx_mcp_claim_look(ngx_mcp_wait_t *w)
         op.want = NGX_MCP_WANT_WORK;
         op.watch = (n == 0);
 
-        if (ngx_mcp_now(w->zcf, &op.op) != NGX_OK || !op.found) {
+        if (ngx_mcp_now(w->zone, &op.op) != NGX_OK || !op.found) {
             more = op.more;
             drain = op.drain;
             reason = op.op.reason;
@@ -277,7 +273,7 @@ ngx_mcp_claim_look(ngx_mcp_wait_t *w)
             /* nobody would know that he has it */
             ngx_mcp_release(&release, &op.view);
             release.op.pool = pool;
-            (void) ngx_mcp_now(w->zcf, &release.op);
+            (void) ngx_mcp_now(w->zone, &release.op);
             break;
         }
 
@@ -308,7 +304,7 @@ ngx_mcp_claim_look(ngx_mcp_wait_t *w)
                 w->missed = 1;
 
             } else {
-                idle.zcf = w->zcf;
+                idle.zone = w->zone;
                 idle.sum = c->sum;
                 idle.wakeups = ngx_mcp_wakeups;
             }
@@ -387,7 +383,7 @@ ngx_mcp_claim_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
     for (i = 0; i < c->found.nelts; i++) {
         ngx_mcp_release(&op, &claimed[i]);
         op.op.pool = r->pool;
-        (void) ngx_mcp_now(c->wait.zcf, &op.op);
+        (void) ngx_mcp_now(c->wait.zone, &op.op);
     }
 
     return ngx_mcp_refused(r, ctx, o->reason);

@@ -239,22 +239,22 @@ main(void)
     ngx_mcp_zone_t    *zone;
 
     zone = crash_zone();
-    sp = zone->table.shpool;
+    sp = zone->table->shpool;
     copy = malloc(CRASH_ZONE);
 
     ok(test_check(zone) == NULL, "a table that is whole");
     ngx_memcpy(copy, sp, CRASH_ZONE);
 
     for (c = cases; *c; c++) {
-        (*c)->run(&zone->table);
-        err = ngx_mcp_check_locked(&zone->table);
+        (*c)->run(zone->table);
+        err = ngx_mcp_check_locked(zone->table);
 
         ok(err && ngx_strstr(err, (*c)->message), "%s: %s", (*c)->name,
            err ? err : "nothing was said");
 
         if ((*c)->mend) {
-            ngx_mcp_recover_locked(&zone->table);
-            ok(ngx_mcp_check_locked(&zone->table) == NULL,
+            ngx_mcp_recover_locked(zone->table);
+            ok(ngx_mcp_check_locked(zone->table) == NULL,
                "%s: recovery mends it", (*c)->name);
         }
 

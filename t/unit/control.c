@@ -61,7 +61,7 @@ told(ngx_mcp_zone_t *zone, uint32_t hash)
     found = 0;
 
     do {
-        n = ngx_mcp_signal_read(&zone->table, &cursor, signals, 16);
+        n = ngx_mcp_signal_read(zone->table, &cursor, signals, 16);
 
         if (n > 16) {
             return 16;
@@ -84,7 +84,7 @@ hash(ngx_mcp_zone_t *zone, ngx_uint_t kind, const char *name)
 
     s = str(name);
 
-    return ngx_mcp_name_hash(&zone->table, kind, &s);
+    return ngx_mcp_name_hash(zone->table, kind, &s);
 }
 
 
@@ -95,9 +95,9 @@ begin(void)
 
     ngx_current_msec = 1000000;
     zone = test_zone(1 << 20, 0);
-    zone->table.self = 1;
-    zone->table.sh->secret[0] = 0;
-    zone->table.sh->secret[1] = 0;
+    zone->table->self = 1;
+    zone->table->sh->secret[0] = 0;
+    zone->table->sh->secret[1] = 0;
     cursor = 0;
 
     return zone;
@@ -133,9 +133,9 @@ test_pause(void)
     /* the name goes with the last task, the flag does not */
 
     (void) test_delete(zone, &id);
-    zone->table.sh->dirty = 1;
+    zone->table->sh->dirty = 1;
     ok(!claim(zone, "dig", NULL, "w"), "also after a crash");
-    is(zone->table.sh->count.recoveries, 1, "which there was");
+    is(zone->table->sh->count.recoveries, 1, "which there was");
 
     (void) told(zone, 0);
     is(pause(zone, "dig", 0), OK, "goes on");
@@ -156,7 +156,7 @@ test_pause_outlives(void)
     (void) test_create(zone, "o", "dig", "{}", &id);
     (void) pause(zone, "dig", 1);
     (void) test_delete(zone, &id);
-    is(zone->table.sh->names[NGX_MCP_TOOL], 0, "no tool is left");
+    is(zone->table->sh->names[NGX_MCP_TOOL], 0, "no tool is left");
 
     (void) test_create(zone, "o", "dig", "{}", &id);
     ok(!claim(zone, "dig", NULL, "w"), "its next task is paused");
@@ -172,7 +172,7 @@ test_pause_other(void)
 
     zone = begin();
 
-    for (i = 0; zone->table.sh->tool_stats < zone->table.sh->tool_stats_end;
+    for (i = 0; zone->table->sh->tool_stats < zone->table->sh->tool_stats_end;
          i++)
     {
         (void) sprintf(name, "tool%d", i);
@@ -260,7 +260,7 @@ test_drain(void)
     ok(claim(zone, "dig", NULL, "w2") && !claimed.drain,
        "another one gets it");
 
-    zone->table.sh->dirty = 1;
+    zone->table->sh->dirty = 1;
     ok(!claim(zone, "dig", NULL, "w1") && claimed.drain,
        "a crash changes nothing");
 

@@ -85,14 +85,14 @@ test_case(crash_case_t *c)
     ngx_mcp_zone_t   *zone;
 
     zone = crash_zone();
-    sp = zone->table.shpool;
+    sp = zone->table->shpool;
 
     crash_dump(zone, &before);
 
     if (c->prepare) {
         c->prepare(zone);
         /* a clean table tells what there is; a dirty one was dumped above */
-        if (!zone->table.sh->dirty) {
+        if (!zone->table->sh->dirty) {
             time = ngx_current_msec;
             ngx_current_msec = 100000;
             crash_dump(zone, &before);
@@ -175,7 +175,7 @@ test_labels(void)
     FILE  *f;
 
     f = popen("sed -n 's/.*_failpoint(\"\\([a-z_]*\\)\").*/\\1/p'"
-              " src/ngx_mcp_*.c | sort -u", "r");
+              " src/*/*.c src/*/*/*.c | sort -u", "r");
 
     for (n = 0, missing = 0; f && fgets(line, sizeof(line), f); n++) {
         line[strcspn(line, "\n")] = '\0';

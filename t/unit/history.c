@@ -128,12 +128,12 @@ reload(ngx_mcp_id_t *id)
     size_t           len;
     ngx_mcp_slot_t  *s;
 
-    s = ngx_mcp_find_locked(&zone->table, id, NULL, ngx_current_msec);
-    len = ngx_mcp_history_bytes_locked(&zone->table, s, &p);
+    s = ngx_mcp_find_locked(zone->table, id, NULL, ngx_current_msec);
+    len = ngx_mcp_history_bytes_locked(zone->table, s, &p);
     ngx_memcpy(bytes, p, len);
     ngx_memset(p, 0xff, len);
 
-    ngx_mcp_history_load_locked(&zone->table, s, bytes, len);
+    ngx_mcp_history_load_locked(zone->table, s, bytes, len);
 }
 
 
@@ -243,8 +243,8 @@ test_garbage(void)
     bad = 0;
 
     (void) test_create(zone, "o", "t", "{\"a\":\"some bytes before it\"}", &id);
-    s = ngx_mcp_find_locked(&zone->table, &id, NULL, ngx_current_msec);
-    room = ngx_mcp_history_bytes_locked(&zone->table, s, &q);
+    s = ngx_mcp_find_locked(zone->table, &id, NULL, ngx_current_msec);
+    room = ngx_mcp_history_bytes_locked(zone->table, s, &q);
     ngx_memcpy(bytes, q + room, sizeof(uint64_t));
 
     for (round = 0; round < 20000; round++) {
@@ -260,7 +260,7 @@ test_garbage(void)
         n = ngx_mcp_history_read(p, size, 1, past, &dropped);
         bad += (n > NGX_MCP_HISTORY_MAX);
 
-        ngx_mcp_history_load_locked(&zone->table, s, p, size);
+        ngx_mcp_history_load_locked(zone->table, s, p, size);
         bad += (q[0] + 7u > room
                 || ngx_memcmp(bytes, q + room, sizeof(uint64_t)) != 0);
 

@@ -167,7 +167,7 @@ write_rows(ngx_mcp_zone_t *zone)
 
     (void) ngx_mcp_batch_init(&batch, ngx_cycle->log);
 
-    while (ngx_mcp_save_locked(&zone->table, &batch) == NGX_AGAIN) {
+    while (ngx_mcp_save_locked(zone->table, &batch) == NGX_AGAIN) {
         (void) ngx_mcp_batch_grow(&batch, ngx_cycle->log);
     }
 
@@ -217,12 +217,12 @@ add_store(ngx_mcp_zone_t *zone)
     ngx_mcp_view_t  v;
 
     nrows = 0;
-    zone->table.sh->durable = 1;
-    zone->table.sh->instance = 1;
+    zone->table->sh->durable = 1;
+    zone->table->sh->instance = 1;
 
-    ngx_mcp_save_all_locked(&zone->table);
+    ngx_mcp_save_all_locked(zone->table);
     write_rows(zone);
-    ngx_mcp_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(zone->table, &batch);
 
     (void) test_create(zone, "alice", "saved", "{\"s\": 1}", &id[0]);
     (void) test_create(zone, "bob", "saved", "{\"s\": 2}", &id[1]);
@@ -288,9 +288,9 @@ crash_zone(void)
     waiting = id;
     rewound = (uint64_t) -1;
 
-    zone->table.self = 4;
-    zone->table.woken = wake;
-    await_all(&zone->table);
+    zone->table->self = 4;
+    zone->table->woken = wake;
+    await_all(zone->table);
 
     ngx_reset_pool(test_pool);
 
@@ -445,7 +445,7 @@ prepare_last_of_session(ngx_mcp_zone_t *zone)
     (void) test_event(zone, &waiting, NGX_MCP_EV_ANNOUNCE, 0, 0, NULL);
     ngx_memzero(&op, sizeof(op));
     (void) test_read_session(zone, &op, "another session", OTHER);
-    await_all(&zone->table);
+    await_all(zone->table);
 }
 
 static void
@@ -480,7 +480,7 @@ prepare_behind(ngx_mcp_zone_t *zone)
 {
     run_announce(zone);
     run_session_progress(zone);
-    await_all(&zone->table);
+    await_all(zone->table);
 }
 
 static void
@@ -517,7 +517,7 @@ run_session_rewind(ngx_mcp_zone_t *zone)
 static void
 prepare_carrier(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_find_locked(&zone->table, &puzzled.id, NULL, 0)->carrier = OTHER;
+    ngx_mcp_find_locked(zone->table, &puzzled.id, NULL, 0)->carrier = OTHER;
 }
 
 static void
@@ -621,8 +621,8 @@ run_call_delete(ngx_mcp_zone_t *zone)
 static void
 prepare_orphans(ngx_mcp_zone_t *zone)
 {
-    zone->table.sh->lives[2]++;
-    zone->table.sh->epoch++;
+    zone->table->sh->lives[2]++;
+    zone->table->sh->epoch++;
 }
 
 static void
@@ -664,16 +664,16 @@ run_sweep(ngx_mcp_zone_t *zone)
 static void
 run_saved(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_lock(&zone->table);
-    ngx_mcp_saved_locked(&zone->table, &batch);
-    ngx_mcp_unlock(&zone->table);
+    ngx_mcp_lock(zone->table);
+    ngx_mcp_saved_locked(zone->table, &batch);
+    ngx_mcp_unlock(zone->table);
 }
 
 static void
 prepare_dirty(ngx_mcp_zone_t *zone)
 {
-    ngx_memzero(zone->table.hash, 8);
-    zone->table.sh->dirty = 1;
+    ngx_memzero(zone->table->hash, 8);
+    zone->table->sh->dirty = 1;
 }
 
 static void
@@ -682,12 +682,12 @@ prepare_journal(ngx_mcp_zone_t *zone)
     ngx_mcp_header_t  *sh;
     ngx_mcp_slot_t    *s;
 
-    sh = zone->table.sh;
-    s = ngx_mcp_find_locked(&zone->table, &waiting, NULL, 0);
+    sh = zone->table->sh;
+    s = ngx_mcp_find_locked(zone->table, &waiting, NULL, 0);
 
     sh->change = s->body;
     sh->change.task.version++;
-    sh->journal = ngx_mcp_index(&zone->table, s);
+    sh->journal = ngx_mcp_index(zone->table, s);
     sh->dirty = 1;
 }
 
@@ -806,7 +806,7 @@ crash_dump(ngx_mcp_zone_t *zone, crash_dump_t *dump)
     ngx_mcp_view_t    v;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     dump->n = 0;
 
     for (n = 1; n < t->sh->slot.fresh; n++) {
@@ -986,9 +986,9 @@ crash_judge(crash_dump_t *before, crash_dump_t *after, crash_dump_t *now)
 void
 crash_mark(ngx_mcp_zone_t *zone)
 {
-    cursor = zone->table.sh->logged;
-    recoveries = zone->table.sh->count.recoveries;
-    recovered = zone->table.recovered;
+    cursor = zone->table->sh->logged;
+    recoveries = zone->table->sh->count.recoveries;
+    recovered = zone->table->recovered;
     woken = 0;
 }
 
@@ -1003,13 +1003,13 @@ crash_signalled(ngx_mcp_zone_t *zone)
 
     from = cursor;
 
-    if (zone->table.sh->count.recoveries != recoveries
-        && ngx_mcp_signal_read(&zone->table, &from, signals, 8) <= 8)
+    if (zone->table->sh->count.recoveries != recoveries
+        && ngx_mcp_signal_read(zone->table, &from, signals, 8) <= 8)
     {
         return "processes do not learn of a recovery";
     }
 
-    if (zone->table.recovered != recovered && woken != (uint64_t) -1) {
+    if (zone->table->recovered != recovered && woken != (uint64_t) -1) {
         return "processes are not woken after a recovery";
     }
 
@@ -1044,7 +1044,7 @@ crash_saved(ngx_mcp_zone_t *zone)
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     live = 0;
 
     for (n = 1; crash_stored && n < t->sh->slot.fresh; n++) {

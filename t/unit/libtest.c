@@ -139,9 +139,10 @@ test_zone(size_t size, uint64_t max_tasks)
 
     sp = test_slab(size);
     zone = ngx_pcalloc(zones, sizeof(ngx_mcp_zone_t));
+    zone->table = ngx_pcalloc(zones, sizeof(ngx_mcp_table_t));
     zone->store = ngx_mcp_shm;
 
-    if (ngx_mcp_table_create(&zone->table, sp, max_tasks) != NGX_OK) {
+    if (ngx_mcp_table_create(zone->table, sp, max_tasks) != NGX_OK) {
         return NULL;
     }
 
@@ -172,9 +173,9 @@ test_check(ngx_mcp_zone_t *zone)
 {
     const char  *err;
 
-    ngx_mcp_lock_read(&zone->table);
-    err = ngx_mcp_check_locked(&zone->table);
-    ngx_mcp_unlock(&zone->table);
+    ngx_mcp_lock_read(zone->table);
+    err = ngx_mcp_check_locked(zone->table);
+    ngx_mcp_unlock(zone->table);
 
     if (err) {
         diag("check: %s", err);

@@ -9,7 +9,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
-#include "ngx_mcp_op.h"
+#include "ngx_mcp_shm.h"
 
 
 #define ok(cond, ...)  test_ok((cond) != 0, __FILE__, __LINE__, __VA_ARGS__)

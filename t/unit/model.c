@@ -626,8 +626,8 @@ do_create(void)
     m->len[NGX_MCP_MESSAGE] = op.task.message.len;
     need = used_blocks() - before;
 
-    if (before + need + zone->table.sh->block.end / 16
-        > zone->table.sh->block.end - 1)
+    if (before + need + zone->table->sh->block.end / 16
+        > zone->table->sh->block.end - 1)
     {
         m->live = 0;
         expect(op.op.reason, NGX_MCP_ZONE_FULL, "create");
@@ -815,7 +815,7 @@ do_claim(void)
     op.watch = rnd(2);
     worker = (int) rnd(WORKERS + 1) - 1;
     op.worker = str(worker == -1 ? NULL : worker_names[worker]);
-    before = zone->table.sh->seq;
+    before = zone->table->sh->seq;
 
     if (worker != -1) {
         workers[worker].seen = ngx_current_msec;
@@ -962,7 +962,7 @@ check_room(void)
     told = 0;
 
     do {
-        n = ngx_mcp_signal_read(&zone->table, &room_cursor, signals, 16);
+        n = ngx_mcp_signal_read(zone->table, &room_cursor, signals, 16);
 
         for (k = 0; k < ngx_min(n, 16); k++) {
             told |= (n > 16 || signals[k].key == NGX_MCP_ROOM);
@@ -995,7 +995,7 @@ check_running(void)
     ngx_uint_t         holding;
     ngx_mcp_table_t   *t;
 
-    t = &zone->table;
+    t = zone->table;
 
     for (holding = 0, i = 0; i < MAX; i++) {
         holding += tasks[i].live && tasks[i].held
@@ -1233,7 +1233,7 @@ do_event(void)
     expected = model_event(&next, &op.event);
 
     need = ngx_mcp_blocks_for(op.change.payload[k].len);
-    room = zone->table.sh->block.end - 1 - used_blocks();
+    room = zone->table->sh->block.end - 1 - used_blocks();
 
     if (expected == NGX_MCP_OK) {
 
@@ -1259,7 +1259,7 @@ do_event(void)
         expected = NGX_MCP_NOT_FOUND;
     }
 
-    before = zone->table.sh->seq;
+    before = zone->table->sh->seq;
     noted = (k == NGX_MCP_MESSAGE && !dropped
              && op.change.payload[k].data
              && (m->len[k] || op.change.payload[k].len));
@@ -1355,7 +1355,7 @@ sweep(void)
     ngx_uint_t       limit;
     ngx_mcp_slot_t  *s;
 
-    before = zone->table.sh->seq;
+    before = zone->table->sh->seq;
     limit = 1 + rnd(50);
 
     for (i = 0; test_sweep(zone, limit) == limit; i++) {
@@ -1379,7 +1379,7 @@ sweep(void)
             continue;
         }
 
-        s = ngx_mcp_find_locked(&zone->table, &tasks[i].id, NULL, 0);
+        s = ngx_mcp_find_locked(zone->table, &tasks[i].id, NULL, 0);
 
         if (s == NULL) {
             fail("a task is lost");
@@ -1391,7 +1391,7 @@ sweep(void)
 
     end_sessions();
 
-    expect(zone->table.sh->slot.used, live(), "tasks after a sweep");
+    expect(zone->table->sh->slot.used, live(), "tasks after a sweep");
 }
 
 
@@ -1495,7 +1495,7 @@ do_run(void)
     }
 
     old = *m;
-    before = zone->table.sh->seq;
+    before = zone->table->sh->seq;
     expected = model_run(m, &op);
 
     (void) ngx_mcp_submit(zone, &op.op);
@@ -1598,7 +1598,7 @@ do_orphans(void)
     op.limit = rnd(2) ? 1 + rnd(5) : NGX_MCP_LIST_MAX;
     op.want = NGX_MCP_WANT_ALL;
 
-    before = zone->table.sh->seq;
+    before = zone->table->sh->seq;
     n = ngx_min((int) op.limit, n);
 
     (void) ngx_mcp_submit(zone, &op.op);
@@ -1613,7 +1613,7 @@ do_orphans(void)
         expect(model_event(sorted[i], &ev), NGX_MCP_OK, "orphaned");
         sorted[i]->len[NGX_MCP_REQUESTS] = 0;
 
-        s = ngx_mcp_find_locked(&zone->table, &old.id, NULL, 0);
+        s = ngx_mcp_find_locked(zone->table, &old.id, NULL, 0);
 
         if (s == NULL) {
             fail("a call is lost");
@@ -1826,14 +1826,14 @@ do_session(void)
     op.stream = (alive(session->stream) && rnd(4)) ? session->stream
                                                    : any_stream();
     op.opened = rnd(5) ? session->opened + 1 - rnd(3) : 0;
-    op.after = rnd(2) ? 0 : rnd(zone->table.sh->seq + 100);
+    op.after = rnd(2) ? 0 : rnd(zone->table->sh->seq + 100);
     op.limit = 1 + rnd(60);
     op.want = NGX_MCP_WANT_ALL;
     op.watch = rnd(2);
 
     from = n = 0;
-    seq = zone->table.sh->seq;
-    opened = op.opened ? op.opened : zone->table.sh->opened + 1;
+    seq = zone->table->sh->seq;
+    opened = op.opened ? op.opened : zone->table->sh->opened + 1;
     newer = ((int32_t) (opened - session->opened) >= 0);
 
     if (session_lives(k)
@@ -1878,7 +1878,7 @@ do_session(void)
     expect(op.silent, session_lives(k) && op.stream != session->stream,
            "silent");
     expect(op.n, ngx_min((int) op.limit, n - from), "a session's news");
-    expect(zone->table.sh->count.news_dropped, dropped_news, "dropped");
+    expect(zone->table->sh->count.news_dropped, dropped_news, "dropped");
 
     for (i = 0; i < (int) op.n && from < n; i++, from++) {
         compare(sorted[from], &op.views[i]);
@@ -1949,7 +1949,7 @@ do_wait(void)
         m->results += op.result;
     }
 
-    expect(zone->table.sh->waiting, waiting, "waiting");
+    expect(zone->table->sh->waiting, waiting, "waiting");
 }
 
 
@@ -1994,7 +1994,7 @@ do_leave(void)
         op.carrier = rnd(2) ? op.carrier : any_stream();
     }
 
-    seq = zone->table.sh->seq;
+    seq = zone->table->sh->seq;
     ended = (op.session.len && session_lives(k)
              && sessions[k].stream && sessions[k].stream == op.carrier);
 
@@ -2010,7 +2010,7 @@ do_leave(void)
         }
     }
 
-    expect(zone->table.sh->waiting, waiting, "waiting");
+    expect(zone->table->sh->waiting, waiting, "waiting");
 
     mine = (m && m->carrier == op.carrier);
 
@@ -2019,7 +2019,7 @@ do_leave(void)
     }
 
     if (m && (mine || w->result) && model_carry(m, 0, 0)) {
-        s = ngx_mcp_find_locked(&zone->table, &m->id, NULL, 0);
+        s = ngx_mcp_find_locked(zone->table, &m->id, NULL, 0);
         touched++;
 
         if (s->body.changed <= seq) {
@@ -2044,14 +2044,14 @@ do_death(void)
     int                i;
     ngx_mcp_header_t  *sh;
 
-    sh = zone->table.sh;
+    sh = zone->table->sh;
     i = rnd(PLACES);
 
     sh->lives[i] = ++lives[i];
     sh->epoch = ++epoch;
     sh->waiting = 0;
     waiting = 0;
-    ngx_mcp_signal_all_locked(&zone->table);
+    ngx_mcp_signal_all_locked(zone->table);
 
     for (i = 0; i < MAX; i++) {
         tasks[i].waiting = 0;
@@ -2218,7 +2218,7 @@ do_wreck(void)
     uint32_t          i;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
 
     for (i = 0; i <= t->sh->hash_mask; i++) {
         t->hash[i] = (uint32_t) rnd(1u << 31);
@@ -2276,7 +2276,7 @@ main(void)
     n = p ? strtoull(p, NULL, 0) : 1000000;
 
     zone = test_zone(256 * 1024, MAX);
-    zone->table.self = 1;
+    zone->table->self = 1;
     ngx_current_msec = 1 + rnd(1 << 30);
     checks = wrecks = most = 0;
 
@@ -2332,7 +2332,7 @@ main(void)
 
         check_room();
 
-        most = ngx_max(most, zone->table.sh->slot.used);
+        most = ngx_max(most, zone->table->sh->slot.used);
         ngx_reset_pool(test_pool);
 
         if (rnd(500) == 0) {
@@ -2342,7 +2342,7 @@ main(void)
                 fail("the table is not consistent");
             }
 
-            expect(zone->table.sh->block.used, used_blocks(), "blocks used");
+            expect(zone->table->sh->block.used, used_blocks(), "blocks used");
             check_running();
             do_stats();
         }
@@ -2361,9 +2361,9 @@ main(void)
     ok(ops == n && checks > n / 1000 && wrecks > n / 2000,
        "%lu checks, %lu recoveries", (unsigned long) checks,
        (unsigned long) wrecks);
-    is(zone->table.sh->count.recoveries, wrecks, "recoveries are counted");
+    is(zone->table->sh->count.recoveries, wrecks, "recoveries are counted");
     is(most, MAX, "the zone was full at times");
-    ok(zone->table.sh->count.refused[NGX_MCP_ZONE_FULL] > 100,
+    ok(zone->table->sh->count.refused[NGX_MCP_ZONE_FULL] > 100,
        "blocks ran out at times");
 
     ok(told_news > n / 1000 && asked > n / 1000 && touched > n / 10000

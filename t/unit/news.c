@@ -45,7 +45,7 @@ rnd(uint64_t n)
 static ngx_mcp_slot_t *
 slot(ngx_mcp_id_t *id)
 {
-    return ngx_mcp_find_locked(&zone->table, id, NULL, 0);
+    return ngx_mcp_find_locked(zone->table, id, NULL, 0);
 }
 
 
@@ -67,13 +67,13 @@ name(ngx_uint_t kind, const char *text)
 
     s = str(text);
 
-    return ngx_mcp_name_find_locked(&zone->table, kind, &s,
-                                    ngx_mcp_name_hash(&zone->table, kind, &s));
+    return ngx_mcp_name_find_locked(zone->table, kind, &s,
+                                    ngx_mcp_name_hash(zone->table, kind, &s));
 }
 
 
 #define told(session)                                                         \
-    (&ngx_mcp_name(&zone->table,                                              \
+    (&ngx_mcp_name(zone->table,                                               \
                      name(NGX_MCP_SESSION, session))->u.told)
 
 
@@ -90,7 +90,7 @@ since(uint64_t after)
     best = NULL;
 
     for (i = 0; i < MANY; i++) {
-        s = ngx_mcp_slot(&zone->table, slots[i]);
+        s = ngx_mcp_slot(zone->table, slots[i]);
 
         if (s->body.changed > after
             && (best == NULL || s->body.changed < best->body.changed))
@@ -110,7 +110,7 @@ number(ngx_mcp_id_t *id)
     int       i;
     uint32_t  n;
 
-    n = ngx_mcp_index(&zone->table, slot(id));
+    n = ngx_mcp_index(zone->table, slot(id));
 
     /* tasks got their slots in order, with those of others in between */
 
@@ -135,7 +135,7 @@ test_order(void)
     ngx_mcp_table_t  *t;
 
     zone = test_zone(64 << 20, 0);
-    t = &zone->table;
+    t = zone->table;
     lanes = 0;
 
     for (i = 0; i < MANY; i++) {
@@ -284,19 +284,19 @@ test_touch(void)
 
     before = *body(&ids[3]);
 
-    ngx_mcp_lock(&zone->table);
-    ngx_mcp_touch_locked(&zone->table, slot(&ids[3]));
-    ngx_mcp_unlock(&zone->table);
+    ngx_mcp_lock(zone->table);
+    ngx_mcp_touch_locked(zone->table, slot(&ids[3]));
+    ngx_mcp_unlock(zone->table);
 
     changed = body(&ids[3])->changed;
 
-    ok(changed > before.changed && changed == zone->table.sh->seq,
+    ok(changed > before.changed && changed == zone->table->sh->seq,
        "touched, it is the last that changed");
 
     before.changed = changed;
     ok(memcmp(&before, body(&ids[3]), sizeof(before)) == 0,
        "nothing else about it has");
-    is(ngx_mcp_order_since_locked(&zone->table,
+    is(ngx_mcp_order_since_locked(zone->table,
                                   slot(&ids[3])->owner,
                                   changed - 1, 0),
        slots[3], "it is the one to be told");
@@ -338,7 +338,7 @@ test_kinds(void)
     begin(NULL, NULL, &v);
     b = body(&v.id);
     ok(b->task.flags & NGX_MCP_ANNOUNCED, "a task without a session is known");
-    is(b->changed, zone->table.sh->seq, "a claim is a change");
+    is(b->changed, zone->table->sh->seq, "a claim is a change");
     is(b->turned, 0, "but clients do not see that a task runs");
     is(b->moved, 0, "nor is it progress");
 
@@ -448,7 +448,7 @@ test_announced(void)
 
     (void) event(&v, NGX_MCP_EV_ANNOUNCE);
     is(b->task.version, v.task.version, "announced, it is the same version");
-    ok(b->changed == zone->table.sh->seq && b->turned == 0 && b->moved == 0,
+    ok(b->changed == zone->table->sh->seq && b->turned == 0 && b->moved == 0,
        "it has not turned nor moved");
     is(test_read_session(zone, &op, "s", STREAM), 1, "there is news");
     is(op.told, 0, "the first");
@@ -544,7 +544,7 @@ test_bounds(void)
 
     is(total, NGX_MCP_SESSION_NEWS, "as many as it may be behind");
     is(bad, 0, "the last ones, in the order of changes");
-    is(zone->table.sh->count.news_dropped,
+    is(zone->table->sh->count.news_dropped,
        300 - NGX_MCP_SESSION_NEWS, "the others are counted once");
 
     /* from where the client says it was */
@@ -585,7 +585,7 @@ test_bounds(void)
     /* a client that makes numbers up */
 
     op.opened = 0;
-    op.after = zone->table.sh->seq + 1000000;
+    op.after = zone->table->sh->seq + 1000000;
     is(test_read_session(zone, &op, "s", NEXT(4)), 0, "it knows the future");
     (void) change(&ids[3]);
     is(test_read_session(zone, &op, "s", NEXT(4)), 1,
@@ -604,12 +604,12 @@ test_bounds(void)
     (void) change(&ids[5]);
     (void) change(&ids[6]);
     last = told("s")->told;
-    seq = zone->table.sh->seq;
-    zone->table.sh->dirty = 1;
+    seq = zone->table->sh->seq;
+    zone->table->sh->dirty = 1;
     ok(test_check(zone) == NULL, "recovered");
     is(told("s")->told, last, "what it was told is known");
     is(told("s")->stream, NEXT(4), "and who tells it");
-    is(zone->table.sh->seq, seq, "no number is given twice");
+    is(zone->table->sh->seq, seq, "no number is given twice");
     is(test_read_session(zone, &op, "s", NEXT(4)), 2, "it is told of the rest");
 }
 
@@ -690,7 +690,7 @@ test_carriers(void)
 
     /* its process dies */
 
-    zone->table.sh->lives[2]++;
+    zone->table->sh->lives[2]++;
     is(asks(&v.id, STREAM), 1, "the process of the one that asked is gone");
     is(asks(&v.id, OTHER), 0, "that was an earlier one, it asks no more");
 
@@ -754,8 +754,8 @@ test_carriers(void)
     /* those of the dead */
 
     is(enter(&result, &v.id), OK, "tasks/result waits");
-    zone->table.sh->epoch++;
-    zone->table.sh->waiting = 0;
+    zone->table->sh->epoch++;
+    zone->table->sh->waiting = 0;
     (void) event(&v, NGX_MCP_EV_ASK);
     is(test_read_session(zone, &news, "s", stream), 1, "its process dies");
     is(news.views[0].asks, 1, "the session's asks");
@@ -772,7 +772,7 @@ test_waits(void)
     ngx_mcp_header_t  *sh;
 
     zone = test_zone(1 << 20, 0);
-    sh = zone->table.sh;
+    sh = zone->table->sh;
     limits = 0;
 
     (void) test_create(zone, "alice", "dig", "{}", &a);

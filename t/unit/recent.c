@@ -168,7 +168,7 @@ test_news(void)
     op.news = 1;
     op.limit = 10;
     recent(&op);
-    ok(op.n == 0 && op.next.seq == zone->table.sh->seq && !op.lost,
+    ok(op.n == 0 && op.next.seq == zone->table->sh->seq && !op.lost,
        "news begin now");
 
     op.after = op.next;
@@ -214,7 +214,7 @@ test_news(void)
     }
 
     recent(&op);
-    ok(op.lost && op.n == 0 && op.next.seq == zone->table.sh->seq,
+    ok(op.lost && op.n == 0 && op.next.seq == zone->table->sh->seq,
        "too far behind is told");
 }
 
@@ -256,7 +256,7 @@ test_recovery(void)
     ngx_mcp_table_t  *t;
     ngx_mcp_filter_t  filter;
 
-    t = &zone->table;
+    t = zone->table;
     ngx_memzero(&filter, sizeof(filter));
 
     ok(ngx_mcp_check_locked(t) == NULL, "the list is in order");

@@ -35,33 +35,36 @@ static uint64_t                    cursor;
 static void
 wake(ngx_mcp_table_t *t, uint64_t processes)
 {
-    woken_by[t == &two->table] |= processes;
+    woken_by[t == two->table] |= processes;
 }
 
 
 static void
 begin(size_t size, uint64_t max_tasks)
 {
-    static ngx_mcp_zone_t  other;
+    static ngx_mcp_zone_t   other;
+    static ngx_mcp_table_t  table;
 
     ngx_current_msec = 1000000;
 
     one = test_zone(size, max_tasks);
-    one->table.self = ONE;
+    one->table->self = ONE;
 
     /* names are never in the same place by accident */
 
-    one->table.sh->secret[0] = 0;
-    one->table.sh->secret[1] = 0;
+    one->table->sh->secret[0] = 0;
+    one->table->sh->secret[1] = 0;
 
-    one->table.woken = wake;
+    one->table->woken = wake;
 
     two = &other;
     ngx_memzero(two, sizeof(other));
     two->store = one->store;
-    ngx_mcp_table_attach(&two->table, one->table.shpool);
-    two->table.self = TWO;
-    two->table.woken = wake;
+    two->table = &table;
+    ngx_memzero(&table, sizeof(table));
+    ngx_mcp_table_attach(two->table, one->table->shpool);
+    two->table->self = TWO;
+    two->table->woken = wake;
 
     cursor = 0;
     ngx_memzero(woken_by, sizeof(woken_by));
@@ -84,7 +87,7 @@ told(uint64_t key)
     all = processes = 0;
 
     do {
-        n = ngx_mcp_signal_read(&one->table, &cursor, signals, 16);
+        n = ngx_mcp_signal_read(one->table, &cursor, signals, 16);
 
         if (n > 16) {
             return (uint64_t) -1;
@@ -119,7 +122,7 @@ name_key(ngx_uint_t kind, const char *name)
 
     text = str(name);
 
-    return ngx_mcp_signal_name(ngx_mcp_name_hash(&one->table, kind, &text));
+    return ngx_mcp_signal_name(ngx_mcp_name_hash(one->table, kind, &text));
 }
 
 
@@ -231,7 +234,7 @@ test_tasks(void)
     (void) test_create(one, "alice", "dig", "{}", &id);
     (void) test_create(one, "alice", "else", "{}", &other);
     (void) test_claim(two, "dig", &v);
-    is(one->table.sh->logged, 0, "nothing is signalled if nobody waits");
+    is(one->table->sh->logged, 0, "nothing is signalled if nobody waits");
     is(told(ANY), 0, "nobody is woken then");
 
     watch(one, &id);
@@ -255,7 +258,7 @@ test_tasks(void)
     watch(one, &id);
     watch(two, &id);
     is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
-    is(one->table.sh->logged, 2, "one signal");
+    is(one->table->sh->logged, 2, "one signal");
     is(told(TASK(&id)), ONE | TWO, "for two that wait");
 
     watch(two, &id);
@@ -287,12 +290,12 @@ test_tasks(void)
     (void) test_claim(two, "dig", &v);
     is(told(ANY), 0, "new tasks come with nobody who waits for them");
 
-    one->table.self = 0;
+    one->table->self = 0;
     watch(one, &id);
     (void) event(two, &v, NGX_MCP_EV_PROGRESS);
     is(told(ANY), 0, "a process without a bit is not told");
 
-    is(one->table.sh->count.signals, one->table.sh->logged,
+    is(one->table->sh->count.signals, one->table->sh->logged,
        "signals are counted");
     ok(test_check(one) == NULL, "table is consistent");
 }
@@ -536,18 +539,18 @@ test_room(void)
     hold(HOLDER_TWO, "dig", &c);
 
     is(test_run(one, &a, HOLDER_ONE, 1, 0, &v), OK, "a call runs");
-    is(one->table.sh->logged, 0, "others have not tried, and are not told");
+    is(one->table->sh->logged, 0, "others have not tried, and are not told");
     is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL, "another waits");
     is(test_run(one, &b, HOLDER_ONE, 1, 0, NULL), FULL, "one more, too");
     is(told(ROOM), 0, "who waits tells nobody");
-    is(one->table.sh->awaited[ROOM], ONE | TWO, "both wait for room");
+    is(one->table->sh->awaited[ROOM], ONE | TWO, "both wait for room");
 
     hold(HOLDER_TWO, "walk", &d);
     is(told(ROOM), 0, "a new call makes no room");
 
     is(event(one, &v, NGX_MCP_EV_COMPLETE), OK, "it ends");
     is(told(ROOM), ONE | TWO, "which makes room");
-    is(one->table.sh->awaited[ROOM], 0, "and is told once");
+    is(one->table->sh->awaited[ROOM], 0, "and is told once");
 
     is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL,
        "there is room, but another has waited for longer");
@@ -592,7 +595,7 @@ test_room(void)
     is(test_run(one, &a, HOLDER_ONE, 0, 1, &v), OK, "the other is not");
     is(told(ROOM), TWO, "who waits looks again");
     is(test_run(one, &b, HOLDER_ONE, 0, 1, NULL), FULL, "now it is");
-    is(one->table.sh->running, 2, "two run");
+    is(one->table->sh->running, 2, "two run");
     ok(test_check(one) == NULL, "table is consistent");
 }
 
@@ -675,8 +678,8 @@ befall(room_t *r, ngx_mcp_view_t *v)
         break;
 
     case ADOPTED:
-        one->table.sh->lives[3]++;
-        one->table.sh->epoch++;
+        one->table->sh->lives[3]++;
+        one->table->sh->epoch++;
         is(test_orphans(one, HOLDER_ONE), 1, "adopted");
         break;
 
@@ -823,7 +826,7 @@ read_signals(ngx_uint_t batch)
     good = 0;
 
     do {
-        n = ngx_mcp_signal_read(&two->table, &cursor, signals, batch);
+        n = ngx_mcp_signal_read(two->table, &cursor, signals, batch);
 
         if (n > batch) {
             return (ngx_uint_t) -1;
@@ -847,64 +850,64 @@ test_log(void)
     ngx_mcp_signal_t  signals[64];
 
     begin(256 * 1024, 100);
-    size = one->table.sh->log_mask + 1;
+    size = one->table->sh->log_mask + 1;
 
     is(size, 64, "a small log");
     is(read_signals(8), 0, "there is nothing in it");
 
-    write_signals(&one->table, 5);
+    write_signals(one->table, 5);
     is(read_signals(8), 5, "less than a batch");
-    write_signals(&one->table, 8);
+    write_signals(one->table, 8);
     is(read_signals(8), 8, "a batch");
-    write_signals(&one->table, 37);
+    write_signals(one->table, 37);
     is(read_signals(8), 37, "several batches");
-    write_signals(&one->table, size - 1);
+    write_signals(one->table, size - 1);
     is(read_signals(1), size - 1, "nearly all of the log, one at a time");
-    write_signals(&one->table, size - 1);
+    write_signals(one->table, size - 1);
     is(read_signals(64), size - 1, "nearly all of it, at once");
-    is(cursor, one->table.sh->logged, "up to the end");
+    is(cursor, one->table->sh->logged, "up to the end");
 
-    write_signals(&one->table, size);
-    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 8);
+    write_signals(one->table, size);
+    n = ngx_mcp_signal_read(two->table, &cursor, signals, 8);
     is(n, 9, "more than could be told apart from those being written");
-    is(cursor, one->table.sh->logged, "goes on from the end");
+    is(cursor, one->table->sh->logged, "goes on from the end");
     is(read_signals(8), 0, "there is nothing more");
 
-    write_signals(&one->table, 10 * size + 7);
-    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 1);
+    write_signals(one->table, 10 * size + 7);
+    n = ngx_mcp_signal_read(two->table, &cursor, signals, 1);
     is(n, 2, "many times the log");
-    write_signals(&one->table, 3);
+    write_signals(one->table, 3);
     is(read_signals(8), 3, "those after that");
 
     /* one read a part of them when the others came */
 
-    write_signals(&one->table, 20);
-    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 8);
+    write_signals(one->table, 20);
+    n = ngx_mcp_signal_read(two->table, &cursor, signals, 8);
     is(n, 8, "a part of them");
-    write_signals(&one->table, size - 12);
-    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 8);
+    write_signals(one->table, size - 12);
+    n = ngx_mcp_signal_read(two->table, &cursor, signals, 8);
     is(n, 9, "the rest was overtaken");
 
-    is(one->table.sh->count.signals, one->table.sh->logged, "they are counted");
+    is(one->table->sh->count.signals, one->table->sh->logged, "they are counted");
 
     /* everybody */
 
     ngx_memzero(woken_by, sizeof(woken_by));
-    one->table.sh->awaited[3] = TWO;
+    one->table->sh->awaited[3] = TWO;
 
-    ngx_mcp_lock(&one->table);
-    ngx_mcp_signal_all_locked(&one->table);
+    ngx_mcp_lock(one->table);
+    ngx_mcp_signal_all_locked(one->table);
     is(woken_by[0], 0, "nobody is woken before the lock is free");
-    ngx_mcp_unlock(&one->table);
+    ngx_mcp_unlock(one->table);
 
     is(woken_by[0], (uint64_t) -1, "all are woken");
-    n = ngx_mcp_signal_read(&two->table, &cursor, signals, 64);
+    n = ngx_mcp_signal_read(two->table, &cursor, signals, 64);
     is(n, 65, "nobody knows for what");
-    is(one->table.sh->awaited[3], TWO, "they still wait");
+    is(one->table->sh->awaited[3], TWO, "they still wait");
 
     ngx_memzero(woken_by, sizeof(woken_by));
-    ngx_mcp_lock(&one->table);
-    ngx_mcp_unlock(&one->table);
+    ngx_mcp_lock(one->table);
+    ngx_mcp_unlock(one->table);
     is(woken_by[0], 0, "they are woken once");
 }
 
@@ -939,11 +942,11 @@ test_race(void)
 
     if (pid == 0) {
         ngx_pid = getpid();
-        two->table.woken = NULL;
+        two->table->woken = NULL;
 
         for (rnd = 1; !*stop; rnd++) {
             n = ngx_mcp_mix(rnd);
-            write_signals(&two->table, n % 29 + 1);
+            write_signals(two->table, n % 29 + 1);
 
             if (n >> 32 & 1) {
                 (void) sched_yield();
@@ -969,7 +972,7 @@ test_race(void)
         /* nearly overtaken is where it gets difficult */
 
         for (i = 0;
-             rnd % 4 && i < 1000 && one->table.sh->logged - from < 64 - rnd % 8;
+             rnd % 4 && i < 1000 && one->table->sh->logged - from < 64 - rnd % 8;
              i++)
         { /* void */ }
 
@@ -978,8 +981,8 @@ test_race(void)
         }
 
         memset(signals, 0xee, sizeof(signals));
-        n = ngx_mcp_signal_read(&one->table, &cursor, signals, batch);
-        now = one->table.sh->logged;
+        n = ngx_mcp_signal_read(one->table, &cursor, signals, batch);
+        now = one->table->sh->logged;
 
         if (n > batch) {
             overtaken++;

@@ -259,7 +259,7 @@ test_tools(void)
     ngx_mcp_zone_t  *zone;
 
     zone = test_zone(8 << 20, 0);
-    end = zone->table.sh->tool_stats_end;
+    end = zone->table->sh->tool_stats_end;
     is(end, NGX_MCP_STAT_TOOLS, "a large zone has all entries");
 
     (void) test_create(zone, "o", "other", "{}", NULL);
@@ -303,7 +303,7 @@ test_tools(void)
     ok(test_check(zone) == NULL, "table is consistent");
 
     zone = test_zone(32768, 8);
-    ok(zone && zone->table.sh->tool_stats_end >= 1, "the smallest zone");
+    ok(zone && zone->table->sh->tool_stats_end >= 1, "the smallest zone");
     (void) test_create(zone, "o", "a", "{}", NULL);
     (void) test_create(zone, "o", "b", "{}", NULL);
     (void) test_create(zone, "o", "c", "{}", NULL);
@@ -399,7 +399,7 @@ test_recovery(void)
     ngx_mcp_tool_view_t   tools[3];
 
     zone = test_zone(1 << 20, 0);
-    t = &zone->table;
+    t = zone->table;
 
     for (i = 0; i < 9; i++) {
         (void) test_create(zone, "o", i % 3 ? "a" : "b", "{}", NULL);
@@ -446,7 +446,7 @@ test_present(void)
     ngx_mcp_header_t  *sh;
 
     zone = test_zone(1 << 20, 0);
-    sh = zone->table.sh;
+    sh = zone->table->sh;
 
     sh->present[0].waiting = 3;
     sh->present[0].streams = 1;

@@ -16,7 +16,8 @@
 
 
 static crash_dump_t               before, after, now;
-static ngx_mcp_zone_t  replica;
+static ngx_mcp_zone_t   replica;
+static ngx_mcp_table_t  replica_table;
 
 
 /* the copy lies elsewhere: what points into the zone has to be moved along */
@@ -27,8 +28,8 @@ copy_zone(ngx_mcp_zone_t *zone)
     u_char           *data;
     ngx_slab_pool_t  *from, *to;
 
-    from = zone->table.shpool;
-    to = replica.table.shpool;
+    from = zone->table->shpool;
+    to = replica_table.shpool;
 
     ngx_memcpy(to, from, CRASH_ZONE);
 
@@ -37,7 +38,7 @@ copy_zone(ngx_mcp_zone_t *zone)
     (void) ngx_shmtx_create(&to->mutex, &to->lock, NULL);
     *to->mutex.lock = 0;
 
-    ngx_mcp_table_attach(&replica.table, to);
+    ngx_mcp_table_attach(&replica_table, to);
 }
 
 
@@ -83,9 +84,11 @@ test_case(crash_case_t *c)
 
     zone = crash_zone();
 
-    if (replica.table.shpool == NULL) {
+    if (replica_table.shpool == NULL) {
         replica = *zone;
-        replica.table.shpool = test_slab(CRASH_ZONE);
+        replica_table = *zone->table;
+        replica.table = &replica_table;
+        replica_table.shpool = test_slab(CRASH_ZONE);
     }
 
     crash_dump(zone, &before);
@@ -99,7 +102,7 @@ test_case(crash_case_t *c)
     copy_zone(zone);
     ngx_current_msec = 100000;
 
-    if (!zone->table.sh->dirty) {
+    if (!zone->table->sh->dirty) {
         crash_dump(&replica, &before);
     }
 
@@ -128,7 +131,7 @@ test_case(crash_case_t *c)
 
         total++;
 
-        if (zone->table.sh->dirty == 0) {
+        if (zone->table->sh->dirty == 0) {
             continue;
         }
 

@@ -61,10 +61,10 @@ stored_zone(size_t size)
     ngx_mcp_zone_t  *zone;
 
     zone = test_zone(size, 0);
-    zone->table.sh->durable = 1;
-    zone->table.sh->saved = 0;
-    zone->table.sh->safe = 0;
-    zone->table.sh->instance = 7;
+    zone->table->sh->durable = 1;
+    zone->table->sh->saved = 0;
+    zone->table->sh->safe = 0;
+    zone->table->sh->instance = 7;
 
     return zone;
 }
@@ -75,7 +75,7 @@ collect(ngx_mcp_zone_t *zone)
 {
     (void) ngx_mcp_batch_init(&batch, ngx_cycle->log);
 
-    while (ngx_mcp_save_locked(&zone->table, &batch) == NGX_AGAIN) {
+    while (ngx_mcp_save_locked(zone->table, &batch) == NGX_AGAIN) {
         (void) ngx_mcp_batch_grow(&batch, ngx_cycle->log);
     }
 
@@ -92,8 +92,8 @@ save(ngx_mcp_zone_t *zone)
     uint64_t    saved;
     ngx_uint_t  n;
 
-    for (n = 0; ngx_mcp_has_unsaved(&zone->table); n++) {
-        saved = zone->table.sh->saved;
+    for (n = 0; ngx_mcp_has_unsaved(zone->table); n++) {
+        saved = zone->table->sh->saved;
         collect(zone);
 
         if (ngx_mcp_db_write(&db, &batch) != NGX_OK) {
@@ -101,9 +101,9 @@ save(ngx_mcp_zone_t *zone)
             return 0;
         }
 
-        ngx_mcp_saved_locked(&zone->table, &batch);
+        ngx_mcp_saved_locked(zone->table, &batch);
 
-        if (zone->table.sh->saved <= saved) {
+        if (zone->table->sh->saved <= saved) {
             diag("saved does not grow");
             return 0;
         }
@@ -118,7 +118,7 @@ load_row(void *data, ngx_mcp_record_t *rec)
 {
     load_t  *l = data;
 
-    ngx_mcp_load_locked(&l->zone->table, &l->load, rec);
+    ngx_mcp_load_locked(l->zone->table, &l->load, rec);
 
     return NGX_OK;
 }
@@ -132,9 +132,9 @@ load_zone(load_t *l, size_t size)
     l->zone = test_zone(size, 0);
     l->load.now = ngx_current_msec;
 
-    ngx_mcp_load_begin_locked(&l->zone->table, NULL, &l->load);
+    ngx_mcp_load_begin_locked(l->zone->table, NULL, &l->load);
     rc = ngx_mcp_db_read(&db, load_row, l);
-    ngx_mcp_load_end_locked(&l->zone->table, &l->load);
+    ngx_mcp_load_end_locked(l->zone->table, &l->load);
 
     return rc;
 }
@@ -220,7 +220,7 @@ test_made(void)
 
     init_db();
     zone = stored_zone(256 * 1024);
-    db.instance = zone->table.sh->instance;
+    db.instance = zone->table->sh->instance;
     db.secret[0] = 7;
     db.secret[1] = 0x8000000000000009ULL;
 
@@ -231,7 +231,7 @@ test_made(void)
        "another process opens it");
     ngx_memzero(value, sizeof(value));
     ok(ngx_mcp_db_get(&db, "instance", value, 1) == NGX_OK
-       && value[0] == zone->table.sh->instance, "it says whose it is");
+       && value[0] == zone->table->sh->instance, "it says whose it is");
     ok(ngx_mcp_db_get(&db, "secret", value, 2) == NGX_OK
        && value[0] == 7 && value[1] == 0x8000000000000009ULL,
        "and has the secret");
@@ -239,7 +239,7 @@ test_made(void)
     (void) test_create(zone, "ann", "dig", "{}", NULL);
     is(save(zone), 1, "a task is saved");
 
-    ok(ngx_mcp_db_empty(&db, zone->table.sh->instance) == NGX_OK,
+    ok(ngx_mcp_db_empty(&db, zone->table->sh->instance) == NGX_OK,
        "it is emptied: %s", db.error);
     is(number("SELECT count(*) FROM task"), 0, "it has no tasks");
     is(number("SELECT count(*) FROM payload"), 0, "nor their bytes");
@@ -376,7 +376,7 @@ test_there_and_back(void)
 
     is(save(zone), 1, "tasks in every state are saved");
     ok(test_check(zone) == NULL, "the table fits together");
-    is(zone->table.sh->unsaved, 0, "and has nothing left to save");
+    is(zone->table->sh->unsaved, 0, "and has nothing left to save");
 
     ngx_memzero(&l, sizeof(l));
     l.load.wall = WALL;
@@ -403,9 +403,9 @@ test_there_and_back(void)
     (void) test_claim(zone, "dig", &b);
     ok(ngx_memcmp(&a.id, &b.id, sizeof(a.id)) == 0,
        "the same one is claimed next");
-    ok(l.zone->table.sh->seq > zone->table.sh->seq,
+    ok(l.zone->table->sh->seq > zone->table->sh->seq,
        "no change has a number that was given before");
-    is(l.zone->table.sh->unsaved, 1, "and only what changed is to be saved");
+    is(l.zone->table->sh->unsaved, 1, "and only what changed is to be saved");
 
     /* an hour later, on a machine that was started a minute ago */
 
@@ -465,9 +465,9 @@ test_masks(void)
     (void) test_claim(zone, "dig", &v);
     (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
                       v.task.lease, NGX_MCP_MESSAGE, "half");
-    ngx_mcp_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(zone->table, &batch);
 
-    is(zone->table.sh->unsaved, 1, "one has changed meanwhile");
+    is(zone->table->sh->unsaved, 1, "one has changed meanwhile");
     ok(test_check(zone) == NULL, "which the table knows");
 
     collect(zone);
@@ -494,15 +494,15 @@ test_masks(void)
     rows = number("SELECT count(*) FROM payload");
     (void) test_delete(zone, &other);
     ok(test_get(zone, &other, NULL) == NGX_MCP_NOT_FOUND, "one is removed");
-    is(zone->table.sh->slot.used, 2, "its slot stays");
+    is(zone->table->sh->slot.used, 2, "its slot stays");
     is(save(zone), 1, "until its row is removed, too");
-    is(zone->table.sh->slot.used, 1, "and no longer");
+    is(zone->table->sh->slot.used, 1, "and no longer");
     is(number("SELECT count(*) FROM task"), 1, "which it is");
     is(number("SELECT count(*) FROM payload"), rows - 1, "with its bytes");
     ok(test_check(zone) == NULL, "the table fits together");
 
-    ngx_mcp_save_all_locked(&zone->table);
-    is(zone->table.sh->unsaved, 1, "all can be saved once more");
+    ngx_mcp_save_all_locked(zone->table);
+    is(zone->table->sh->unsaved, 1, "all can be saved once more");
     ok(test_check(zone) == NULL, "the table fits together");
     is(save(zone), 1, "and is");
 
@@ -543,14 +543,14 @@ test_many(void)
     ok(load_zone(&l, 24 * 1024 * 1024) == NGX_OK && !l.load.full,
        "they come back: %s", db.error);
     ok(test_check(l.zone) == NULL, "the table fits together");
-    is(l.zone->table.sh->bytes, zone->table.sh->bytes, "with all bytes");
+    is(l.zone->table->sh->bytes, zone->table->sh->bytes, "with all bytes");
 
     ngx_memzero(&l, sizeof(l));
     l.load.wall = WALL;
     ok(load_zone(&l, 1024 * 1024) == NGX_OK && l.load.full,
        "they do not fit into a small zone");
     is(l.load.tasks, 5001, "which is known to the last one");
-    ok(l.load.blocks >= zone->table.sh->block.used,
+    ok(l.load.blocks >= zone->table->sh->block.used,
        "and how much it would take");
     ok(test_check(l.zone) == NULL, "the table fits together");
 
@@ -560,15 +560,15 @@ test_many(void)
 
     while (test_sweep(zone, 256)) { /* void */ }
 
-    is(zone->table.sh->ngone, 5001, "they expire, all at once");
+    is(zone->table->sh->ngone, 5001, "they expire, all at once");
     collect(zone);
     ok(batch.ngone == NGX_MCP_SAVE_GONE && batch.more
-       && batch.upto < zone->table.sh->seq,
+       && batch.upto < zone->table->sh->seq,
        "more than go into one commit, which is known");
     (void) save(zone);
     is(number("SELECT count(*) FROM task"), 0, "no row is left");
     is(number("SELECT count(*) FROM payload"), 0, "nor bytes");
-    is(zone->table.sh->slot.used, 0, "nor a slot in use");
+    is(zone->table->sh->slot.used, 0, "nor a slot in use");
     ok(test_check(zone) == NULL, "the table fits together");
 
     remove_db();
@@ -621,8 +621,8 @@ test_overtaken(void)
 
     ngx_current_msec = 100001;
     (void) test_create(zone, "ann", "dig", "{}", &id);
-    first = zone->table.sh->seq;
-    is(zone->table.sh->since, 100001, "the time of the first change");
+    first = zone->table->sh->seq;
+    is(zone->table->sh->since, 100001, "the time of the first change");
 
     for (i = 0; i < 2 * NGX_MCP_SAVE_TASKS; i++) {
         (void) test_create(zone, "ann", "fill", "{}", NULL);
@@ -632,27 +632,27 @@ test_overtaken(void)
     (void) test_claim(zone, "dig", &v);
 
     collect(zone);
-    ngx_mcp_saved_locked(&zone->table, &batch);
-    ok(batch.more && zone->table.sh->saved > first, "others are saved first");
-    ok(zone->table.sh->safe < first, "and it is not said to be");
-    is(zone->table.sh->since, 100001, "its time stays");
+    ngx_mcp_saved_locked(zone->table, &batch);
+    ok(batch.more && zone->table->sh->saved > first, "others are saved first");
+    ok(zone->table->sh->safe < first, "and it is not said to be");
+    is(zone->table->sh->since, 100001, "its time stays");
 
     /* one that begins while everything else is under way */
 
     collect(zone);
-    ngx_mcp_saved_locked(&zone->table, &batch);
+    ngx_mcp_saved_locked(zone->table, &batch);
     collect(zone);
     ok(!batch.more, "the rest");
     ngx_current_msec += 200;
     (void) test_move(zone, &v.id, v.task.lease, 0.5, "half");
-    ngx_mcp_saved_locked(&zone->table, &batch);
-    ok(zone->table.sh->safe == batch.upto, "now it is saved");
-    is(zone->table.sh->since, 100701, "but not what came after");
+    ngx_mcp_saved_locked(zone->table, &batch);
+    ok(zone->table->sh->safe == batch.upto, "now it is saved");
+    is(zone->table->sh->since, 100701, "but not what came after");
 
     collect(zone);
-    ngx_mcp_saved_locked(&zone->table, &batch);
-    ok(zone->table.sh->safe == zone->table.sh->seq, "in the end all is");
-    is(zone->table.sh->since, 0, "and there is no time");
+    ngx_mcp_saved_locked(zone->table, &batch);
+    ok(zone->table->sh->safe == zone->table->sh->seq, "in the end all is");
+    is(zone->table->sh->since, 0, "and there is no time");
 
     /* what nothing has overtaken does not wait for others */
 
@@ -661,8 +661,8 @@ test_overtaken(void)
     }
 
     collect(zone);
-    ngx_mcp_saved_locked(&zone->table, &batch);
-    ok(batch.more && zone->table.sh->safe == batch.upto,
+    ngx_mcp_saved_locked(zone->table, &batch);
+    ok(batch.more && zone->table->sh->safe == batch.upto,
        "each is safe with its commit");
 
     remove_db();

@@ -68,9 +68,9 @@ test_life(void)
 
     is(test_delete(zone, &id), NGX_MCP_OK, "delete");
     is(test_get(zone, &id, &v), NGX_MCP_NOT_FOUND, "gone");
-    is(zone->table.sh->block.used, 0, "no block is left");
-    is(zone->table.sh->names[NGX_MCP_OWNER]
-       + zone->table.sh->names[NGX_MCP_TOOL], 0, "no name is left");
+    is(zone->table->sh->block.used, 0, "no block is left");
+    is(zone->table->sh->names[NGX_MCP_OWNER]
+       + zone->table->sh->names[NGX_MCP_TOOL], 0, "no name is left");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
@@ -110,7 +110,7 @@ test_sizes(void)
     }
 
     is(bad, 0, "payloads and names of every length come back");
-    is(zone->table.sh->block.used, 0, "and leave nothing behind");
+    is(zone->table->sh->block.used, 0, "and leave nothing behind");
 
     memset(name, 'x', 1025);
     name[1025] = '\0';
@@ -188,8 +188,8 @@ test_limits(void)
     (void) ngx_mcp_submit(zone, &op.op);
     is(op.op.reason, NGX_MCP_PAYLOAD_TOO_LARGE, "a payload that is too large");
 
-    is(zone->table.sh->slot.used, 4, "what was refused left nothing");
-    is(zone->table.sh->count.refused[NGX_MCP_PAYLOAD_TOO_LARGE], 1,
+    is(zone->table->sh->slot.used, 4, "what was refused left nothing");
+    is(zone->table->sh->count.refused[NGX_MCP_PAYLOAD_TOO_LARGE], 1,
        "refusals are counted by reason");
     ok(test_check(zone) == NULL, "table is consistent");
 
@@ -200,7 +200,7 @@ test_limits(void)
     op.task.owner = str("p");
     ngx_current_msec += 1000;
     (void) test_sweep(zone, 100);
-    is(zone->table.sh->count.expired, 4, "all expire");
+    is(zone->table->sh->count.expired, 4, "all expire");
     (void) ngx_mcp_submit(zone, &op.op);
     is(op.op.reason, NGX_MCP_OK, "the owner has room again");
 
@@ -486,7 +486,7 @@ test_claims(void)
     (void) test_sweep(zone, 100);
     ok(test_claim(zone, "b", &v), "but after the backoff");
     is(v.task.attempt, 2, "as the second attempt");
-    is(zone->table.sh->fates.leases_lost, 6, "lost leases are counted");
+    is(zone->table->sh->fates.leases_lost, 6, "lost leases are counted");
 
     /* a queue timeout that was not swept yet */
 
@@ -545,8 +545,8 @@ test_sweeps(void)
         bad += (op.done > 100);
     }
 
-    is(zone->table.sh->count.expired, 19500, "every task with a TTL expires");
-    is(zone->table.sh->slot.used, 500, "the others stay");
+    is(zone->table->sh->count.expired, 19500, "every task with a TTL expires");
+    is(zone->table->sh->slot.used, 500, "the others stay");
     is(bad, 0, "batches are bounded");
     ok(i < 99999, "the wheel is looked at %d times", (int) i);
     ok(test_check(zone) == NULL, "table is consistent");
@@ -565,9 +565,9 @@ test_sweeps(void)
     ngx_current_msec += 1;
     is(test_get(zone, &id, NULL), NGX_MCP_NOT_FOUND,
        "at its time it is gone, swept or not");
-    is(zone->table.sh->slot.used, 1, "(it was not)");
+    is(zone->table->sh->slot.used, 1, "(it was not)");
     (void) test_sweep(zone, 100);
-    is(zone->table.sh->slot.used, 0, "(now it is)");
+    is(zone->table->sh->slot.used, 0, "(now it is)");
 }
 
 
@@ -635,7 +635,7 @@ test_tokens(void)
        "nor by one without tasks");
     ok(test_check(zone) == NULL, "table is consistent");
 
-    zone->table.sh->dirty = 1;
+    zone->table->sh->dirty = 1;
     is(report(zone, "a", "1", 0.75, &v), NGX_MCP_OK, "recovery finds tokens");
     ok(ngx_memcmp(&v.id, &id[3], 16) == 0, "of the newest again");
     ok(test_check(zone) == NULL, "table is consistent");
@@ -648,7 +648,7 @@ test_tokens(void)
         (void) test_delete(zone, &id[i]);
     }
 
-    is(zone->table.sh->block.used, 0, "nothing is left behind");
+    is(zone->table->sh->block.used, 0, "nothing is left behind");
 
     memset(long_token, 'x', 100);
     long_token[100] = '\0';
@@ -690,7 +690,7 @@ test_layouts(void)
                     || l.block % 128);
 
             if (zone) {
-                munmap(zone->table.shpool, size);
+                munmap(zone->table->shpool, size);
             }
         }
     }
@@ -711,8 +711,8 @@ test_layouts(void)
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&t, sizeof(t));
-    ngx_mcp_table_attach(&t, zone->table.shpool);
-    ok(ngx_memcmp(&t, &zone->table, sizeof(t)) == 0,
+    ngx_mcp_table_attach(&t, zone->table->shpool);
+    ok(ngx_memcmp(&t, zone->table, sizeof(t)) == 0,
        "attaching finds what creating made");
 }
 

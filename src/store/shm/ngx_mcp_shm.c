@@ -64,7 +64,7 @@ ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     nt = &op->task;
 
     if (nt->owner.len > NGX_MCP_MAX_NAME
@@ -109,7 +109,7 @@ ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
 
     __builtin_prefetch(&t->hash[ngx_mcp_id_hash(id) & t->sh->hash_mask]);
 }
@@ -118,7 +118,7 @@ ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 void
 ngx_mcp_hint_task(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_mcp_expect(&zone->table, id);
+    ngx_mcp_expect(zone->table, id);
 }
 
 
@@ -132,7 +132,7 @@ ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     size = op->want ? NGX_MCP_VIEW_BYTES : 0;
     ngx_memzero(&room, sizeof(ngx_mcp_room_t));
     room.pool = op->op.pool;
@@ -187,7 +187,7 @@ ngx_mcp_shm_list(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_found_t   found;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     found.hash = ngx_mcp_name_hash(t, NGX_MCP_OWNER, &op->owner);
 
     op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
@@ -277,7 +277,7 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_table_t        *t;
     ngx_mcp_worker_stat_t  *stat;
 
-    t = &zone->table;
+    t = zone->table;
     op->found = 0;
     op->more = 0;
     op->drain = 0;
@@ -423,7 +423,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     ngx_mcp_event_time(&op->event);
 
     /* strangers share the empty name: to them the id is the only key */
@@ -500,7 +500,7 @@ ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
 
     ngx_mcp_lock(t);
 
@@ -546,7 +546,7 @@ ngx_mcp_shm_sweep(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_event_t   ev;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     op->done = 0;
     lag = 0;
 
@@ -599,24 +599,24 @@ ngx_mcp_shm_unlock(ngx_mcp_zone_t *zone)
     uint64_t           next;
     ngx_mcp_header_t  *sh;
 
-    sh = zone->table.sh;
-    ngx_mcp_unsaved_locked(&zone->table);
-    next = ngx_mcp_wheel_next_locked(&zone->table);
+    sh = zone->table->sh;
+    ngx_mcp_unsaved_locked(zone->table);
+    next = ngx_mcp_wheel_next_locked(zone->table);
 
     if (next < sh->sweep_at) {
         sh->sweep_at = next;
         sh->sweeper = ngx_pid;
 
-        ngx_mcp_unlock(&zone->table);
+        ngx_mcp_unlock(zone->table);
 
         if (zone->sweep_at) {
-            zone->sweep_at(zone, next);
+            zone->sweep_at(zone->local, next);
         }
 
         return;
     }
 
-    ngx_mcp_unlock(&zone->table);
+    ngx_mcp_unlock(zone->table);
 }
 
 

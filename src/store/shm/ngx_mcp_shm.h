@@ -7,6 +7,8 @@
 
 
 #include "ngx_mcp_op.h"
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_table.h"
 
 
 /* holds most tasks' bytes, so that the lock is taken once */
@@ -63,6 +65,16 @@ ngx_uint_t ngx_mcp_carry_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 void ngx_mcp_shm_unlock(ngx_mcp_zone_t *zone);
 void ngx_mcp_event_time(ngx_mcp_event_t *ev);
 ngx_int_t ngx_mcp_lease_new(uint64_t *lease);
+
+extern ngx_mcp_submit_pt  ngx_mcp_shm[];
+
+/* ngx_mcp_shm_zone.c */
+
+size_t ngx_mcp_shm_zone_need(size_t size, uint64_t max_tasks);
+ngx_uint_t ngx_mcp_shm_zone_fits(ngx_mcp_zone_t *old, size_t size,
+    uint64_t max_tasks);
+ngx_int_t ngx_mcp_shm_zone_create(ngx_mcp_zone_t *zone, ngx_log_t *log);
+ngx_int_t ngx_mcp_shm_zone_attach(ngx_mcp_zone_t *zone, ngx_log_t *log);
 
 /* ngx_mcp_shm_recent.c */
 

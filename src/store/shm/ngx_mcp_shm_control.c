@@ -25,7 +25,7 @@ ngx_mcp_shm_pause(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_uint_t                   entry;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     hash = ngx_mcp_name_hash(t, NGX_MCP_TOOL, &op->name);
 
     ngx_mcp_lock(t);
@@ -82,7 +82,7 @@ ngx_mcp_shm_drain(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_uint_t                   entry;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     hash = ngx_mcp_name_hash(t, NGX_MCP_NAMES, &op->name);
 
     ngx_mcp_lock(t);

@@ -38,7 +38,7 @@ ngx_mcp_shm_recent(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_found_t   found;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
 
     op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
                                   ngx_mcp_recent_find_locked,

@@ -33,7 +33,7 @@ ngx_mcp_shm_run(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_event_t   ev;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
 
     ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
     ev.type = NGX_MCP_EV_CLAIM;
@@ -196,7 +196,7 @@ ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_table_t   *t;
     ngx_mcp_change_t   change;
 
-    t = &zone->table;
+    t = zone->table;
 
     ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
     ev.type = NGX_MCP_EV_ORPHANED;

@@ -54,7 +54,7 @@ ngx_mcp_shm_stats(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_uint_t                   i, end;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     op->ntools = 0;
     op->nworkers = 0;
 

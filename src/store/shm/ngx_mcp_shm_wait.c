@@ -34,7 +34,7 @@ ngx_mcp_shm_wait(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_table_t   *t;
     ngx_mcp_header_t  *sh;
 
-    t = &zone->table;
+    t = zone->table;
     sh = t->sh;
     s = NULL;
 
@@ -110,7 +110,7 @@ ngx_mcp_shm_leave(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_table_t   *t;
     ngx_mcp_header_t  *sh;
 
-    t = &zone->table;
+    t = zone->table;
     sh = t->sh;
     s = NULL;
 
@@ -276,7 +276,7 @@ ngx_mcp_shm_news(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_found_t   found;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     found.hash = ngx_mcp_name_hash(t, NGX_MCP_OWNER, &op->owner);
 
     op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
@@ -364,7 +364,7 @@ ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_found_t   found;
     ngx_mcp_table_t  *t;
 
-    t = &zone->table;
+    t = zone->table;
     found.hash = ngx_mcp_name_hash(t, NGX_MCP_SESSION, &op->session);
 
     op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,

@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_stored.h"
 #include "ngx_mcp_shm.h"
 #include "ngx_mcp_signal.h"
 
@@ -37,38 +37,36 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_attach_path(ngx_conf_t *cf, ngx_str_t *path);
 static u_char *ngx_mcp_attach_dir(u_char *dir, ngx_str_t *path);
-static ngx_int_t ngx_mcp_attach_check(ngx_mcp_zone_conf_t *zcf,
+static ngx_int_t ngx_mcp_attach_check(ngx_mcp_zone_t *zone,
     ngx_cycle_t *cycle);
 static ngx_uint_t ngx_mcp_attach_writable(const char *path,
     ngx_core_conf_t *ccf);
-static ngx_fd_t ngx_mcp_attach_open(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log);
+static ngx_fd_t ngx_mcp_attach_open(ngx_mcp_zone_t *zone, ngx_log_t *log);
 static uint64_t ngx_mcp_attach_instance(ngx_fd_t fd);
-static ngx_int_t ngx_mcp_attach_name(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd,
+static ngx_int_t ngx_mcp_attach_name(ngx_mcp_zone_t *zone, ngx_fd_t fd,
     uint64_t instance);
-static ngx_int_t ngx_mcp_attach_again(ngx_mcp_zone_conf_t *zcf,
+static ngx_int_t ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log);
+static ngx_int_t ngx_mcp_attach_ours(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd,
     ngx_log_t *log);
-static ngx_int_t ngx_mcp_attach_ours(ngx_mcp_zone_conf_t *zcf);
-static ngx_int_t ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd,
-    ngx_log_t *log);
-static ngx_int_t ngx_mcp_attach_fill(ngx_mcp_zone_conf_t *zcf,
-    ngx_mcp_db_t *db, uint64_t instance, ngx_log_t *log);
+static ngx_int_t ngx_mcp_attach_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db,
+    uint64_t instance, ngx_log_t *log);
 static ngx_int_t ngx_mcp_attach_row(void *data, ngx_mcp_record_t *rec);
-static void ngx_mcp_attach_full(ngx_mcp_zone_conf_t *zcf, ngx_mcp_load_t *load,
+static void ngx_mcp_attach_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,
     ngx_mcp_db_t *db);
 
 
 /* "store=sqlite:PATH" */
 
 char *
-ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
 {
-    u_char                *p;
-    ngx_uint_t             i;
-    ngx_mcp_stored_t      *st;
-    ngx_mcp_zone_conf_t  **zones;
-    ngx_mcp_main_conf_t   *mcf;
+    u_char             *p;
+    ngx_uint_t          i;
+    ngx_mcp_stored_t   *st, *other;
+    ngx_mcp_zone_t    **z;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     if (ngx_conf_full_name(cf->cycle, &st->path, 0) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -86,18 +84,18 @@ ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
         return NGX_CONF_ERROR;
     }
 
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_mcp_tasks_module);
-    zones = mcf->zones.elts;
+    z = zones->elts;
 
-    for (i = 0; i < mcf->zones.nelts; i++) {
-        if (zones[i]->stored.path.len == st->path.len
-            && ngx_strncmp(zones[i]->stored.path.data, st->path.data,
-                           st->path.len)
-               == 0)
+    for (i = 0; i < zones->nelts; i++) {
+        other = z[i]->stored;
+
+        if (other
+            && other->path.len == st->path.len
+            && ngx_strncmp(other->path.data, st->path.data, st->path.len) == 0)
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "the store \"%V\" is that of zone \"%V\" "
-                               "already", &st->path, &zones[i]->zone.name);
+                               "already", &st->path, &z[i]->name);
             return NGX_CONF_ERROR;
         }
     }
@@ -123,7 +121,7 @@ ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
         return NGX_CONF_ERROR;
     }
 
-    ngx_mcp_stored_zone(zcf);
+    ngx_mcp_stored_zone(zone);
 
     return NGX_CONF_OK;
 }
@@ -132,12 +130,12 @@ ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_conf_t *zcf)
 /* whose files will be */
 
 void
-ngx_mcp_attach_user(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_user(ngx_mcp_zone_t *zone)
 {
     ngx_core_conf_t   *ccf;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
     ccf = (ngx_core_conf_t *) ngx_get_conf(st->cycle->conf_ctx,
                                            ngx_core_module);
 
@@ -155,22 +153,22 @@ ngx_mcp_attach_user(ngx_mcp_zone_conf_t *zcf)
  */
 
 ngx_int_t
-ngx_mcp_attach_zone(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_zone(ngx_mcp_zone_t *zone)
 {
     ngx_fd_t           fd;
     ngx_int_t          rc;
     ngx_cycle_t       *cycle;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
     cycle = st->cycle;
 
     /* until it is filled it has nothing, and saves nothing */
 
-    zcf->zone.table.sh->durable = 1;
+    zone->table->sh->durable = 1;
 
-    if (ngx_mcp_attach_kept(zcf) != NGX_OK
-        || ngx_mcp_attach_check(zcf, cycle) != NGX_OK)
+    if (ngx_mcp_attach_kept(zone) != NGX_OK
+        || ngx_mcp_attach_check(zone, cycle) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -179,7 +177,7 @@ ngx_mcp_attach_zone(ngx_mcp_zone_conf_t *zcf)
         return NGX_OK;
     }
 
-    fd = ngx_mcp_attach_open(zcf, cycle->log);
+    fd = ngx_mcp_attach_open(zone, cycle->log);
     if (fd == -1) {
         return NGX_ERROR;
     }
@@ -187,12 +185,12 @@ ngx_mcp_attach_zone(ngx_mcp_zone_conf_t *zcf)
     rc = NGX_OK;
 
     if (ngx_mcp_attach_lock(fd, NGX_MCP_LOCK_ZONE, F_WRLCK) == NGX_OK) {
-        rc = ngx_mcp_attach_own(zcf, fd, cycle->log);
+        rc = ngx_mcp_attach_own(zone, fd, cycle->log);
 
         if (rc != NGX_OK) {
             ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
                           "zone \"%V\" cannot be filled: \"%V\" %s",
-                          &zcf->zone.name, &st->path, st->db.error);
+                          &zone->name, &st->path, st->db.error);
         }
     }
 
@@ -207,16 +205,16 @@ ngx_mcp_attach_zone(ngx_mcp_zone_conf_t *zcf)
 /* what can be known without touching anything */
 
 static ngx_int_t
-ngx_mcp_attach_check(ngx_mcp_zone_conf_t *zcf, ngx_cycle_t *cycle)
+ngx_mcp_attach_check(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle)
 {
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     if (ngx_mcp_db_check(&st->db) == NGX_ERROR) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
                       "the store of zone \"%V\" cannot be used: \"%V\" %s",
-                      &zcf->zone.name, &st->path, st->db.error);
+                      &zone->name, &st->path, st->db.error);
         return NGX_ERROR;
     }
 
@@ -227,7 +225,7 @@ ngx_mcp_attach_check(ngx_mcp_zone_conf_t *zcf, ngx_cycle_t *cycle)
 /* and this also of a zone that there was before: the user may be another */
 
 ngx_int_t
-ngx_mcp_attach_kept(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_kept(ngx_mcp_zone_t *zone)
 {
     u_char             dir[NGX_MAX_PATH];
     struct stat        sb;
@@ -235,7 +233,7 @@ ngx_mcp_attach_kept(ngx_mcp_zone_conf_t *zcf)
     ngx_core_conf_t   *ccf;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
     log = st->cycle->log;
     ccf = (ngx_core_conf_t *) ngx_get_conf(st->cycle->conf_ctx,
                                            ngx_core_module);
@@ -245,7 +243,7 @@ ngx_mcp_attach_kept(ngx_mcp_zone_conf_t *zcf)
     if (stat((char *) dir, &sb) == -1 || !S_ISDIR(sb.st_mode)) {
         ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
                       "the directory \"%s\" of the store of zone \"%V\" is "
-                      "not there", dir, &zcf->zone.name);
+                      "not there", dir, &zone->name);
         return NGX_ERROR;
     }
 
@@ -256,7 +254,7 @@ ngx_mcp_attach_kept(ngx_mcp_zone_conf_t *zcf)
         ngx_log_error(NGX_LOG_EMERG, log, 0,
                       "the store \"%V\" of zone \"%V\", or its directory, "
                       "cannot be written by worker processes", &st->path,
-                      &zcf->zone.name);
+                      &zone->name);
         return NGX_ERROR;
     }
 
@@ -362,7 +360,7 @@ ngx_mcp_attach_writable(const char *path, ngx_core_conf_t *ccf)
  */
 
 static ngx_fd_t
-ngx_mcp_attach_open(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
+ngx_mcp_attach_open(ngx_mcp_zone_t *zone, ngx_log_t *log)
 {
     char              *name;
     ngx_fd_t           fd;
@@ -371,7 +369,7 @@ ngx_mcp_attach_open(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
     struct stat        sb;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     name = (char *) st->lock.data;
     made = 0;
@@ -430,7 +428,7 @@ ngx_mcp_attach_lock(ngx_fd_t fd, off_t byte, int type)
 /* whether another instance waits for the database */
 
 ngx_uint_t
-ngx_mcp_attach_wanted(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_wanted(ngx_mcp_zone_t *zone)
 {
     struct flock  fl;
 
@@ -440,7 +438,7 @@ ngx_mcp_attach_wanted(ngx_mcp_zone_conf_t *zcf)
     fl.l_start = NGX_MCP_LOCK_WANTED;
     fl.l_len = 1;
 
-    return fcntl(zcf->stored.fd, F_OFD_GETLK, &fl) == 0
+    return fcntl(zone->stored->fd, F_OFD_GETLK, &fl) == 0
            && fl.l_type != F_UNLCK;
 }
 
@@ -448,12 +446,12 @@ ngx_mcp_attach_wanted(ngx_mcp_zone_conf_t *zcf)
 /* somebody may have removed the lock, and others have another one */
 
 ngx_uint_t
-ngx_mcp_attach_lost(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_lost(ngx_mcp_zone_t *zone)
 {
     struct stat        sb, there;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     return st->fd != -1
            && (fstat(st->fd, &sb) == -1
@@ -466,37 +464,37 @@ ngx_mcp_attach_lost(ngx_mcp_zone_conf_t *zcf)
 /* whether the lock still says that the database is our zone's */
 
 ngx_uint_t
-ngx_mcp_attach_holds(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_holds(ngx_mcp_zone_t *zone)
 {
-    return zcf->stored.attached
-           && !ngx_mcp_attach_lost(zcf)
-           && ngx_mcp_attach_instance(zcf->stored.fd)
-              == zcf->zone.table.sh->instance;
+    return zone->ready
+           && !ngx_mcp_attach_lost(zone)
+           && ngx_mcp_attach_instance(zone->stored->fd)
+              == zone->table->sh->instance;
 }
 
 
 /* NGX_OK: from now on the zone is what the database has, and ours */
 
 ngx_int_t
-ngx_mcp_attach_try(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
+ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log)
 {
     ngx_int_t          rc;
     ngx_mcp_header_t  *sh;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    sh = zcf->zone.table.sh;
+    st = zone->stored;
+    sh = zone->table->sh;
 
     if (ngx_exiting) {
         return NGX_DECLINED;
     }
 
-    if (ngx_mcp_attach_lost(zcf)) {
-        ngx_mcp_attach_leave(zcf);
+    if (ngx_mcp_attach_lost(zone)) {
+        ngx_mcp_attach_leave(zone);
     }
 
     if (st->fd == -1) {
-        st->fd = ngx_mcp_attach_open(zcf, log);
+        st->fd = ngx_mcp_attach_open(zone, log);
 
         if (st->fd == -1) {
             return NGX_ERROR;
@@ -523,7 +521,7 @@ ngx_mcp_attach_try(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
             st->told = 1;
             ngx_log_error(NGX_LOG_NOTICE, log, 0,
                           "zone \"%V\" waits for others to let go of the "
-                          "store \"%V\"", &zcf->zone.name, &st->path);
+                          "store \"%V\"", &zone->name, &st->path);
         }
 
         return NGX_DECLINED;
@@ -532,10 +530,10 @@ ngx_mcp_attach_try(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
     rc = NGX_OK;
 
     if (sh->instance == 0) {
-        rc = ngx_mcp_attach_own(zcf, st->fd, log);
+        rc = ngx_mcp_attach_own(zone, st->fd, log);
 
     } else if (sh->instance != ngx_mcp_attach_instance(st->fd)) {
-        rc = ngx_mcp_attach_again(zcf, log);
+        rc = ngx_mcp_attach_again(zone, log);
 
     } /* else: another process of ours was faster */
 
@@ -543,7 +541,7 @@ ngx_mcp_attach_try(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
         (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_ZONE, F_UNLCK);
 
         if (rc == NGX_ERROR) {
-            ngx_mcp_writer_failed(zcf, st->db.error);
+            ngx_mcp_writer_failed(zone, st->db.error);
         }
 
         return rc;
@@ -558,7 +556,7 @@ attached:
         st->wanting = 0;
     }
 
-    st->attached = 1;
+    zone->ready = 1;
     st->told = 0;
 
     return NGX_OK;
@@ -566,18 +564,18 @@ attached:
 
 
 void
-ngx_mcp_attach_leave(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_leave(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     if (st->fd != -1) {
         (void) close(st->fd);
         st->fd = -1;
     }
 
-    st->attached = 0;
+    zone->ready = 0;
     st->wanting = 0;
 }
 
@@ -605,13 +603,13 @@ ngx_mcp_attach_instance(ngx_fd_t fd)
 /* the lock says whose the database is, and the zone which lock that is */
 
 static ngx_int_t
-ngx_mcp_attach_name(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, uint64_t instance)
+ngx_mcp_attach_name(ngx_mcp_zone_t *zone, ngx_fd_t fd, uint64_t instance)
 {
     u_char             buf[NGX_MCP_INSTANCE_LEN + 1];
     struct stat        sb;
     ngx_mcp_header_t  *sh;
 
-    sh = zcf->zone.table.sh;
+    sh = zone->table->sh;
 
     (void) ngx_sprintf(buf, "%016xL\n", instance);
 
@@ -619,7 +617,7 @@ ngx_mcp_attach_name(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, uint64_t instance)
         || pwrite(fd, buf, NGX_MCP_INSTANCE_LEN, 0)
            != NGX_MCP_INSTANCE_LEN)
     {
-        ngx_memcpy(zcf->stored.db.error, "its lock cannot be written",
+        ngx_memcpy(zone->stored->db.error, "its lock cannot be written",
                    sizeof("its lock cannot be written"));
         return NGX_ERROR;
     }
@@ -640,7 +638,7 @@ ngx_mcp_attach_name(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, uint64_t instance)
  */
 
 static ngx_int_t
-ngx_mcp_attach_again(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
+ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
 {
     ngx_int_t          rc;
     ngx_pid_t          writer;
@@ -648,10 +646,10 @@ ngx_mcp_attach_again(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
     ngx_mcp_header_t  *sh;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    sh = zcf->zone.table.sh;
+    st = zone->stored;
+    sh = zone->table->sh;
 
-    rc = ngx_mcp_attach_ours(zcf);
+    rc = ngx_mcp_attach_ours(zone);
 
     if (rc == NGX_ERROR) {
         return NGX_ERROR;
@@ -669,9 +667,9 @@ ngx_mcp_attach_again(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
 
         ngx_log_error(NGX_LOG_WARN, log, 0,
                       "the lock \"%V\" of zone \"%V\" was not there, a new "
-                      "one is used", &st->lock, &zcf->zone.name);
+                      "one is used", &st->lock, &zone->name);
 
-        return ngx_mcp_attach_name(zcf, st->fd, sh->instance);
+        return ngx_mcp_attach_name(zone, st->fd, sh->instance);
     }
 
     if (fstat(st->fd, &sb) == -1
@@ -685,14 +683,14 @@ ngx_mcp_attach_again(ngx_mcp_zone_conf_t *zcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    return ngx_mcp_attach_own(zcf, st->fd, log);
+    return ngx_mcp_attach_own(zone, st->fd, log);
 }
 
 
 /* NGX_DECLINED: the database is not, or not any more, that of our zone */
 
 static ngx_int_t
-ngx_mcp_attach_ours(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_attach_ours(ngx_mcp_zone_t *zone)
 {
     uint64_t           instance;
     ngx_int_t          rc;
@@ -700,8 +698,8 @@ ngx_mcp_attach_ours(ngx_mcp_zone_conf_t *zcf)
     ngx_mcp_db_t      *db;
     ngx_mcp_header_t  *sh;
 
-    db = &zcf->stored.db;
-    sh = zcf->zone.table.sh;
+    db = &zone->stored->db;
+    sh = zone->table->sh;
 
     if (stat(db->path, &sb) == -1 && ngx_errno == NGX_ENOENT) {
         /* the writer makes another */
@@ -734,7 +732,7 @@ ngx_mcp_attach_ours(ngx_mcp_zone_conf_t *zcf)
  */
 
 static ngx_int_t
-ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log)
+ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd, ngx_log_t *log)
 {
     uint64_t           instance;
     ngx_int_t          rc;
@@ -742,8 +740,8 @@ ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log)
     ngx_mcp_table_t   *t;
     ngx_mcp_header_t  *sh;
 
-    db = &zcf->stored.db;
-    t = &zcf->zone.table;
+    db = &zone->stored->db;
+    t = zone->table;
     sh = t->sh;
 
     if (ngx_mcp_lease_new(&instance) != NGX_OK) {
@@ -763,7 +761,7 @@ ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log)
     rc = ngx_mcp_db_begin(db);
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_attach_fill(zcf, db, instance, log);
+        rc = ngx_mcp_attach_fill(zone, db, instance, log);
         rc = ngx_mcp_db_commit(db, rc);
     }
 
@@ -774,7 +772,7 @@ ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log)
         sh->disk.error[0] = '\0';
         sh->writer = 0;
 
-        rc = ngx_mcp_attach_name(zcf, fd, instance);
+        rc = ngx_mcp_attach_name(zone, fd, instance);
     }
 
     if (rc == NGX_OK) {
@@ -793,8 +791,8 @@ ngx_mcp_attach_own(ngx_mcp_zone_conf_t *zcf, ngx_fd_t fd, ngx_log_t *log)
 
 
 static ngx_int_t
-ngx_mcp_attach_fill(ngx_mcp_zone_conf_t *zcf, ngx_mcp_db_t *db,
-    uint64_t instance, ngx_log_t *log)
+ngx_mcp_attach_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
+    ngx_log_t *log)
 {
     uint64_t           secret[2], seq;
     ngx_int_t          rc, known;
@@ -803,7 +801,7 @@ ngx_mcp_attach_fill(ngx_mcp_zone_conf_t *zcf, ngx_mcp_db_t *db,
     ngx_mcp_table_t   *t;
     ngx_mcp_filling_t  filling;
 
-    t = &zcf->zone.table;
+    t = zone->table;
     tp = ngx_timeofday();
 
     ngx_memzero(&filling, sizeof(ngx_mcp_filling_t));
@@ -836,7 +834,7 @@ ngx_mcp_attach_fill(ngx_mcp_zone_conf_t *zcf, ngx_mcp_db_t *db,
     rc = ngx_mcp_db_read(db, ngx_mcp_attach_row, &filling);
 
     if (rc == NGX_OK && load->full) {
-        ngx_mcp_attach_full(zcf, load, db);
+        ngx_mcp_attach_full(zone, load, db);
         rc = NGX_ERROR;
     }
 
@@ -859,7 +857,7 @@ ngx_mcp_attach_fill(ngx_mcp_zone_conf_t *zcf, ngx_mcp_db_t *db,
 
     ngx_log_error(NGX_LOG_NOTICE, log, 0,
                   "zone \"%V\" has %uL tasks from \"%V\", %uL had expired",
-                  &zcf->zone.name, load->tasks, &zcf->stored.path,
+                  &zone->name, load->tasks, &zone->stored->path,
                   load->expired);
 
     return NGX_OK;
@@ -897,27 +895,27 @@ ngx_mcp_attach_row(void *data, ngx_mcp_record_t *rec)
 /* says what it would take */
 
 static void
-ngx_mcp_attach_full(ngx_mcp_zone_conf_t *zcf, ngx_mcp_load_t *load,
+ngx_mcp_attach_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,
     ngx_mcp_db_t *db)
 {
     u_char           *p;
     size_t            size;
     ngx_mcp_layout_t  l;
 
-    if (zcf->max_tasks && load->tasks > zcf->max_tasks) {
+    if (zone->max_tasks && load->tasks > zone->max_tasks) {
         p = ngx_slprintf((u_char *) db->error,
                          (u_char *) db->error + sizeof(db->error) - 1,
                          "has %uL tasks, and max_tasks is %uL", load->tasks,
-                         zcf->max_tasks);
+                         zone->max_tasks);
         *p = '\0';
         return;
     }
 
-    for (size = zcf->shm_zone->shm.size; /* void */ ; size += size / 16) {
+    for (size = zone->shm_zone->shm.size; /* void */ ; size += size / 16) {
 
         if (ngx_mcp_table_layout(&l,
                                  ngx_mcp_table_usable(size),
-                                 zcf->max_tasks)
+                                 zone->max_tasks)
             == NGX_OK
             && l.tasks >= load->tasks && l.blocks > load->blocks + 1)
         {

@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_mcp_module.h"
+#include "ngx_mcp_stored.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_shm.h"
 
@@ -46,7 +46,7 @@ static ngx_uint_t ngx_mcp_stored_late(ngx_mcp_table_t *t);
 static uint64_t ngx_mcp_stored_changed(ngx_mcp_op_t *op);
 static ngx_int_t ngx_mcp_stored_nothing(ngx_mcp_op_t *op);
 static void ngx_mcp_stored_ready_handler(ngx_event_t *ev);
-static void ngx_mcp_stored_done(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_stored_done(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 
 
@@ -55,7 +55,7 @@ ngx_mcp_submit_pt
 
 
 void
-ngx_mcp_stored_zone(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_stored_zone(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t  i;
 
@@ -63,46 +63,45 @@ ngx_mcp_stored_zone(ngx_mcp_zone_conf_t *zcf)
         ngx_mcp_stored[i] = ngx_mcp_stored_op;
     }
 
-    zcf->zone.store = ngx_mcp_stored;
-    zcf->stored.fd = -1;
+    zone->store = ngx_mcp_stored;
+    zone->ready = 0;
+    zone->stored->fd = -1;
 }
 
 
 void
-ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 {
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     ngx_queue_init(&st->parked);
 
     st->ready.handler = ngx_mcp_stored_ready_handler;
-    st->ready.data = &zcf->dummy;
+    st->ready.data = &zone->dummy;
     st->ready.log = cycle->log;
 
-    ngx_mcp_watch(&zcf->local, &st->saved, NGX_MCP_SAVED, &st->ready);
+    ngx_mcp_watch(zone->local, &st->saved, NGX_MCP_SAVED, &st->ready);
 
-    ngx_mcp_writer_process(cycle, zcf);
+    ngx_mcp_writer_process(cycle, zone);
 }
 
 
 static ngx_int_t
 ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
-    uint64_t              changed;
-    ngx_int_t             rc;
-    ngx_uint_t            changes;
-    ngx_mcp_header_t     *sh;
-    ngx_mcp_parked_t     *parked;
-    ngx_mcp_stored_t     *st;
-    ngx_mcp_zone_conf_t  *zcf;
+    uint64_t           changed;
+    ngx_int_t          rc;
+    ngx_uint_t         changes;
+    ngx_mcp_header_t  *sh;
+    ngx_mcp_parked_t  *parked;
+    ngx_mcp_stored_t  *st;
 
-    zcf = (ngx_mcp_zone_conf_t *) zone;
-    st = &zcf->stored;
-    sh = zone->table.sh;
+    st = zone->stored;
+    sh = zone->table->sh;
 
-    if (!st->attached) {
+    if (!zone->ready) {
         rc = ngx_mcp_stored_nothing(op);
 
         if (rc != NGX_DECLINED) {
@@ -125,7 +124,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
     if (changes && op->handler
         && (st->sync == NGX_MCP_SYNC_ALWAYS
-            || ngx_mcp_stored_late(&zone->table)))
+            || ngx_mcp_stored_late(zone->table)))
     {
         parked = ngx_palloc(op->pool, sizeof(ngx_mcp_parked_t));
         if (parked == NULL) {
@@ -151,7 +150,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
     parked->changed = changed;
     ngx_queue_insert_tail(&st->parked, &parked->queue);
 
-    ngx_mcp_writer_kick(zcf);
+    ngx_mcp_writer_kick(zone);
 
     return NGX_AGAIN;
 }
@@ -281,34 +280,34 @@ ngx_mcp_stored_nothing(ngx_mcp_op_t *op)
 static void
 ngx_mcp_stored_ready_handler(ngx_event_t *ev)
 {
-    ngx_connection_t     *c;
-    ngx_mcp_zone_conf_t  *zcf;
+    ngx_connection_t  *c;
+    ngx_mcp_zone_t    *zone;
 
     c = ev->data;
-    zcf = c->data;
+    zone = c->data;
 
-    if (!zcf->stored.attached) {
-        (void) ngx_mcp_attach_try(zcf, ev->log);
+    if (!zone->ready) {
+        (void) ngx_mcp_attach_try(zone, ev->log);
     }
 
-    ngx_mcp_stored_look(zcf);
+    ngx_mcp_stored_look(zone);
 }
 
 
 /* answers those whose changes are saved, or will not be for now */
 
 void
-ngx_mcp_stored_look(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_stored_look(ngx_mcp_zone_t *zone)
 {
     uint64_t           safe, failed;
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    t = &zcf->zone.table;
+    st = zone->stored;
+    t = zone->table;
 
     for ( ;; ) {
-        ngx_mcp_stored_done(zcf);
+        ngx_mcp_stored_done(zone);
 
         if (ngx_queue_empty(&st->parked)) {
             return;
@@ -329,7 +328,7 @@ ngx_mcp_stored_look(ngx_mcp_zone_conf_t *zcf)
 
 
 static void
-ngx_mcp_stored_done(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_stored_done(ngx_mcp_zone_t *zone)
 {
     ngx_queue_t       *q, *next, done;
     ngx_mcp_op_t      *op;
@@ -337,8 +336,8 @@ ngx_mcp_stored_done(ngx_mcp_zone_conf_t *zcf)
     ngx_mcp_parked_t  *parked;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    sh = zcf->zone.table.sh;
+    st = zone->stored;
+    sh = zone->table->sh;
 
     ngx_queue_init(&done);
 
@@ -352,11 +351,11 @@ ngx_mcp_stored_done(ngx_mcp_zone_conf_t *zcf)
 
         if (parked->changed > sh->safe) {
 
-            if (parked->changed > sh->failed && st->attached) {
+            if (parked->changed > sh->failed && zone->ready) {
                 continue;
             }
 
-            if (ngx_mcp_stored_undo(&zcf->zone, op) == NGX_OK) {
+            if (ngx_mcp_stored_undo(zone, op) == NGX_OK) {
                 ngx_mcp_stored_refuse(sh, op, NGX_MCP_STORE_FAILED);
             }
         }

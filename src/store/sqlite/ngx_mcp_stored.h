@@ -28,9 +28,9 @@
 #include <ngx_thread_pool.h>
 #endif
 
-#include "ngx_mcp_op.h"
-#include "ngx_mcp_db.h"
+#include "ngx_mcp_zone.h"
 #include "ngx_mcp_wake.h"
+#include "ngx_mcp_db.h"
 
 
 #if (NGX_MCP_SQLITE && NGX_THREADS && defined(F_OFD_SETLK))
@@ -44,9 +44,9 @@
 #define NGX_MCP_LOCK_WANTED  2
 
 
-typedef struct {
+typedef struct ngx_mcp_stored_s {
     /* of the configuration */
-    ngx_str_t        path;       /* empty: there is no store */
+    ngx_str_t        path;
     ngx_str_t        lock;
     ngx_uint_t       sync;
     void            *threads;    /* ngx_thread_pool_t */
@@ -75,7 +75,6 @@ typedef struct {
     ngx_msec_t       left;       /* others are to write since */
 
     unsigned         synced:1;   /* the configuration has it */
-    unsigned         attached:1; /* we have the zone's lock */
     unsigned         wanting:1;
     unsigned         writing:1;  /* we are the writer */
     unsigned         busy:1;     /* a thread has db and batch */
@@ -83,11 +82,32 @@ typedef struct {
 } ngx_mcp_stored_t;
 
 
-#define ngx_mcp_stored_on(zcf)  ((zcf)->stored.path.len != 0)
+/* ngx_mcp_stored.c */
 
-/* requests of this process may be served */
-#define ngx_mcp_stored_ready(zcf)                                             \
-    (!ngx_mcp_stored_on(zcf) || (zcf)->stored.attached)
+void ngx_mcp_stored_zone(ngx_mcp_zone_t *zone);
+void ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
+void ngx_mcp_stored_look(ngx_mcp_zone_t *zone);
+
+/* ngx_mcp_writer.c */
+
+void ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
+void ngx_mcp_writer_kick(ngx_mcp_zone_t *zone);
+void ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why);
+void ngx_mcp_writer_exit(ngx_mcp_zone_t *zone);
+
+/* ngx_mcp_attach.c */
+
+char *ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+    ngx_array_t *zones);
+void ngx_mcp_attach_user(ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_attach_zone(ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_attach_kept(ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log);
+ngx_uint_t ngx_mcp_attach_lost(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_attach_holds(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_attach_wanted(ngx_mcp_zone_t *zone);
+void ngx_mcp_attach_leave(ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_attach_lock(ngx_fd_t fd, off_t byte, int type);
 
 
 #endif /* _NGX_MCP_STORED_H_INCLUDED_ */

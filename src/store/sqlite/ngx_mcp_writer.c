@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_stored.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_stats.h"
 
@@ -32,48 +32,48 @@
 
 static void ngx_mcp_writer_look(ngx_event_t *ev);
 static void ngx_mcp_writer_write(ngx_event_t *ev);
-static ngx_uint_t ngx_mcp_writer_take(ngx_mcp_zone_conf_t *zcf);
-static void ngx_mcp_writer_drop(ngx_mcp_zone_conf_t *zcf);
-static void ngx_mcp_writer_leave(ngx_mcp_zone_conf_t *zcf);
-static ngx_uint_t ngx_mcp_writer_due(ngx_mcp_zone_conf_t *zcf);
-static ngx_int_t ngx_mcp_writer_collect(ngx_mcp_zone_conf_t *zcf);
-static void ngx_mcp_writer_begin(ngx_mcp_zone_conf_t *zcf);
+static ngx_uint_t ngx_mcp_writer_take(ngx_mcp_zone_t *zone);
+static void ngx_mcp_writer_drop(ngx_mcp_zone_t *zone);
+static void ngx_mcp_writer_leave(ngx_mcp_zone_t *zone);
+static ngx_uint_t ngx_mcp_writer_due(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_writer_collect(ngx_mcp_zone_t *zone);
+static void ngx_mcp_writer_begin(ngx_mcp_zone_t *zone);
 static void ngx_mcp_writer_thread(void *data, ngx_log_t *log);
 static ngx_int_t ngx_mcp_writer_open(ngx_mcp_stored_t *st);
 static void ngx_mcp_writer_end(ngx_event_t *ev);
-static void ngx_mcp_writer_done(ngx_mcp_zone_conf_t *zcf);
-static void ngx_mcp_writer_saved(ngx_mcp_zone_conf_t *zcf);
-static void ngx_mcp_writer_fresh(ngx_mcp_zone_conf_t *zcf);
+static void ngx_mcp_writer_done(ngx_mcp_zone_t *zone);
+static void ngx_mcp_writer_saved(ngx_mcp_zone_t *zone);
+static void ngx_mcp_writer_fresh(ngx_mcp_zone_t *zone);
 
 
 typedef struct {
-    ngx_mcp_zone_conf_t  *zcf;
+    ngx_mcp_zone_t  *zone;
 } ngx_mcp_commit_t;
 
 
 void
-ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 {
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     st->look.handler = ngx_mcp_writer_look;
-    st->look.data = &zcf->dummy;
+    st->look.data = &zone->dummy;
     st->look.log = cycle->log;
     st->look.cancelable = 1;
 
     st->write.handler = ngx_mcp_writer_write;
-    st->write.data = &zcf->dummy;
+    st->write.data = &zone->dummy;
     st->write.log = cycle->log;
 
     /* for all writers: older processes may go on for a while */
-    zcf->zone.table.sh->disk.sync = st->sync;
+    zone->table->sh->disk.sync = st->sync;
 
-    ngx_mcp_watch(&zcf->local, &st->unsaved, NGX_MCP_UNSAVED, &st->write);
+    ngx_mcp_watch(zone->local, &st->unsaved, NGX_MCP_UNSAVED, &st->write);
 
-    if (ngx_mcp_attach_try(zcf, cycle->log) == NGX_OK
-        && ngx_mcp_writer_take(zcf))
+    if (ngx_mcp_attach_try(zone, cycle->log) == NGX_OK
+        && ngx_mcp_writer_take(zone))
     {
         ngx_post_event(&st->write, &ngx_posted_events);
     }
@@ -85,52 +85,52 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_conf_t *zcf)
 /* an operation waits: if nobody else writes, we do */
 
 void
-ngx_mcp_writer_kick(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
 {
-    if (zcf->stored.writing || zcf->zone.table.sh->writer == 0) {
-        ngx_post_event(&zcf->stored.write, &ngx_posted_events);
+    if (zone->stored->writing || zone->table->sh->writer == 0) {
+        ngx_post_event(&zone->stored->write, &ngx_posted_events);
     }
 
     /* the process must not exit before it has answered */
 
-    zcf->stored.look.cancelable = 0;
+    zone->stored->look.cancelable = 0;
 }
 
 
 static void
 ngx_mcp_writer_look(ngx_event_t *ev)
 {
-    ngx_msec_t            next;
-    ngx_connection_t     *c;
-    ngx_mcp_stored_t     *st;
-    ngx_mcp_zone_conf_t  *zcf;
+    ngx_msec_t         next;
+    ngx_connection_t  *c;
+    ngx_mcp_stored_t  *st;
+    ngx_mcp_zone_t    *zone;
 
     c = ev->data;
-    zcf = c->data;
-    st = &zcf->stored;
+    zone = c->data;
+    st = zone->stored;
     next = NGX_MCP_WRITER_LOOK;
 
-    if (st->attached && !st->busy && ngx_mcp_attach_lost(zcf)) {
-        ngx_mcp_writer_drop(zcf);
-        ngx_mcp_attach_leave(zcf);
+    if (zone->ready && !st->busy && ngx_mcp_attach_lost(zone)) {
+        ngx_mcp_writer_drop(zone);
+        ngx_mcp_attach_leave(zone);
     }
 
-    if (!st->attached) {
+    if (!zone->ready) {
         next = NGX_MCP_WRITER_WANT;
 
-        if (ngx_mcp_attach_try(zcf, ev->log) == NGX_ERROR) {
+        if (ngx_mcp_attach_try(zone, ev->log) == NGX_ERROR) {
             next = NGX_MCP_WRITER_RETRY;
         }
 
     } else if (ngx_exiting) {
-        ngx_mcp_writer_leave(zcf);
+        ngx_mcp_writer_leave(zone);
     }
 
-    if (st->attached) {
+    if (zone->ready) {
         ngx_mcp_writer_write(ev);
     }
 
-    ngx_mcp_stored_look(zcf);
+    ngx_mcp_stored_look(zone);
 
     st->look.cancelable = ngx_queue_empty(&st->parked);
 
@@ -141,16 +141,16 @@ ngx_mcp_writer_look(ngx_event_t *ev)
 static void
 ngx_mcp_writer_write(ngx_event_t *ev)
 {
-    ngx_connection_t     *c;
-    ngx_mcp_zone_conf_t  *zcf;
+    ngx_connection_t  *c;
+    ngx_mcp_zone_t    *zone;
 
     c = ev->data;
-    zcf = c->data;
+    zone = c->data;
 
-    if (ngx_mcp_writer_due(zcf)
-        && ngx_mcp_writer_take(zcf))
+    if (ngx_mcp_writer_due(zone)
+        && ngx_mcp_writer_take(zone))
     {
-        ngx_mcp_writer_begin(zcf);
+        ngx_mcp_writer_begin(zone);
     }
 }
 
@@ -158,16 +158,16 @@ ngx_mcp_writer_write(ngx_event_t *ev)
 /* words are read without the lock: whoever is wrong looks again soon */
 
 static ngx_uint_t
-ngx_mcp_writer_due(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
 {
     ngx_msec_t         passed;
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    t = &zcf->zone.table;
+    st = zone->stored;
+    t = zone->table;
 
-    if (st->busy || !st->attached) {
+    if (st->busy || !zone->ready) {
         return 0;
     }
 
@@ -196,13 +196,13 @@ ngx_mcp_writer_due(ngx_mcp_zone_conf_t *zcf)
 
 
 static ngx_uint_t
-ngx_mcp_writer_take(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_take(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    t = &zcf->zone.table;
+    st = zone->stored;
+    t = zone->table;
 
     if (st->writing) {
         return 1;
@@ -214,7 +214,7 @@ ngx_mcp_writer_take(ngx_mcp_zone_conf_t *zcf)
         return 0;
     }
 
-    if (ngx_mcp_attach_lost(zcf)
+    if (ngx_mcp_attach_lost(zone)
         || ngx_mcp_attach_lock(st->fd,
                                NGX_MCP_LOCK_WRITER,
                                F_WRLCK)
@@ -231,18 +231,18 @@ ngx_mcp_writer_take(ngx_mcp_zone_conf_t *zcf)
     ngx_mcp_unlock(t);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "mcp tasks writer of \"%V\"", &zcf->zone.name);
+                   "mcp tasks writer of \"%V\"", &zone->name);
 
     return 1;
 }
 
 
 static void
-ngx_mcp_writer_drop(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_drop(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
 
     if (!st->writing) {
         return;
@@ -250,7 +250,7 @@ ngx_mcp_writer_drop(ngx_mcp_zone_conf_t *zcf)
 
     ngx_mcp_db_close(&st->db);
 
-    (void) ngx_atomic_cmp_set(&zcf->zone.table.sh->writer,
+    (void) ngx_atomic_cmp_set(&zone->table->sh->writer,
                               (ngx_atomic_uint_t) ngx_pid, 0);
     (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_WRITER, F_UNLCK);
     st->writing = 0;
@@ -263,13 +263,13 @@ ngx_mcp_writer_drop(ngx_mcp_zone_conf_t *zcf)
  */
 
 static void
-ngx_mcp_writer_leave(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_leave(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    t = &zcf->zone.table;
+    st = zone->stored;
+    t = zone->table;
 
     if (st->exiting == 0) {
         st->exiting = ngx_current_msec ? ngx_current_msec : 1;
@@ -286,19 +286,19 @@ ngx_mcp_writer_leave(ngx_mcp_zone_conf_t *zcf)
 
     if (st->writing) {
         st->left = ngx_current_msec ? ngx_current_msec : 1;
-        ngx_mcp_writer_drop(zcf);
+        ngx_mcp_writer_drop(zone);
     }
 
-    if (ngx_mcp_attach_wanted(zcf)
-        && ngx_mcp_jobs_leave(zcf))
+    if (ngx_mcp_attach_wanted(zone)
+        && zone->leaves(zone))
     {
-        ngx_mcp_attach_leave(zcf);
+        ngx_mcp_attach_leave(zone);
     }
 }
 
 
 static ngx_int_t
-ngx_mcp_writer_collect(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
 {
     ngx_int_t          rc;
     ngx_time_t        *tp;
@@ -306,9 +306,9 @@ ngx_mcp_writer_collect(ngx_mcp_zone_conf_t *zcf)
     ngx_mcp_batch_t   *batch;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
     batch = &st->batch;
-    t = &zcf->zone.table;
+    t = zone->table;
 
     if (ngx_mcp_batch_init(batch, ngx_cycle->log) != NGX_OK) {
         return NGX_ERROR;
@@ -346,12 +346,12 @@ ngx_mcp_writer_collect(ngx_mcp_zone_conf_t *zcf)
 
 
 static void
-ngx_mcp_writer_begin(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_begin(ngx_mcp_zone_t *zone)
 {
     ngx_thread_task_t  *task;
     ngx_mcp_stored_t   *st;
 
-    st = &zcf->stored;
+    st = zone->stored;
     st->begun = ngx_current_msec;
 
     if (st->task == NULL) {
@@ -361,14 +361,14 @@ ngx_mcp_writer_begin(ngx_mcp_zone_conf_t *zcf)
             return;
         }
 
-        ((ngx_mcp_commit_t *) task->ctx)->zcf = zcf;
+        ((ngx_mcp_commit_t *) task->ctx)->zone = zone;
         task->handler = ngx_mcp_writer_thread;
-        task->event.data = zcf;
+        task->event.data = zone;
         task->event.handler = ngx_mcp_writer_end;
         st->task = task;
     }
 
-    if (ngx_mcp_writer_collect(zcf) != NGX_OK) {
+    if (ngx_mcp_writer_collect(zone) != NGX_OK) {
         return;
     }
 
@@ -387,10 +387,10 @@ ngx_mcp_writer_thread(void *data, ngx_log_t *log)
 {
     ngx_mcp_commit_t *commit = data;
 
-    struct timespec               from, to;
+    struct timespec    from, to;
     ngx_mcp_stored_t  *st;
 
-    st = &commit->zcf->stored;
+    st = commit->zone->stored;
 
     (void) clock_gettime(CLOCK_MONOTONIC, &from);
 
@@ -473,59 +473,59 @@ ngx_mcp_writer_open(ngx_mcp_stored_t *st)
 static void
 ngx_mcp_writer_end(ngx_event_t *ev)
 {
-    ngx_mcp_zone_conf_t  *zcf;
+    ngx_mcp_zone_t  *zone;
 
-    zcf = ev->data;
-    zcf->stored.busy = 0;
+    zone = ev->data;
+    zone->stored->busy = 0;
 
-    ngx_mcp_writer_done(zcf);
-    ngx_mcp_stored_look(zcf);
-    ngx_mcp_writer_write(&zcf->stored.write);
+    ngx_mcp_writer_done(zone);
+    ngx_mcp_stored_look(zone);
+    ngx_mcp_writer_write(&zone->stored->write);
 }
 
 
 static void
-ngx_mcp_writer_done(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
 {
-    switch (zcf->stored.rc) {
+    switch (zone->stored->rc) {
 
     case NGX_OK:
-        ngx_mcp_writer_saved(zcf);
+        ngx_mcp_writer_saved(zone);
         return;
 
     case NGX_DONE:
-        ngx_mcp_writer_fresh(zcf);
+        ngx_mcp_writer_fresh(zone);
         return;
 
     case NGX_DECLINED:
         /* somebody else has it now: our zone is of no more use */
-        ngx_mcp_writer_failed(zcf, zcf->stored.db.error);
+        ngx_mcp_writer_failed(zone, zone->stored->db.error);
 
-        if (ngx_mcp_attach_holds(zcf)) {
+        if (ngx_mcp_attach_holds(zone)) {
             /* not by way of the lock: the file is not the one it was */
             return;
         }
 
-        ngx_mcp_writer_drop(zcf);
-        ngx_mcp_attach_leave(zcf);
+        ngx_mcp_writer_drop(zone);
+        ngx_mcp_attach_leave(zone);
         return;
 
     default:
-        ngx_mcp_writer_failed(zcf, zcf->stored.db.error);
+        ngx_mcp_writer_failed(zone, zone->stored->db.error);
     }
 }
 
 
 static void
-ngx_mcp_writer_saved(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t             was;
     ngx_mcp_table_t       *t;
     ngx_mcp_batch_t       *batch;
     ngx_mcp_store_stat_t  *disk;
 
-    t = &zcf->zone.table;
-    batch = &zcf->stored.batch;
+    t = zone->table;
+    batch = &zone->stored->batch;
     disk = &t->sh->disk;
 
     ngx_mcp_lock(t);
@@ -539,14 +539,14 @@ ngx_mcp_writer_saved(ngx_mcp_zone_conf_t *zcf)
     }
 
     disk->up = !t->sh->rewrite;
-    disk->device = zcf->stored.db.device;
-    disk->inode = zcf->stored.db.inode;
+    disk->device = zone->stored->db.device;
+    disk->inode = zone->stored->db.inode;
 
     if (batch->n + batch->ngone) {
         disk->commits++;
         disk->rows += batch->n + batch->ngone;
         disk->last_wall = batch->wall;
-        ngx_mcp_stats_time(&disk->time, zcf->stored.took);
+        ngx_mcp_stats_time(&disk->time, zone->stored->took);
     }
 
     if (disk->up) {
@@ -561,7 +561,7 @@ ngx_mcp_writer_saved(ngx_mcp_zone_conf_t *zcf)
     if (!was && disk->up) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "the store of zone \"%V\" works again, all is saved in "
-                      "\"%V\"", &zcf->zone.name, &zcf->stored.path);
+                      "\"%V\"", &zone->name, &zone->stored->path);
     }
 }
 
@@ -572,17 +572,17 @@ ngx_mcp_writer_saved(ngx_mcp_zone_conf_t *zcf)
  */
 
 static void
-ngx_mcp_writer_fresh(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_fresh(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    t = &zcf->zone.table;
+    st = zone->stored;
+    t = zone->table;
 
     ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                   "the database \"%V\" of zone \"%V\" %s, all tasks are "
-                  "written again", &st->path, &zcf->zone.name,
+                  "written again", &st->path, &zone->name,
                   st->db.sqlite ? "is not as it was" : "is not there");
 
     ngx_mcp_lock(t);
@@ -598,13 +598,13 @@ ngx_mcp_writer_fresh(ngx_mcp_zone_conf_t *zcf)
 
 
 void
-ngx_mcp_writer_failed(ngx_mcp_zone_conf_t *zcf, const char *why)
+ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
 {
     ngx_uint_t             same;
     ngx_mcp_table_t       *t;
     ngx_mcp_store_stat_t  *disk;
 
-    t = &zcf->zone.table;
+    t = zone->table;
     disk = &t->sh->disk;
 
     ngx_mcp_lock(t);
@@ -625,8 +625,8 @@ ngx_mcp_writer_failed(ngx_mcp_zone_conf_t *zcf, const char *why)
     if (!same) {
         ngx_log_error(NGX_LOG_CRIT, ngx_cycle->log, 0,
                       "the store of zone \"%V\" fails: \"%V\" %s; nothing is "
-                      "changed until it works again", &zcf->zone.name,
-                      &zcf->stored.path, why);
+                      "changed until it works again", &zone->name,
+                      &zone->stored->path, why);
     }
 }
 
@@ -634,20 +634,20 @@ ngx_mcp_writer_failed(ngx_mcp_zone_conf_t *zcf, const char *why)
 /* what is not saved yet; threads are gone already */
 
 void
-ngx_mcp_writer_exit(ngx_mcp_zone_conf_t *zcf)
+ngx_mcp_writer_exit(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t         tries;
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
-    st = &zcf->stored;
-    t = &zcf->zone.table;
+    st = zone->stored;
+    t = zone->table;
     tries = 0;
     st->left = 0;
 
-    while (st->attached && ngx_mcp_has_unsaved(t)) {
+    while (zone->ready && ngx_mcp_has_unsaved(t)) {
 
-        if (!ngx_mcp_writer_take(zcf)) {
+        if (!ngx_mcp_writer_take(zone)) {
 
             if (++tries == NGX_MCP_WRITER_EXIT / 10) {
                 break;
@@ -657,7 +657,7 @@ ngx_mcp_writer_exit(ngx_mcp_zone_conf_t *zcf)
             continue;
         }
 
-        if (ngx_mcp_writer_collect(zcf) != NGX_OK) {
+        if (ngx_mcp_writer_collect(zone) != NGX_OK) {
             break;
         }
 
@@ -667,20 +667,20 @@ ngx_mcp_writer_exit(ngx_mcp_zone_conf_t *zcf)
             st->rc = ngx_mcp_db_write(&st->db, &st->batch);
         }
 
-        ngx_mcp_writer_done(zcf);
+        ngx_mcp_writer_done(zone);
 
         if (st->rc != NGX_OK && st->rc != NGX_DONE) {
             ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                           "changes of %uD tasks of zone \"%V\" are not saved "
                           "as the process exits: \"%V\" %s",
-                          t->sh->unsaved + t->sh->ngone, &zcf->zone.name,
+                          t->sh->unsaved + t->sh->ngone, &zone->name,
                           &st->path, st->db.error);
             break;
         }
     }
 
-    ngx_mcp_writer_drop(zcf);
-    ngx_mcp_attach_leave(zcf);
+    ngx_mcp_writer_drop(zone);
+    ngx_mcp_attach_leave(zone);
     ngx_mcp_batch_free(&st->batch);
 }
 

@@ -1,0 +1,25 @@
+
+/* Responses of the upstream on their way to clients. */
+
+
+#ifndef _NGX_MCP_FILTER_H_INCLUDED_
+#define _NGX_MCP_FILTER_H_INCLUDED_
+
+
+#include "ngx_mcp_http_types.h"
+
+
+/* ngx_mcp_filter.c */
+
+ngx_uint_t ngx_mcp_is_stream(ngx_http_request_t *r);
+
+/* ngx_mcp_merged.c */
+
+ngx_int_t ngx_mcp_merged_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_http_output_header_filter_pt next);
+ngx_int_t ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_chain_t *in, ngx_http_output_header_filter_pt next_header,
+    ngx_http_output_body_filter_pt next);
+
+
+#endif /* _NGX_MCP_FILTER_H_INCLUDED_ */

@@ -1,0 +1,57 @@
+
+/* What the parts of a job do for each other. */
+
+
+#ifndef _NGX_MCP_JOB_H_INCLUDED_
+#define _NGX_MCP_JOB_H_INCLUDED_
+
+
+#include "ngx_mcp_job_types.h"
+
+
+/* ngx_mcp_job.c */
+
+void ngx_mcp_job_post(ngx_mcp_job_t *job);
+void ngx_mcp_job_over(ngx_mcp_job_t *job);
+void ngx_mcp_job_wait(ngx_mcp_job_t *job, ngx_msec_t time);
+
+/* ngx_mcp_job_task.c: the job's task */
+
+ngx_int_t ngx_mcp_job_get(ngx_mcp_job_t *job, ngx_mcp_op_get_t *op,
+    ngx_uint_t want, ngx_pool_t *pool);
+void ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op,
+    ngx_uint_t event);
+ngx_uint_t ngx_mcp_job_update(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op);
+void ngx_mcp_job_finish(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op);
+void ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result,
+    ngx_uint_t flags);
+void ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error);
+void ngx_mcp_job_failed(ngx_mcp_job_t *job);
+
+/* ngx_mcp_job_send.c: what goes to the upstream */
+
+ngx_int_t ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
+void ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round);
+ngx_int_t ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses);
+ngx_int_t ngx_mcp_job_resume(ngx_mcp_job_t *job);
+ngx_int_t ngx_mcp_job_tell(ngx_mcp_job_t *job, ngx_str_t *message,
+    ngx_uint_t answer);
+void ngx_mcp_job_letters(ngx_mcp_job_t *job);
+void ngx_mcp_job_hang_up(ngx_mcp_job_t *job);
+void ngx_mcp_job_burn(ngx_mcp_job_t *job);
+void ngx_mcp_job_cancel(ngx_mcp_job_t *job);
+
+/* ngx_mcp_job_read.c: what comes from there */
+
+extern ngx_mcp_reader_t  ngx_mcp_job_reader;
+ngx_uint_t ngx_mcp_job_connected(ngx_http_request_t *r);
+
+/* ngx_mcp_job_ask.c: questions and answers */
+
+void ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
+void ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+void ngx_mcp_job_answered(ngx_mcp_job_t *job);
+void ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
+
+
+#endif /* _NGX_MCP_JOB_H_INCLUDED_ */

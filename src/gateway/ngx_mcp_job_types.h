@@ -1,0 +1,161 @@
+
+/* A call in the background, as the process that runs it knows it. */
+
+
+#ifndef _NGX_MCP_JOB_TYPES_H_INCLUDED_
+#define _NGX_MCP_JOB_TYPES_H_INCLUDED_
+
+
+#include "ngx_mcp_gateway.h"
+#include "ngx_mcp_detached.h"
+#include "ngx_mcp_feed.h"
+#include "ngx_mcp_wake.h"
+
+
+/* of a zone, in this process */
+
+typedef struct ngx_mcp_jobs_s {
+    ngx_queue_t      all;
+    ngx_queue_t      turns;      /* those that may not run yet */
+    ngx_mcp_watch_t  room;       /* for one of them */
+    ngx_event_t      turn;
+    ngx_msec_t       exiting;    /* since when */
+} ngx_mcp_jobs_t;
+
+
+/* what comes for a result, at most: without a limit there is one, too */
+
+#define ngx_mcp_job_max(job)                                                  \
+    (((job)->lcf->max_payload ? (job)->lcf->max_payload                       \
+                              : NGX_MCP_JOB_MAX)                              \
+     + NGX_MCP_JOB_FRAME)
+
+/* a stream is asked for more so many times, if nothing comes */
+#define NGX_MCP_JOB_RESUMES  10
+
+/* without memory, in milliseconds */
+#define NGX_MCP_JOB_AGAIN  1000
+
+#define NGX_MCP_JOB_MAX    (64 * 1024 * 1024)
+#define NGX_MCP_JOB_FRAME  65536
+
+
+/* a question of the upstream, and how the task calls it */
+
+typedef struct {
+    ngx_str_t  key;         /* as JSON, of the task's */
+    ngx_str_t  id;          /* of the upstream's */
+    ngx_str_t  request;     /* method and params */
+} ngx_mcp_question_t;
+
+
+/* why a call failed */
+
+typedef enum {
+    NGX_MCP_FAILED_NOT = 0,
+    NGX_MCP_FAILED_UNREACHABLE,
+    NGX_MCP_FAILED_TIMED_OUT,
+    NGX_MCP_FAILED_BAD_STATUS,
+    NGX_MCP_FAILED_CUT_SHORT,
+    NGX_MCP_FAILED_NOT_VALID,
+    NGX_MCP_FAILED_TOO_LARGE,
+    NGX_MCP_FAILED_SHUTDOWN
+} ngx_mcp_failed_e;
+
+
+/* a message beside the call, until the upstream has taken it */
+
+typedef struct {
+    ngx_queue_t     queue;
+    ngx_pool_t     *pool;
+    ngx_mcp_job_t  *job;
+    ngx_mcp_detached_t  *request;     /* while it is sent */
+    ngx_str_t       text;
+    ngx_msec_t      due;
+    ngx_uint_t      tries;
+    ngx_uint_t      status;      /* of the answer; 0: none */
+    unsigned        answer:1;    /* the call waits for it */
+    unsigned        again:1;     /* it may be taken later */
+} ngx_mcp_letter_t;
+
+
+struct ngx_mcp_job_s {
+    ngx_queue_t       queue;       /* of all in this process */
+    ngx_queue_t       turn;        /* of those that wait for it */
+    ngx_pool_t       *pool;
+    ngx_pool_t       *round;       /* goes with the round */
+    ngx_mcp_zone_t   *zone;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_ctx_t    *caller;      /* waits for the call itself */
+    ngx_mcp_sender_t  sender;
+
+    ngx_mcp_id_t      id;
+    uint64_t          seq;         /* of the task */
+    uint64_t          holder;
+    uint64_t          lease;       /* 0: does not run */
+    ngx_uint_t        attempt;
+    ngx_str_t         params;      /* as they go out */
+    ngx_str_t         token;       /* of progress, as JSON */
+    ngx_str_t         rpc_id;      /* of the present round */
+    ngx_uint_t        rounds;
+    ngx_uint_t        bare;        /* in a row, with no question */
+
+    ngx_mcp_watch_t   watch;       /* of the task */
+    ngx_mcp_op_run_t  run;         /* the last attempt's */
+
+    /* posted when there is something to look at; a timer, too */
+    ngx_event_t       event;
+    struct {
+        ngx_mcp_job_t  *data;
+        ngx_event_t    *read;
+        ngx_event_t    *write;
+        ngx_socket_t    fd;
+    } ident;
+
+    ngx_queue_t       letters;     /* not delivered yet */
+    ngx_uint_t        requests;    /* under way */
+    ngx_mcp_detached_t   *call;        /* the one that counts */
+
+    /* the response */
+    ngx_mcp_feed_t    feed;
+    u_char           *text;
+    size_t            len;
+    size_t            size;
+    ngx_msec_t        heard;       /* when it last came */
+
+    /* later: a stream that ended too early, from its last event on, or a
+     * round that did not get through */
+    ngx_str_t         last_id;
+    ngx_str_t         body;
+    ngx_msec_t        resume_at;
+    ngx_uint_t        resumed;     /* without anything new */
+
+    /* in the order in which they came; the first ones are being asked */
+    ngx_array_t       questions;
+    ngx_uint_t        asked;
+    ngx_uint_t        keys;        /* made so far */
+    ngx_str_t         state;       /* requestState, as JSON */
+
+    ngx_uint_t        why;         /* the call failed */
+    ngx_mcp_op_update_t  *late;        /* how it ended, not told */
+    ngx_uint_t        status;
+
+    unsigned          begun:1;     /* is in the queue */
+    unsigned          fresh:1;     /* has not begun to run */
+    unsigned          turns:1;     /* waits for its turn */
+    unsigned          begins:1;    /* as soon as that is saved */
+    unsigned          asks:1;      /* before it is a task */
+    unsigned          idempotent:1;
+    unsigned          stream:1;    /* the response is one */
+    unsigned          met:1;       /* there was a connection */
+    unsigned          reached:1;   /* the upstream may know */
+    unsigned          answers:1;   /* are in the round */
+    unsigned          strange:1;   /* had what it must not */
+    unsigned          resumes:1;   /* is to be asked for more */
+    unsigned          concluded:1; /* the round is */
+    unsigned          waits:1;     /* for answers */
+    unsigned          over:1;      /* so is the task, for us */
+};
+
+
+#endif /* _NGX_MCP_JOB_TYPES_H_INCLUDED_ */

@@ -1,0 +1,196 @@
+
+/*
+ * Arguments that several surfaces have in common.  What is wrong with them is
+ * returned as a text, NULL: nothing.
+ */
+
+
+#include "ngx_mcp_http.h"
+
+
+/* a string always with the same escapes, so that it is found again */
+
+const char *
+ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token, ngx_str_t *value)
+{
+    int64_t        n;
+    ngx_str_t      s;
+    ngx_mcp_out_t  out;
+
+    if (token->type == NGX_MCP_JSON_NONE) {
+        return NULL;
+    }
+
+    *value = token->text;
+
+    if (token->type == NGX_MCP_JSON_STRING) {
+
+        if (ngx_mcp_json_string(pool, token, &s) == NGX_OK) {
+            ngx_mcp_out_init(&out, pool, s.len + 2);
+            ngx_mcp_out_string(&out, &s);
+
+            if (ngx_mcp_out_end(&out, value) != NGX_OK) {
+                return "progressToken cannot be kept";
+            }
+        }
+
+    } else if (ngx_mcp_json_integer(token, &n) != NGX_OK) {
+        return "progressToken is neither a string nor an integer";
+    }
+
+    if (value->len > NGX_MCP_MAX_TOKEN) {
+        return "progressToken is longer than 60 bytes";
+    }
+
+    return NULL;
+}
+
+
+/* what the client asks for, within the limit; null asks for the most */
+
+const char *
+ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl, uint64_t *value)
+{
+    int64_t   n;
+    uint64_t  max;
+
+    max = (lcf->max_ttl == NGX_MCP_UNLIMITED)
+          ? NGX_MCP_NEVER : lcf->max_ttl;
+
+    switch (ttl->type) {
+
+    case NGX_MCP_JSON_NONE:
+        return NULL;
+
+    case NGX_MCP_JSON_NULL:
+        *value = max;
+        return NULL;
+    }
+
+    if (ngx_mcp_json_integer(ttl, &n) != NGX_OK || n <= 0) {
+        return "ttl is not a positive integer";
+    }
+
+    *value = ngx_min((uint64_t) n, max);
+
+    return NULL;
+}
+
+
+/* what workers and clients say of progress; NULL, or what is wrong with it */
+
+const char *
+ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
+    ngx_mcp_json_t *message, ngx_mcp_op_update_t *op)
+{
+    op->event.progress = -1;
+    op->event.total = -1;
+
+    if (progress->type != NGX_MCP_JSON_NONE
+        && (ngx_mcp_json_real(progress, &op->event.progress)
+            != NGX_OK
+            || op->event.progress < 0))
+    {
+        return "progress is not a number, or negative";
+    }
+
+    if (total->type == NGX_MCP_JSON_NONE) {
+
+        if (op->event.progress > 1) {
+            return "progress without total is not between 0 and 1";
+        }
+
+    } else if (ngx_mcp_json_real(total, &op->event.total) != NGX_OK
+               || op->event.total < 0
+               || op->event.total < op->event.progress)
+    {
+        return "total is not a number, negative, or less than progress";
+    }
+
+    if (message->type == NGX_MCP_JSON_NONE) {
+        return NULL;
+    }
+
+    if (message->type != NGX_MCP_JSON_STRING
+        || message->text.len > NGX_MCP_MAX_MESSAGE)
+    {
+        return "message is not a string of at most 1024 bytes";
+    }
+
+    op->change.payload[NGX_MCP_MESSAGE] = message->text;
+
+    return NULL;
+}
+
+
+/* 0, which no task has, if it is no token at all */
+
+uint64_t
+ngx_mcp_lease(ngx_mcp_json_t *value)
+{
+    u_char     *p;
+    uint64_t    lease;
+    ngx_int_t   n;
+    ngx_uint_t  i;
+
+    if (value->type != NGX_MCP_JSON_STRING
+        || value->text.len != 18)
+    {
+        return 0;
+    }
+
+    p = value->text.data + 1;
+
+    for (lease = 0, i = 0; i < 16; i += 4) {
+        n = ngx_hextoi(p + i, 4);
+
+        if (n == NGX_ERROR) {
+            return 0;
+        }
+
+        lease = lease << 16 | n;
+    }
+
+    return lease;
+}
+
+
+/* 0: there is no such status */
+
+ngx_uint_t
+ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status)
+{
+    ngx_str_t      *name;
+    ngx_uint_t      state, states;
+    ngx_mcp_task_t  task;
+
+    ngx_memzero(&task, sizeof(ngx_mcp_task_t));
+
+    for (states = 0, state = NGX_MCP_QUEUED;
+         state < NGX_MCP_STATES;
+         state++)
+    {
+        name = ngx_mcp_status_name(state);
+
+        if (status->len == name->len
+            && ngx_memcmp(status->data, name->data, name->len) == 0)
+        {
+            states |= 1u << state;
+        }
+    }
+
+    /* what it is called if a tool says isError depends on the era */
+
+    task.state = NGX_MCP_COMPLETED;
+    task.flags = NGX_MCP_TOOL_ERROR;
+
+    name = ngx_mcp_render_status(era, &task);
+
+    if (status->len == name->len
+        && ngx_memcmp(status->data, name->data, name->len) == 0)
+    {
+        states |= NGX_MCP_LIST_ERROR;
+    }
+
+    return states;
+}

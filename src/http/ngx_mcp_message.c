@@ -1,0 +1,206 @@
+
+/*
+ * JSON-RPC messages that come by POST: the endpoint's, and those of workers.
+ */
+
+
+#include "ngx_mcp_http.h"
+
+
+#define ngx_mcp_said(member)                                                  \
+    offsetof(ngx_mcp_ctx_t, said.member)
+
+
+static ngx_mcp_shape_t  ngx_mcp_extensions[] = {
+    { ngx_string("io.modelcontextprotocol/tasks"),
+      ngx_mcp_said(tasks), NULL },
+    { ngx_string(NGX_MCP_EXTENSION),
+      ngx_mcp_said(extended), NULL },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_mcp_shape_t  ngx_mcp_capabilities[] = {
+    { ngx_string("extensions"), ngx_mcp_said(extensions),
+      ngx_mcp_extensions },
+    { ngx_string("elicitation"), ngx_mcp_said(elicitation), NULL },
+    { ngx_string("sampling"), ngx_mcp_said(sampling), NULL },
+    { ngx_string("roots"), ngx_mcp_said(roots), NULL },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_mcp_shape_t  ngx_mcp_meta[] = {
+    { ngx_string("progressToken"), ngx_mcp_said(token), NULL },
+    { ngx_string("io.modelcontextprotocol/protocolVersion"),
+      ngx_mcp_said(version), NULL },
+    { ngx_string("io.modelcontextprotocol/clientInfo"),
+      ngx_mcp_said(client), NULL },
+    { ngx_string("io.modelcontextprotocol/clientCapabilities"),
+      ngx_mcp_said(capabilities),
+      ngx_mcp_capabilities },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_mcp_shape_t  ngx_mcp_wanted[] = {
+    { ngx_string("ttl"), ngx_mcp_said(ttl), NULL },
+    { ngx_null_string, 0, NULL }
+};
+
+
+static ngx_mcp_shape_t  ngx_mcp_params[] = {
+    { ngx_string("taskId"), ngx_mcp_said(id), NULL },
+    { ngx_string("name"), ngx_mcp_said(name), NULL },
+    { ngx_string("arguments"), ngx_mcp_said(arguments), NULL },
+    { ngx_string("task"), ngx_mcp_said(task),
+      ngx_mcp_wanted },
+    { ngx_string("_meta"), ngx_mcp_said(meta),
+      ngx_mcp_meta },
+    { ngx_null_string, 0, NULL }
+};
+
+
+/* reads the body of a POST; what follows returns what to finalize with */
+
+ngx_int_t
+ngx_mcp_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt handler)
+{
+    ngx_int_t  rc;
+
+    if (!ngx_mcp_is_json(r)) {
+        return ngx_mcp_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                     NGX_MCP_RPC_INVALID_REQUEST,
+                     "Invalid Request: Content-Type is not application/json");
+    }
+
+    rc = ngx_http_read_client_request_body(r, handler);
+
+    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+        return rc;
+    }
+
+    return NGX_DONE;
+}
+
+
+/*
+ * The body of a POST, and what is to be known of its sender.  NGX_DECLINED: go
+ * on; else it is what to finalize with.
+ */
+
+ngx_int_t
+ngx_mcp_read_body(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx, ngx_str_t *body)
+{
+    ngx_mcp_ctx_t  *ctx;
+
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
+    *pctx = ctx;
+
+    /*
+     * The body is there, all of it: no reason to linger for the rest when the
+     * process exits, which would take seconds if the client does not close.
+     */
+
+    r->lingering_close = 0;
+
+    if (ngx_mcp_body(r, body) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* the message in it, likewise */
+
+ngx_int_t
+ngx_mcp_read_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_str_t *body)
+{
+    u_char                message[256];
+    ngx_int_t             rc;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_rpc_error_t   err;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    rc = ngx_mcp_rpc_parse(r->pool, body, ngx_mcp_params, &ctx->rpc, &err);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        *ngx_snprintf(message, sizeof(message) - 1, "%s: %s", err.message,
+                      err.detail) = '\0';
+
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                      "client sent an invalid JSON-RPC message: %s",
+                      err.detail);
+
+        return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, err.code,
+                             (char *) message, NULL);
+    }
+
+    rc = ngx_mcp_owner(r, &ctx->owner);
+
+    if (rc == NGX_DECLINED) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "the value of \"mcp_tasks_owner\" is too long");
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (!lcf->zone->ready) {
+        return ngx_mcp_refused(r, ctx, NGX_MCP_STORE_UNAVAILABLE);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
+    const char *why)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    return ngx_mcp_error(r, NULL, status, code, why, NULL);
+}
+
+
+/* NGX_DECLINED: there is no such method in that list */
+
+ngx_int_t
+ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_method_t *methods)
+{
+    ngx_str_t         *name;
+    ngx_mcp_method_t  *m;
+
+    name = &ctx->rpc.method;
+
+    for (m = methods; m->handler; m++) {
+        if (m->name.len == name->len
+            && ngx_strncmp(m->name.data, name->data, name->len) == 0)
+        {
+            return m->handler(r, ctx);
+        }
+    }
+
+    return NGX_DECLINED;
+}

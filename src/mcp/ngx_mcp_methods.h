@@ -1,0 +1,74 @@
+
+/* The MCP endpoint: eras and methods. */
+
+
+#ifndef _NGX_MCP_METHODS_H_INCLUDED_
+#define _NGX_MCP_METHODS_H_INCLUDED_
+
+
+#include "ngx_mcp_http.h"
+#include "ngx_mcp_wait.h"
+
+
+/* ngx_mcp_endpoint.c */
+
+ngx_int_t ngx_mcp_handler(ngx_http_request_t *r);
+
+/* ngx_mcp_legacy.c, ngx_mcp_modern.c */
+
+ngx_int_t ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_uint_t ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
+    ngx_mcp_json_t *arguments);
+
+/* ngx_mcp_call.c: tools/list, tools/call, tasks/create */
+
+ngx_int_t ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
+/* ngx_mcp_tasks.c: tasks/... */
+
+ngx_int_t ngx_mcp_tasks_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_tasks_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_tasks_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_tasks_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_response(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
+/* ngx_mcp_outcome.c */
+
+ngx_int_t ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_id_t *id, ngx_uint_t mode, ngx_msec_t after);
+ngx_int_t ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v,
+    ngx_pool_t *pool);
+
+/* why an outcome is waited for */
+#define NGX_MCP_WAIT_CALL     0    /* a plain call */
+#define NGX_MCP_WAIT_AFTER    1    /* then hand out the task */
+#define NGX_MCP_WAIT_RESULT   2    /* tasks/result */
+
+/* ngx_mcp_stream.c, ngx_mcp_listen.c */
+
+ngx_int_t ngx_mcp_stream_open(ngx_http_request_t *r);
+ngx_int_t ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
+/* ngx_mcp_rounds.c */
+
+typedef struct {
+    ngx_mcp_json_t  responses; /* NONE: it is the first round */
+    ngx_mcp_json_t  state;
+    ngx_mcp_id_t    id;        /* from the state */
+    uint64_t        version;
+} ngx_mcp_round_t;
+
+ngx_int_t ngx_mcp_round_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_round_t *round);
+ngx_int_t ngx_mcp_round_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_round_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_view_t *v);
+const char *ngx_mcp_round_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v);
+
+
+#endif /* _NGX_MCP_METHODS_H_INCLUDED_ */

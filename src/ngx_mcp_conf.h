@@ -1,0 +1,30 @@
+
+/* Directives: zones, and what locations have. */
+
+
+#ifndef _NGX_MCP_CONF_H_INCLUDED_
+#define _NGX_MCP_CONF_H_INCLUDED_
+
+
+#include "ngx_mcp_http_types.h"
+
+
+typedef struct {
+    ngx_array_t  zones;     /* of ngx_mcp_zone_t * */
+    ngx_array_t  locals;    /* of ngx_mcp_local_t *, one for each of them */
+} ngx_mcp_main_conf_t;
+
+
+void *ngx_mcp_create_loc_conf(ngx_conf_t *cf);
+char *ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
+char *ngx_mcp_set_owner(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_mcp_set_tools(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_mcp_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_mcp_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
+/* "zone=NAME" of a location; ngx_http_mcp_tasks_module.c */
+
+ngx_mcp_zone_t *ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value);
+
+
+#endif /* _NGX_MCP_CONF_H_INCLUDED_ */

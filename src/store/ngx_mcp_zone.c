@@ -1,0 +1,91 @@
+
+#include "ngx_mcp_zone.h"
+#include "ngx_mcp_op.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_table.h"
+
+
+/*
+ * Words of the header that never change, or that may be read without the
+ * lock, since whoever reads them looks again.
+ */
+
+
+/* the number of the last change */
+
+uint64_t
+ngx_mcp_zone_changes(ngx_mcp_zone_t *zone)
+{
+    return zone->table->sh->seq;
+}
+
+
+/* two words that only this zone has, for keyed hashes */
+
+uint64_t *
+ngx_mcp_zone_secret(ngx_mcp_zone_t *zone)
+{
+    return zone->table->sh->secret;
+}
+
+
+/* grows when a worker is to drain, or to go on */
+
+uint32_t
+ngx_mcp_zone_drains(ngx_mcp_zone_t *zone)
+{
+    return zone->table->sh->drains;
+}
+
+
+ngx_uint_t
+ngx_mcp_zone_has_calls(ngx_mcp_zone_t *zone)
+{
+    return zone->table->sh->held.head != 0;
+}
+
+
+ngx_uint_t
+ngx_mcp_zone_session_ended(ngx_mcp_zone_t *zone, uint64_t seal)
+{
+    ngx_uint_t          i;
+    volatile uint64_t  *set;
+
+    set = ngx_mcp_ended(zone->table, seal);
+
+    for (i = 0; i < NGX_MCP_SESSION_SET; i++) {
+        if (set[i] == seal) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+uint32_t
+ngx_mcp_zone_hash(ngx_mcp_zone_t *zone, ngx_uint_t kind, ngx_str_t *name)
+{
+    return ngx_mcp_name_hash(zone->table, kind, name);
+}
+
+
+/* lets time pass for one batch of tasks */
+
+void
+ngx_mcp_zone_sweep(void *data)
+{
+    ngx_mcp_zone_t *zone = data;
+
+    ngx_mcp_op_sweep_t  op;
+
+    ngx_memzero(&op, sizeof(ngx_mcp_op_sweep_t));
+    op.op.type = NGX_MCP_OP_SWEEP;
+    op.limit = NGX_MCP_SWEEP_BATCH;
+
+    (void) ngx_mcp_submit(zone, &op.op);
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "mcp tasks sweep \"%V\": %ui done, next %uL",
+                   &zone->name, op.done, op.next);
+}
