@@ -172,7 +172,7 @@ for my $code (source('rpc.h') =~ /\s(-32\d+)$/mg) {
 {
     my %path = map { /^tasks/ ? ($_ => 1) : ("tasks/ID$_" => 1) }
                source('rest.c')
-                   =~ /^    \{ ngx_string\("([^"]*)"\), NGX_HTTP_/mg;
+                   =~ /^    \{ ngx_string\("([^"]*)"\), NGX_(?:HTTP|MCP)_/mg;
     my %shown = map { $_ => 1 }
                 slurp('docs/rest.md') =~ /`(?:GET|POST) (tasks[\w\/]*)`/g;
     is_deeply([sort keys %shown], [sort keys %path],
@@ -212,7 +212,7 @@ is_deeply([sort @described], [sort keys %parameter],
     my %text = (not_sent => lc $without, harmless => lc $harmless);
 
     for my $list (sort keys %text) {
-        my ($table) = $sender =~ /tasks_${list}\[\] = \{(.*?)^\};/ms;
+        my ($table) = $sender =~ /ngx_mcp_${list}\[\] = \{(.*?)^\};/ms;
         my @names = $table =~ /ngx_string\("([\w-]+)"\)/g;
         cmp_ok(scalar @names, '>', 10, "$list: headers were read");
         like($text{$list}, qr/`\Q$_\E`/, "$list: $_") for @names;
@@ -228,13 +228,29 @@ is_deeply([sort @described], [sort keys %parameter],
     like($dependencies, qr/`\Q$_\E`/, "dependencies: $_") for @packages;
 }
 
-# every file of the source has its job
-my ($files) = slurp('docs/architecture.md')
-              =~ /^\| file .*?\n\| --- .*?\n(.*?)\n\n/ms;
+# every file of the source has its job, in the row of its folder
+{
+    my ($rows) = slurp('docs/architecture.md')
+                 =~ /^\| folder \|.*?\n\| --- .*?\n(.*?)\n\n/ms;
+    my ($folder, %listed);
 
-for my $file (@sources) {
-    my ($name) = $file =~ /ngx_(?:http_mcp_tasks|mcp)_(\w+)\.c$/;
-    like($files, qr/^\|[^|]*`$name`/m, "architecture: $name");
+    for my $row (split /\n/, $rows) {
+        my ($first, $names) = $row =~ /^\| (?:`(\S+)` )?\| ([^|]+) \|/
+            or fail("a row of the files: $row");
+        $folder = $first if defined $first;
+        $listed{"$folder$_"} = 1 for $names =~ /`(\w+)`/g;
+    }
+
+    my @there = map { s/ngx_(?:http_mcp_tasks|mcp)_(\w+)\.c$/$1/r } @sources;
+
+    cmp_ok(scalar @there, '>', 80, 'the sources were found');
+    is_deeply([sort keys %listed], [sort @there],
+              'docs/architecture.md has every file in its folder, no other');
+
+    # and one list is what is built
+    is_deeply([sort map { "src/$_" }
+               slurp('src/sources') =~ /^[a-z-]+ +(\S+\.c)$/mg],
+              [sort @sources], 'src/sources has every file, and no other');
 }
 
 # a heading as the name that links have for it

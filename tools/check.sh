@@ -62,6 +62,11 @@ for objs in "$BUILD/prod" "$BUILD/test"; do
     done
 done
 
+say "layers"
+
+tools/layers.py --self-test || status=1
+tools/layers.py . "$BUILD/prod" "$BUILD/test" || status=1
+
 say "cppcheck"
 
 # It is not shown nginx's headers, so it cannot know what their macros expand

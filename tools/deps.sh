@@ -25,6 +25,7 @@ for purpose in "$@"; do
 
     check)
         packages+=(cppcheck shellcheck)
+        command -v python3 > /dev/null || packages+=(python3)
         ;;
 
     test)

@@ -66,45 +66,45 @@ typedef enum {
 /* a message beside the call, until the upstream has taken it */
 
 typedef struct {
-    ngx_queue_t     queue;
-    ngx_pool_t     *pool;
-    ngx_mcp_job_t  *job;
+    ngx_queue_t          queue;
+    ngx_pool_t          *pool;
+    ngx_mcp_job_t       *job;
     ngx_mcp_detached_t  *request;     /* while it is sent */
-    ngx_str_t       text;
-    ngx_msec_t      due;
-    ngx_uint_t      tries;
-    ngx_uint_t      status;      /* of the answer; 0: none */
-    unsigned        answer:1;    /* the call waits for it */
-    unsigned        again:1;     /* it may be taken later */
+    ngx_str_t            text;
+    ngx_msec_t           due;
+    ngx_uint_t           tries;
+    ngx_uint_t           status;      /* of the answer; 0: none */
+    unsigned             answer:1;    /* the call waits for it */
+    unsigned             again:1;     /* it may be taken later */
 } ngx_mcp_letter_t;
 
 
 struct ngx_mcp_job_s {
-    ngx_queue_t       queue;       /* of all in this process */
-    ngx_queue_t       turn;        /* of those that wait for it */
-    ngx_pool_t       *pool;
-    ngx_pool_t       *round;       /* goes with the round */
-    ngx_mcp_zone_t   *zone;
+    ngx_queue_t           queue;       /* of all in this process */
+    ngx_queue_t           turn;        /* of those that wait for it */
+    ngx_pool_t           *pool;
+    ngx_pool_t           *round;       /* goes with the round */
+    ngx_mcp_zone_t       *zone;
     ngx_mcp_loc_conf_t   *lcf;
-    ngx_mcp_ctx_t    *caller;      /* waits for the call itself */
-    ngx_mcp_sender_t  sender;
+    ngx_mcp_ctx_t        *caller;      /* waits for the call itself */
+    ngx_mcp_sender_t      sender;
 
-    ngx_mcp_id_t      id;
-    uint64_t          seq;         /* of the task */
-    uint64_t          holder;
-    uint64_t          lease;       /* 0: does not run */
-    ngx_uint_t        attempt;
-    ngx_str_t         params;      /* as they go out */
-    ngx_str_t         token;       /* of progress, as JSON */
-    ngx_str_t         rpc_id;      /* of the present round */
-    ngx_uint_t        rounds;
-    ngx_uint_t        bare;        /* in a row, with no question */
+    ngx_mcp_id_t          id;
+    uint64_t              seq;         /* of the task */
+    uint64_t              holder;
+    uint64_t              lease;       /* 0: does not run */
+    ngx_uint_t            attempt;
+    ngx_str_t             params;      /* as they go out */
+    ngx_str_t             token;       /* of progress, as JSON */
+    ngx_str_t             rpc_id;      /* of the present round */
+    ngx_uint_t            rounds;
+    ngx_uint_t            bare;        /* in a row, with no question */
 
-    ngx_mcp_watch_t   watch;       /* of the task */
-    ngx_mcp_op_run_t  run;         /* the last attempt's */
+    ngx_mcp_watch_t       watch;       /* of the task */
+    ngx_mcp_op_run_t      run;         /* the last attempt's */
 
     /* posted when there is something to look at; a timer, too */
-    ngx_event_t       event;
+    ngx_event_t           event;
     struct {
         ngx_mcp_job_t  *data;
         ngx_event_t    *read;
@@ -112,49 +112,49 @@ struct ngx_mcp_job_s {
         ngx_socket_t    fd;
     } ident;
 
-    ngx_queue_t       letters;     /* not delivered yet */
-    ngx_uint_t        requests;    /* under way */
+    ngx_queue_t           letters;     /* not delivered yet */
+    ngx_uint_t            requests;    /* under way */
     ngx_mcp_detached_t   *call;        /* the one that counts */
 
     /* the response */
-    ngx_mcp_feed_t    feed;
-    u_char           *text;
-    size_t            len;
-    size_t            size;
-    ngx_msec_t        heard;       /* when it last came */
+    ngx_mcp_feed_t        feed;
+    u_char               *text;
+    size_t                len;
+    size_t                size;
+    ngx_msec_t            heard;       /* when it last came */
 
     /* later: a stream that ended too early, from its last event on, or a
      * round that did not get through */
-    ngx_str_t         last_id;
-    ngx_str_t         body;
-    ngx_msec_t        resume_at;
-    ngx_uint_t        resumed;     /* without anything new */
+    ngx_str_t             last_id;
+    ngx_str_t             body;
+    ngx_msec_t            resume_at;
+    ngx_uint_t            resumed;     /* without anything new */
 
     /* in the order in which they came; the first ones are being asked */
-    ngx_array_t       questions;
-    ngx_uint_t        asked;
-    ngx_uint_t        keys;        /* made so far */
-    ngx_str_t         state;       /* requestState, as JSON */
+    ngx_array_t           questions;
+    ngx_uint_t            asked;
+    ngx_uint_t            keys;        /* made so far */
+    ngx_str_t             state;       /* requestState, as JSON */
 
-    ngx_uint_t        why;         /* the call failed */
+    ngx_uint_t            why;         /* the call failed */
     ngx_mcp_op_update_t  *late;        /* how it ended, not told */
-    ngx_uint_t        status;
+    ngx_uint_t            status;
 
-    unsigned          begun:1;     /* is in the queue */
-    unsigned          fresh:1;     /* has not begun to run */
-    unsigned          turns:1;     /* waits for its turn */
-    unsigned          begins:1;    /* as soon as that is saved */
-    unsigned          asks:1;      /* before it is a task */
-    unsigned          idempotent:1;
-    unsigned          stream:1;    /* the response is one */
-    unsigned          met:1;       /* there was a connection */
-    unsigned          reached:1;   /* the upstream may know */
-    unsigned          answers:1;   /* are in the round */
-    unsigned          strange:1;   /* had what it must not */
-    unsigned          resumes:1;   /* is to be asked for more */
-    unsigned          concluded:1; /* the round is */
-    unsigned          waits:1;     /* for answers */
-    unsigned          over:1;      /* so is the task, for us */
+    unsigned              begun:1;     /* is in the queue */
+    unsigned              fresh:1;     /* has not begun to run */
+    unsigned              turns:1;     /* waits for its turn */
+    unsigned              begins:1;    /* as soon as that is saved */
+    unsigned              asks:1;      /* before it is a task */
+    unsigned              idempotent:1;
+    unsigned              stream:1;    /* the response is one */
+    unsigned              met:1;       /* there was a connection */
+    unsigned              reached:1;   /* the upstream may know */
+    unsigned              answers:1;   /* are in the round */
+    unsigned              strange:1;   /* had what it must not */
+    unsigned              resumes:1;   /* is to be asked for more */
+    unsigned              concluded:1; /* the round is */
+    unsigned              waits:1;     /* for answers */
+    unsigned              over:1;      /* so is the task, for us */
 };
 
 

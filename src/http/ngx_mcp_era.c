@@ -78,8 +78,7 @@ ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_RPC_VERSION,
+    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, NGX_MCP_RPC_VERSION,
                          "Unsupported protocol version", &data);
 }
 
@@ -109,8 +108,6 @@ ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_mcp_lacks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *data)
 {
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_RPC_CAPABILITY,
-                         "Missing required client capability",
-                         data);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, NGX_MCP_RPC_CAPABILITY,
+                         "Missing required client capability", data);
 }

@@ -231,10 +231,10 @@ ngx_mcp_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
     ngx_str_t          item;
     ngx_uint_t         any;
     static ngx_str_t   application_json = ngx_string("application/json");
-    static ngx_str_t   application = ngx_string("application /*");
-     static ngx_str_t   event_stream = ngx_string("text/event-stream");
-     static ngx_str_t   text = ngx_string("text/*");
-     static ngx_str_t   all = ngx_string("*/*");
+    static ngx_str_t   application = ngx_string("application/*");
+    static ngx_str_t   event_stream = ngx_string("text/event-stream");
+    static ngx_str_t   text = ngx_string("text/*");
+    static ngx_str_t   all = ngx_string("*/*");
     static ngx_str_t   usual = ngx_string("application/json, "
                                           "text/event-stream");
 

@@ -136,8 +136,8 @@ ngx_mcp_session_end(ngx_http_request_t *r)
     }
 
     if (rc != NGX_OK) {
-        return ngx_mcp_refuse(r, NGX_HTTP_NOT_FOUND,
-                              NGX_MCP_RPC_NO_SESSION, "Session not found");
+        return ngx_mcp_refuse(r, NGX_HTTP_NOT_FOUND, NGX_MCP_RPC_NO_SESSION,
+                              "Session not found");
     }
 
     (void) ngx_mcp_session_parse(r, ctx, &session);

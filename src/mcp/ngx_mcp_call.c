@@ -184,8 +184,8 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             && !ngx_mcp_modern_params(r, tool, &said->arguments))
         {
             return ngx_mcp_mismatch(r, ctx,
-                          "Header mismatch: an Mcp-Param header is not what "
-                                    "the arguments say");
+                                    "Header mismatch: an Mcp-Param header is "
+                                    "not what the arguments say");
         }
     }
 
@@ -229,10 +229,10 @@ ngx_mcp_call_support(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     if ((*wants && tool->support == NGX_MCP_FORBIDDEN)
         || (!*wants && tool->support == NGX_MCP_REQUIRED))
     {
-        return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
-                  NGX_MCP_RPC_NO_METHOD,
-                  *wants ? "The tool cannot be called as a task"
-                         : "The tool must be called as a task", NULL);
+        return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NO_METHOD,
+                             *wants ? "The tool cannot be called as a task"
+                                    : "The tool must be called as a task",
+                             NULL);
     }
 
     return NGX_DECLINED;

@@ -46,8 +46,8 @@ ngx_mcp_handler(ngx_http_request_t *r)
         }
 
         return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
-                     NGX_MCP_RPC_INVALID_REQUEST,
-                     "Invalid Request: Origin or Host is not allowed");
+                              NGX_MCP_RPC_INVALID_REQUEST,
+                              "Invalid Request: Origin or Host is not allowed");
     }
 
     if (!endpoint) {
@@ -82,10 +82,9 @@ ngx_mcp_handler(ngx_http_request_t *r)
     }
 
     if (lcf->pass.len == 0 && !ngx_mcp_accepts(r)) {
-        return ngx_mcp_refuse(r, 406,
-                     NGX_MCP_RPC_INVALID_REQUEST,
-                     "Invalid Request: Accept must allow application/json "
-                              "and text/event-stream");
+        return ngx_mcp_refuse(r, 406, NGX_MCP_RPC_INVALID_REQUEST,
+                              "Invalid Request: Accept must allow "
+                              "application/json and text/event-stream");
     }
 
     return ngx_mcp_post(r, ngx_mcp_message);
@@ -110,9 +109,9 @@ ngx_mcp_get(ngx_http_request_t *r)
     }
 
     if (!ngx_mcp_accepts_stream(r)) {
-        return ngx_mcp_refuse(r, 406,
-                     NGX_MCP_RPC_INVALID_REQUEST,
-                     "Invalid Request: Accept must allow text/event-stream");
+        return ngx_mcp_refuse(r, 406, NGX_MCP_RPC_INVALID_REQUEST,
+                              "Invalid Request: Accept must allow "
+                              "text/event-stream");
     }
 
     return ngx_mcp_stream_open(r);
@@ -130,8 +129,7 @@ ngx_mcp_not_allowed(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED,
-                          NGX_MCP_RPC_INVALID_REQUEST,
+    return ngx_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_RPC_INVALID_REQUEST,
                           "Invalid Request: use POST");
 }
 

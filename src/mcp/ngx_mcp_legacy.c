@@ -83,8 +83,8 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         && ngx_mcp_session_check(r, ctx) == NGX_DECLINED)
     {
         return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND,
-                             NGX_MCP_RPC_NO_SESSION,
-                             "Session not found", NULL);
+                             NGX_MCP_RPC_NO_SESSION, "Session not found",
+                             NULL);
     }
 
     switch (ctx->rpc.kind) {
@@ -101,8 +101,7 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (rc == NGX_DECLINED) {
-        return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
-                             NGX_MCP_RPC_NO_METHOD,
+        return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NO_METHOD,
                              "Method not found", NULL);
     }
 

@@ -58,8 +58,9 @@ ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                      NGX_MCP_RPC_INVALID_REQUEST,
-                      "Invalid Request: clients send no responses", NULL);
+                             NGX_MCP_RPC_INVALID_REQUEST,
+                             "Invalid Request: clients send no responses",
+                             NULL);
     }
 
     rc = ngx_mcp_modern_check(r, ctx);
@@ -90,8 +91,7 @@ ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return rc;
     }
 
-    return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND,
-                         NGX_MCP_RPC_NO_METHOD,
+    return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND, NGX_MCP_RPC_NO_METHOD,
                          "Method not found", NULL);
 }
 
@@ -187,12 +187,14 @@ ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || ngx_strncmp(value.data, name->data, name->len) != 0)
     {
         return ngx_mcp_mismatch(r, ctx,
-                          "Header mismatch: Mcp-Method is not the method");
+                                "Header mismatch: Mcp-Method is not the "
+                                "method");
     }
 
     if (!ngx_mcp_modern_name(r, ctx)) {
         return ngx_mcp_mismatch(r, ctx,
-                          "Header mismatch: Mcp-Name is not what params say");
+                                "Header mismatch: Mcp-Name is not what params "
+                                "say");
     }
 
     return NGX_DECLINED;

@@ -69,10 +69,8 @@ ngx_mcp_round_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     static ngx_str_t  data = ngx_string(
                                    "{\"reason\":\"invalid_request_state\"}");
 
-    return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
-                         NGX_MCP_RPC_INVALID_PARAMS,
-                         "Invalid params: requestState is not valid",
-                         &data);
+    return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_INVALID_PARAMS,
+                         "Invalid params: requestState is not valid", &data);
 }
 
 

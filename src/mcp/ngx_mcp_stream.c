@@ -61,14 +61,15 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
 
     if (rc == NGX_DONE) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                     NGX_MCP_RPC_INVALID_REQUEST,
-                     "Invalid Request: Mcp-Session-Id is missing", NULL);
+                             NGX_MCP_RPC_INVALID_REQUEST,
+                             "Invalid Request: Mcp-Session-Id is missing",
+                             NULL);
     }
 
     if (rc != NGX_OK) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND,
-                             NGX_MCP_RPC_NO_SESSION,
-                             "Session not found", NULL);
+                             NGX_MCP_RPC_NO_SESSION, "Session not found",
+                             NULL);
     }
 
     s->after = ngx_mcp_last_change(r, lcf->zone);

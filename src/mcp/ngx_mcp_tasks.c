@@ -181,10 +181,9 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     /* without an owner the id is the only key to a task */
 
     if (ctx->owner.len == 0) {
-        return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
-                             NGX_MCP_RPC_NO_METHOD,
-                             "Tasks are listed for identified "
-                             "owners only", NULL);
+        return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NO_METHOD,
+                             "Tasks are listed for identified owners only",
+                             NULL);
     }
 
     op = ngx_mcp_op(r, NGX_MCP_OP_LIST, sizeof(ngx_mcp_op_list_t));
@@ -324,7 +323,8 @@ ngx_mcp_tasks_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             || reason.text.len > NGX_MCP_MAX_MESSAGE)
         {
             return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                             "reason is not a string of at most 1024 bytes");
+                                   "reason is not a string of at most 1024 "
+                                   "bytes");
         }
 
         op->change.payload[NGX_MCP_MESSAGE] = reason.text;
@@ -657,8 +657,7 @@ ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
     if (o->reason == NGX_MCP_NOT_FOUND) {
-        return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
-                             NGX_MCP_RPC_INVALID_PARAMS,
+        return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_INVALID_PARAMS,
                              "Invalid params: unknown progress token", &data);
     }
 

@@ -22,10 +22,10 @@
 
 
 typedef struct {
-    ngx_queue_t              queue;
-    uint64_t                 key;        /* see ngx_mcp_key.h */
-    ngx_event_t             *event;      /* posted when it is signalled */
-    ngx_uint_t               fired;
+    ngx_queue_t   queue;
+    uint64_t      key;        /* see ngx_mcp_key.h */
+    ngx_event_t  *event;      /* posted when it is signalled */
+    ngx_uint_t    fired;
 } ngx_mcp_watch_t;
 
 
@@ -53,8 +53,8 @@ struct ngx_mcp_local_s {
 /* what layers above do when this happens; a list ends without them */
 
 typedef struct {
-    void                   (*died)(void *data);   /* another process */
-    void                   (*exits)(void *data);  /* this one is about to */
+    void  (*died)(void *data);   /* another process */
+    void  (*exits)(void *data);  /* this one is about to */
 } ngx_mcp_hooks_t;
 
 

@@ -226,7 +226,8 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (tool && tool->support == NGX_MCP_FORBIDDEN) {
-        return ngx_mcp_problem_invalid(r, "the tool cannot be called as a task");
+        return ngx_mcp_problem_invalid(r,
+                                       "the tool cannot be called as a task");
     }
 
     if (ngx_mcp_rest_params(r, ctx, &arguments) != NGX_OK) {

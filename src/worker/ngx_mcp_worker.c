@@ -94,8 +94,8 @@ ngx_mcp_worker_handler(ngx_http_request_t *r)
 
     if (!ngx_mcp_origin(r)) {
         return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
-                     NGX_MCP_RPC_INVALID_REQUEST,
-                     "Invalid Request: Origin or Host is not allowed");
+                              NGX_MCP_RPC_INVALID_REQUEST,
+                              "Invalid Request: Origin or Host is not allowed");
     }
 
     if (r->method != NGX_HTTP_POST) {
@@ -230,7 +230,8 @@ ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             || message.text.len > NGX_MCP_MAX_MESSAGE)
         {
             return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                             "message is not a string of at most 1024 bytes");
+                                   "message is not a string of at most 1024 "
+                                   "bytes");
         }
 
         h->op.change.payload[NGX_MCP_MESSAGE] = message.text;
@@ -492,7 +493,8 @@ ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || message.type != NGX_MCP_JSON_STRING)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                   "error is not an object with a code and a message");
+                               "error is not an object with a code and a "
+                               "message");
     }
 
     n = 0;
@@ -691,8 +693,7 @@ ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_mcp_error(r, ctx, NGX_HTTP_OK,
-                         NGX_MCP_RPC_LEASE,
+    return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_LEASE,
                          "The task is not yours any more", &data);
 }
 

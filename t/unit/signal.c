@@ -888,7 +888,8 @@ test_log(void)
     n = ngx_mcp_signal_read(two->table, &cursor, signals, 8);
     is(n, 9, "the rest was overtaken");
 
-    is(one->table->sh->count.signals, one->table->sh->logged, "they are counted");
+    is(one->table->sh->count.signals, one->table->sh->logged,
+       "they are counted");
 
     /* everybody */
 
@@ -972,7 +973,8 @@ test_race(void)
         /* nearly overtaken is where it gets difficult */
 
         for (i = 0;
-             rnd % 4 && i < 1000 && one->table->sh->logged - from < 64 - rnd % 8;
+             rnd % 4 && i < 1000
+             && one->table->sh->logged - from < 64 - rnd % 8;
              i++)
         { /* void */ }
 
