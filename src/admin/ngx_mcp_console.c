@@ -68,6 +68,11 @@ static ngx_mcp_resources_t  ngx_mcp_console_resources = {
 };
 
 
+static ngx_mcp_shows_t  ngx_mcp_console_shows = {
+    NGX_MCP_WANT_CONSOLE, ngx_mcp_render_console
+};
+
+
 ngx_int_t
 ngx_mcp_console_handler(ngx_http_request_t *r)
 {
@@ -126,8 +131,7 @@ ngx_mcp_console_serve(ngx_http_request_t *r, ngx_str_t *path)
     ctx->rest = 1;
     ctx->console = 1;
     ctx->era = NGX_MCP_MODERN;
-    ctx->render = ngx_mcp_render_console;
-    ctx->want = NGX_MCP_WANT_CONSOLE;
+    ctx->shows = &ngx_mcp_console_shows;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
     resource = ngx_mcp_rest_route(ctx, &ngx_mcp_console_resources, path);

@@ -33,6 +33,8 @@ ngx_int_t ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t modern);
 ngx_int_t ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_pass_other(ngx_http_request_t *r);
+ngx_int_t ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_str_t *body);
 
 /* ngx_mcp_filter.c */
 

@@ -103,7 +103,7 @@ ngx_mcp_job_token(ngx_mcp_job_t *job, ngx_mcp_json_t *meta)
         return NGX_ERROR;
     }
 
-    hash = ngx_mcp_siphash(ngx_mcp_zone_secret(job->zone),
+    hash = ngx_mcp_siphash(job->zone->secret,
                            (u_char *) &job->holder, sizeof(job->holder));
 
     job->token.data = p;
@@ -381,7 +381,7 @@ ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
     ngx_memcpy(who, &job->id, sizeof(job->id));
     ngx_memcpy(who + sizeof(job->id), &job->holder, sizeof(job->holder));
 
-    hash = ngx_mcp_siphash(ngx_mcp_zone_secret(job->zone), who, sizeof(who));
+    hash = ngx_mcp_siphash(job->zone->secret, who, sizeof(who));
 
     job->rpc_id.data = p;
 

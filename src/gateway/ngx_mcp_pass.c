@@ -18,6 +18,7 @@ static void ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_pass_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t modern);
 static void ngx_mcp_pass_plain(ngx_http_request_t *r);
+static ngx_uint_t ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body);
 
 
 /* a message of a client; NGX_DECLINED: it is ours */
@@ -214,6 +215,50 @@ ngx_mcp_pass_other(ngx_http_request_t *r)
     }
 
     return ngx_mcp_pass(r, ctx);
+}
+
+
+/*
+ * What is no message of a revision that we know.  A batch is one of 2025-03-26,
+ * which the upstream may know; NGX_DECLINED: it is not that either.
+ */
+
+ngx_int_t
+ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_str_t *body)
+{
+    return ngx_mcp_is_batch(r, body) ? ngx_mcp_pass(r, ctx) : NGX_DECLINED;
+}
+
+
+static ngx_uint_t
+ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body)
+{
+    size_t            i;
+    ngx_str_t         version;
+    static ngx_str_t  only = ngx_string("2025-03-26");
+    static ngx_str_t  header = ngx_string("mcp-protocol-version");
+
+    if (ngx_mcp_header(r, &header, &version)
+        && (version.len != only.len
+            || ngx_strncmp(version.data, only.data, only.len) != 0))
+    {
+        return 0;
+    }
+
+    for (i = 0; i < body->len; i++) {
+        switch (body->data[i]) {
+        case ' ':
+        case '\t':
+        case CR:
+        case LF:
+            continue;
+        default:
+            return body->data[i] == '[';
+        }
+    }
+
+    return 0;
 }
 
 

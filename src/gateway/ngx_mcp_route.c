@@ -382,6 +382,10 @@ ngx_mcp_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
         conf->pass_eras = prev->pass_eras;
     }
 
+    if (conf->pass.len) {
+        conf->unparsed = ngx_mcp_pass_unparsed;
+    }
+
     ngx_conf_merge_ptr_value(conf->routes, prev->routes, NULL);
     ngx_conf_merge_uint_value(conf->max_running, prev->max_running,
                               NGX_MCP_MAX_RUNNING);

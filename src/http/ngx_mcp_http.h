@@ -41,10 +41,7 @@ ngx_mcp_ctx_t *ngx_mcp_ctx(ngx_http_request_t *r);
 
 ngx_int_t ngx_mcp_post(ngx_http_request_t *r,
     ngx_http_client_body_handler_pt handler);
-ngx_int_t ngx_mcp_read_body(ngx_http_request_t *r, ngx_mcp_ctx_t **ctx,
-    ngx_str_t *body);
-ngx_int_t ngx_mcp_read_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_str_t *body);
+ngx_int_t ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **ctx);
 ngx_int_t ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
     ngx_int_t code, const char *why);
 ngx_int_t ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,

@@ -28,6 +28,9 @@
     "[\"2026-07-28\"," NGX_MCP_LEGACY_VERSIONS "]"
 
 
+typedef struct ngx_mcp_ctx_s  ngx_mcp_ctx_t;
+
+
 typedef struct {
     /* of the surface that the location is; not inherited */
     ngx_mcp_zone_t            *zone;
@@ -72,6 +75,10 @@ typedef struct {
     ngx_uint_t                 max_tool_running;
     uint32_t                   route;     /* of the tasks made here */
     ngx_http_conf_ctx_t       *conf_ctx;  /* of its server */
+
+    /* a body that is no message: NGX_DECLINED, or what to finalize with */
+    ngx_int_t                (*unparsed)(ngx_http_request_t *r,
+                                         ngx_mcp_ctx_t *ctx, ngx_str_t *body);
 
 #if (NGX_MCP_TEST)
     ngx_str_t                  stub[2];   /* the answer */
@@ -123,9 +130,18 @@ typedef struct {
 } ngx_mcp_said_t;
 
 
+/* how a task is shown, and what of it that takes */
+
+typedef struct {
+    ngx_uint_t       want;
+    void           (*render)(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+                             ngx_mcp_zone_t *zone);
+} ngx_mcp_shows_t;
+
+
 /* what is known of a request */
 
-typedef struct ngx_mcp_ctx_s {
+struct ngx_mcp_ctx_s {
     ngx_mcp_rpc_t              rpc;       /* must be the first */
     ngx_uint_t                 era;
     ngx_str_t                  owner;     /* empty: not identified */
@@ -152,10 +168,7 @@ typedef struct ngx_mcp_ctx_s {
     ngx_mcp_loc_conf_t        *lcf;       /* of what was passed */
     struct ngx_mcp_job_s      *job;       /* the call waits for it */
 
-    /* how a task is shown over plain HTTP, and what of it that takes */
-    void                     (*render)(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
-                                       ngx_mcp_zone_t *zone);
-    ngx_uint_t                 want;
+    ngx_mcp_shows_t           *shows;     /* tasks, over plain HTTP */
 
     /* of REST: which task, what to do with the body, and the body */
     ngx_mcp_id_t               id;
@@ -172,7 +185,7 @@ typedef struct ngx_mcp_ctx_s {
 
     struct ngx_mcp_calling_s  *call;
     struct ngx_mcp_wait_s     *wait;
-} ngx_mcp_ctx_t;
+};
 
 
 /* whose tasks the request may see; NULL: anybody's */

@@ -86,14 +86,21 @@ ngx_mcp_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt handler)
 
 
 /*
- * The body of a POST, and what is to be known of its sender.  NGX_DECLINED: go
- * on; else it is what to finalize with.
+ * The message in the body, and its sender.  NGX_DECLINED: go on; else it is
+ * what to finalize with.
  */
 
 ngx_int_t
-ngx_mcp_read_body(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx, ngx_str_t *body)
+ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx)
 {
-    ngx_mcp_ctx_t  *ctx;
+    u_char                message[256];
+    ngx_int_t             rc;
+    ngx_str_t             body;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_rpc_error_t   err;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     if (ctx == NULL) {
@@ -110,31 +117,22 @@ ngx_mcp_read_body(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx, ngx_str_t *body)
 
     r->lingering_close = 0;
 
-    if (ngx_mcp_body(r, body) != NGX_OK) {
+    if (ngx_mcp_body(r, &body) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return NGX_DECLINED;
-}
-
-
-/* the message in it, likewise */
-
-ngx_int_t
-ngx_mcp_read_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_str_t *body)
-{
-    u_char                message[256];
-    ngx_int_t             rc;
-    ngx_mcp_loc_conf_t   *lcf;
-    ngx_mcp_rpc_error_t   err;
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-
-    rc = ngx_mcp_rpc_parse(r->pool, body, ngx_mcp_params, &ctx->rpc, &err);
+    rc = ngx_mcp_rpc_parse(r->pool, &body, ngx_mcp_params, &ctx->rpc, &err);
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED && lcf->unparsed) {
+        rc = lcf->unparsed(r, ctx, &body);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     if (rc == NGX_DECLINED) {

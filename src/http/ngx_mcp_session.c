@@ -214,7 +214,7 @@ ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number, ngx_str_t *owner)
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    secret = ngx_mcp_zone_secret(lcf->zone);
+    secret = lcf->zone->secret;
 
     /* a key of the owner's own, and not the one of cursors */
 

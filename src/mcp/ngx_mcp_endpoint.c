@@ -13,7 +13,6 @@
 static ngx_int_t ngx_mcp_get(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_not_allowed(ngx_http_request_t *r);
 static void ngx_mcp_message(ngx_http_request_t *r);
-static ngx_uint_t ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body);
 static ngx_uint_t ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
 static ngx_int_t ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
@@ -134,49 +133,10 @@ ngx_mcp_not_allowed(ngx_http_request_t *r)
 }
 
 
-static ngx_uint_t
-ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body)
-{
-    size_t               i;
-    ngx_str_t            version;
-    ngx_mcp_loc_conf_t  *lcf;
-    static ngx_str_t     only = ngx_string("2025-03-26");
-    static ngx_str_t     header = ngx_string("mcp-protocol-version");
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-
-    if (lcf->pass.len == 0) {
-        return 0;
-    }
-
-    if (ngx_mcp_header(r, &header, &version)
-        && (version.len != only.len
-            || ngx_strncmp(version.data, only.data, only.len) != 0))
-    {
-        return 0;
-    }
-
-    for (i = 0; i < body->len; i++) {
-        switch (body->data[i]) {
-        case ' ':
-        case '\t':
-        case CR:
-        case LF:
-            continue;
-        default:
-            return body->data[i] == '[';
-        }
-    }
-
-    return 0;
-}
-
-
 static void
 ngx_mcp_message(ngx_http_request_t *r)
 {
     ngx_int_t            rc, modern;
-    ngx_str_t            body;
     ngx_uint_t           known;
     ngx_mcp_id_t         id;
     ngx_mcp_ctx_t       *ctx;
@@ -184,14 +144,7 @@ ngx_mcp_message(ngx_http_request_t *r)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    rc = ngx_mcp_read_body(r, &ctx, &body);
-
-    if (rc == NGX_DECLINED) {
-        /* of a revision that had batches: the upstream may know it */
-
-        rc = ngx_mcp_is_batch(r, &body) ? ngx_mcp_pass(r, ctx)
-                                        : ngx_mcp_read_message(r, ctx, &body);
-    }
+    rc = ngx_mcp_read(r, &ctx);
 
     if (rc != NGX_DECLINED) {
         ngx_http_finalize_request(r, rc);

@@ -137,7 +137,7 @@ ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    secret = ngx_mcp_zone_secret(lcf->zone);
+    secret = lcf->zone->secret;
 
     /* not the key of cursors, nor of sessions */
 

@@ -383,7 +383,7 @@ ngx_mcp_is_resumed(ngx_http_request_t *r)
 static uint32_t
 ngx_mcp_life(ngx_mcp_zone_t *zone)
 {
-    return (uint32_t) ngx_mcp_siphash(ngx_mcp_zone_secret(zone),
+    return (uint32_t) ngx_mcp_siphash(zone->secret,
                                       (u_char *) "life", 4);
 }
 

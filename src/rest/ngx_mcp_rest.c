@@ -54,6 +54,11 @@ static ngx_mcp_resources_t  ngx_mcp_rest_resources = {
 };
 
 
+static ngx_mcp_shows_t  ngx_mcp_rest_shows = {
+    NGX_MCP_WANT_REST, ngx_mcp_rest_render
+};
+
+
 /* path is what follows the location, without a leading slash */
 
 ngx_int_t
@@ -73,8 +78,7 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
 
     ctx->rest = 1;
     ctx->era = NGX_MCP_MODERN;
-    ctx->render = ngx_mcp_rest_render;
-    ctx->want = NGX_MCP_WANT_REST;
+    ctx->shows = &ngx_mcp_rest_shows;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
     if (ngx_mcp_owner(r, &ctx->owner) != NGX_OK) {

@@ -356,7 +356,7 @@ ngx_mcp_rest_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     op->id = ctx->id;
     op->owner = ngx_mcp_whose(ctx);
-    op->want = ctx->want;
+    op->want = ctx->shows->want;
 
     return ngx_mcp_run(r, &op->op, done);
 }
@@ -474,7 +474,7 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     op->id = ctx->id;
     op->owner = ngx_mcp_whose(ctx);
     op->event.type = NGX_MCP_EV_CANCEL;
-    op->want = ctx->want;
+    op->want = ctx->shows->want;
 
     return ngx_mcp_run(r, &op->op, ngx_mcp_rest_changed);
 }
@@ -568,7 +568,7 @@ ngx_mcp_rest_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v,
 
     ngx_mcp_out_init(&out, r->pool, 512 + v->payload[NGX_MCP_RESULT].len);
 
-    ctx->render(&out, v, lcf->zone);
+    ctx->shows->render(&out, v, lcf->zone);
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

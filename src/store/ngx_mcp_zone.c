@@ -20,15 +20,6 @@ ngx_mcp_zone_changes(ngx_mcp_zone_t *zone)
 }
 
 
-/* two words that only this zone has, for keyed hashes */
-
-uint64_t *
-ngx_mcp_zone_secret(ngx_mcp_zone_t *zone)
-{
-    return zone->table->sh->secret;
-}
-
-
 /* grows when a worker is to drain, or to go on */
 
 uint32_t
@@ -48,13 +39,12 @@ ngx_mcp_zone_has_calls(ngx_mcp_zone_t *zone)
 ngx_uint_t
 ngx_mcp_zone_session_ended(ngx_mcp_zone_t *zone, uint64_t seal)
 {
-    ngx_uint_t          i;
-    volatile uint64_t  *set;
+    volatile uint64_t  *set, *end;
 
     set = ngx_mcp_ended(zone->table, seal);
 
-    for (i = 0; i < NGX_MCP_SESSION_SET; i++) {
-        if (set[i] == seal) {
+    for (end = set + NGX_MCP_SESSION_SET; set < end; set++) {
+        if (*set == seal) {
             return 1;
         }
     }

@@ -16,6 +16,7 @@ struct ngx_mcp_zone_s {
     ngx_str_t                 name;
     ngx_mcp_submit_pt        *store;      /* a function for each type */
     struct ngx_mcp_table_s   *table;
+    uint64_t                 *secret;     /* two words, for keyed hashes */
     ngx_uint_t                ready;      /* requests may be served */
 
     /* of the configuration */
@@ -40,7 +41,6 @@ struct ngx_mcp_zone_s {
 
 
 uint64_t ngx_mcp_zone_changes(ngx_mcp_zone_t *zone);
-uint64_t *ngx_mcp_zone_secret(ngx_mcp_zone_t *zone);
 uint32_t ngx_mcp_zone_drains(ngx_mcp_zone_t *zone);
 ngx_uint_t ngx_mcp_zone_has_calls(ngx_mcp_zone_t *zone);
 ngx_uint_t ngx_mcp_zone_session_ended(ngx_mcp_zone_t *zone, uint64_t seal);

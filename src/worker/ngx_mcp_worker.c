@@ -118,14 +118,9 @@ static void
 ngx_mcp_worker_message(ngx_http_request_t *r)
 {
     ngx_int_t       rc;
-    ngx_str_t       body;
     ngx_mcp_ctx_t  *ctx;
 
-    rc = ngx_mcp_read_body(r, &ctx, &body);
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_mcp_read_message(r, ctx, &body);
-    }
+    rc = ngx_mcp_read(r, &ctx);
 
     if (rc == NGX_DECLINED
         && ctx->rpc.kind != NGX_MCP_RPC_REQUEST)

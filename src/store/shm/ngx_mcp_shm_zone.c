@@ -58,6 +58,8 @@ ngx_mcp_shm_zone_create(ngx_mcp_zone_t *zone, ngx_log_t *log)
         return NGX_ERROR;
     }
 
+    zone->secret = zone->table->sh->secret;
+
     return NGX_OK;
 }
 
@@ -95,6 +97,7 @@ ngx_mcp_shm_zone_attach(ngx_mcp_zone_t *zone, ngx_log_t *log)
     }
 
     ngx_mcp_table_attach(zone->table, shpool);
+    zone->secret = zone->table->sh->secret;
 
     return NGX_OK;
 }
