@@ -269,11 +269,32 @@ sub anchors {
     return \%anchor;
 }
 
-my @pages = ('README.md', glob 'docs/*.md');
+my @pages = ('README.md', 'CONTRIBUTING.md', glob 'docs/*.md');
 
-# tests that are named somewhere
-for my $file (@pages) {
-    ok(-e $_, "$file: $_ exists") for slurp($file) =~ /`(t\/[\w\/]+\.\w+)`/g;
+# files, functions and targets of make that are named somewhere
+{
+    my $code = join "\n", map { slurp($_) } glob 'src/{,*/,*/*/}*.[ch]';
+    (my $makefile = slurp('Makefile')) =~ s/\\\n//g;
+    my %target = map { $_ => 1 } map { split }
+                 $makefile =~ /^\.PHONY: (.*)$/mg;
+
+    for my $file (@pages) {
+        my $text = slurp($file);
+
+        ok(-e $_, "$file: $_ exists")
+            for grep { !/NAME|FILE|compat/ }
+                $text =~ /`((?:src|t|docs|conf|bench)\/[\w\/.-]+
+                            |tools\/[\w-]+\.\w+)`/gx;
+        like($code, qr/\b$_\(/, "$file: $_() exists")
+            for $text =~ /`(ngx_mcp_\w+)\(\)`/g;
+
+        # "modules" is nginx's own
+        my $commands = join '', $text =~ /^```sh\n(.*?)^```/msg;
+        ok($target{$_}, "$file: make $_ exists")
+            for grep { $_ ne 'modules' }
+                $commands =~ /\bmake ([a-z][a-z-]*)/g,
+                $text =~ /`make ([a-z-]+)/g;
+    }
 }
 
 # the list of all documents

@@ -1,0 +1,36 @@
+# What CONTRIBUTING.md tells people to run, word for word.
+
+use warnings;
+use strict;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Test::More;
+
+use MCPExample qw/ blocks /;
+use MCPTasks qw/ slurp /;
+
+my $root = "$FindBin::Bin/..";
+my @blocks = blocks(slurp("$root/CONTRIBUTING.md"), 'sh');
+my @commands = map { split /\n/ } @blocks;
+
+cmp_ok(scalar @blocks, '>=', 3, 'the blocks were read');
+cmp_ok(scalar @commands, '>=', 7, 'and the commands in them');
+
+# make must not know that another make runs this, nor what that one was given
+delete @ENV{qw/ MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS TESTS PROVE_FLAGS /};
+delete @ENV{grep { /^(?:MCP_TASKS|TEST_NGINX)_/ } keys %ENV};
+
+for my $command (@commands) {
+    my $out = qx(cd '$root' && { $command ; } 2>&1 < /dev/null);
+    is($?, 0, $command) or diag($out);
+    like($out, qr/^Result: PASS$/m, "$command: says that it passed")
+        if $command =~ /^make test /;
+    like($out, qr/^1\.\.\d+$/m, "$command: runs its tests")
+        if $command =~ m{^build/unit/};
+}
+
+ok(-e "$root/build/ngx_http_mcp_tasks_module.so", 'the module is there');
+
+done_testing();
