@@ -1,0 +1,30 @@
+-- A database of version 2 of the schema, as release 0.1.0 made it: one task in
+-- each state.  t/store_old.t opens it.  Deadlines are in the year 2100.
+PRAGMA application_id=1296257108;
+PRAGMA user_version=2;
+PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES('instance','333d5905fd1fafb4');
+INSERT INTO meta VALUES('secret','5d516c8a0eeb3e103e8628f68ce619cc');
+INSERT INTO meta VALUES('seq','00000000000f424f');
+CREATE TABLE task ( seq INTEGER PRIMARY KEY, id TEXT NOT NULL, owner TEXT NOT NULL, tool TEXT NOT NULL, method TEXT, token TEXT, session TEXT, state TEXT NOT NULL, version INTEGER NOT NULL, attempt INTEGER NOT NULL, progress REAL, total REAL, cause INTEGER NOT NULL, flags INTEGER NOT NULL, lease INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER, step_end_at INTEGER, phase_end_at INTEGER, phase_left INTEGER, since_at INTEGER, ran INTEGER, changed INTEGER NOT NULL, turned INTEGER NOT NULL, moved INTEGER NOT NULL, queue_seq INTEGER NOT NULL, peak REAL, ttl INTEGER, lease_time INTEGER, queue_timeout INTEGER, run_timeout INTEGER, backoff INTEGER, poll_interval INTEGER, keep_completed INTEGER, keep_failed INTEGER, keep_cancelled INTEGER, route INTEGER NOT NULL, attempts INTEGER NOT NULL, priority INTEGER NOT NULL, calls INTEGER NOT NULL, history BLOB);
+INSERT INTO task VALUES(1000001,'3805fa91-70d2-4a2d-a785-f95c46e18c40','alice','count','tools/call',NULL,NULL,'completed',3,1,NULL,NULL,0,4,2797442575158216725,1794918381936,1794918382566,NULL,NULL,NULL,NULL,1794918382376,NULL,1000008,1000008,0,1000001,NULL,NULL,30000,NULL,600000,1000,1000,NULL,NULL,NULL,0,3,1,0,X'08000000000000478102b80383be0100000000000000000000000000000000000000000000');
+INSERT INTO task VALUES(1000002,'1c43d678-b4fc-483f-8b93-7ed34750e9f6','alice','count','tools/call',NULL,NULL,'failed',3,1,NULL,NULL,0,5,102234258121878335,1794918382038,1794918382646,NULL,NULL,NULL,NULL,1794918382607,NULL,1000010,1000010,0,1000002,NULL,NULL,30000,NULL,600000,1000,1000,NULL,NULL,NULL,0,3,1,0,X'07000000000000478102b904a4270000000000000000000000000000000000000000000000');
+INSERT INTO task VALUES(1000003,'92a390f1-e079-44ec-a86e-6e0d0b671331','alice','count','tools/call',NULL,NULL,'input_required',3,1,NULL,NULL,0,4,-1612249094188261706,1794918382197,1794918383050,NULL,NULL,NULL,599641,NULL,359,1000012,1000012,0,1000003,NULL,NULL,30000,NULL,600000,1000,1000,NULL,NULL,NULL,0,3,1,0,X'08000000000000478102ee0362e70200000000000000000000000000000000000000000000');
+INSERT INTO task VALUES(1000004,'9dae7471-c174-44aa-8f6e-e3968bfa4bc0','alice','count','tools/call',NULL,NULL,'running',3,1,1.0,4.0,0,4,-7247911700755040622,1794918382236,1794918383259,NULL,4102444800000,4102444800000,NULL,1794918383102,NULL,1000014,1000014,1000014,1000004,1.0,NULL,30000,NULL,600000,1000,1000,NULL,NULL,NULL,0,3,1,0,X'05000000000000478102e20600000000000000000000000000000000000000000000000000');
+INSERT INTO task VALUES(1000005,'b9d25525-e530-43ad-b136-e927991e5aaa','alice','count','tools/call',NULL,NULL,'queued',1,0,NULL,NULL,0,4,0,1794918382266,1794918382266,NULL,NULL,NULL,NULL,1794918382266,NULL,1000005,0,0,1000005,NULL,NULL,30000,NULL,600000,1000,1000,NULL,NULL,NULL,0,3,1,0,X'00000000000000000000000000000000000000000000000000000000000000000000000000');
+INSERT INTO task VALUES(1000006,'4cab0ce1-1ed9-46ca-b40f-3d1829fa5eb4','alice','count','tools/call',NULL,NULL,'cancelled',2,0,NULL,NULL,4,4,0,1794918382319,1794918383363,NULL,NULL,NULL,NULL,1794918382319,NULL,1000015,1000015,0,1000006,NULL,NULL,30000,NULL,600000,1000,1000,NULL,NULL,NULL,0,3,1,0,X'03000000000000ca9408000000000000000000000000000000000000000000000000000000');
+CREATE TABLE payload (key INTEGER PRIMARY KEY, data TEXT NOT NULL);
+INSERT INTO payload VALUES(8000008,'{"name":"count","arguments":{"to":12345678901234567890,"real":1.0},"task":{}}');
+INSERT INTO payload VALUES(8000011,'{"content":[{"type":"text","text":"ünïcode"}]}');
+INSERT INTO payload VALUES(8000016,'{"name":"count","arguments":{"to":12345678901234567890,"real":1.0},"task":{}}');
+INSERT INTO payload VALUES(8000019,'{"code":-1,"message":"broken"}');
+INSERT INTO payload VALUES(8000024,'{"name":"count","arguments":{"to":12345678901234567890,"real":1.0},"task":{}}');
+INSERT INTO payload VALUES(8000028,'{"color":{"method":"elicitation/create","params":{"message":"Which?","requestedSchema":{"type":"object","properties":{"c":{"type":"string"}}}}}}');
+INSERT INTO payload VALUES(8000032,'{"name":"count","arguments":{"to":12345678901234567890,"real":1.0},"task":{}}');
+INSERT INTO payload VALUES(8000034,'"first quarter"');
+INSERT INTO payload VALUES(8000040,'{"name":"count","arguments":{"to":12345678901234567890,"real":1.0},"task":{}}');
+INSERT INTO payload VALUES(8000048,'{"name":"count","arguments":{"to":12345678901234567890,"real":1.0},"task":{}}');
+CREATE VIEW tasks AS SELECT id, owner, tool, method, CASE state WHEN 'queued' THEN 'working' WHEN 'running' THEN 'working' ELSE state END AS status, state AS phase, version, attempt, attempts, priority, progress, total, CASE cause WHEN 1 THEN 'lease_lost' WHEN 2 THEN 'queue_timeout' WHEN 3 THEN 'run_timeout' WHEN 4 THEN 'cancelled' WHEN 5 THEN 'process_lost' END AS cause, strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000.0, 'unixepoch') AS created, strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1000.0, 'unixepoch') AS updated, strftime('%Y-%m-%dT%H:%M:%fZ', expires_at / 1000.0, 'unixepoch') AS expires, created_at, updated_at, expires_at, (SELECT data FROM payload WHERE key = seq * 8) AS params, (SELECT data FROM payload WHERE key = seq * 8 + 1) AS metadata, (SELECT data FROM payload WHERE key = seq * 8 + 2) AS message, CASE flags & 1 WHEN 0 THEN (SELECT data FROM payload WHERE key = seq * 8 + 3) END AS result, CASE flags & 1 WHEN 1 THEN (SELECT data FROM payload WHERE key = seq * 8 + 3) END AS error, (SELECT data FROM payload WHERE key = seq * 8 + 4) AS input_requests, (SELECT data FROM payload WHERE key = seq * 8 + 5) AS input_responses, seq FROM task;
+COMMIT;
