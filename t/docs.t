@@ -91,7 +91,7 @@ cmp_ok(scalar keys %reason, '>', 15, 'the reasons of OpenAPI were read');
 like($errors, qr/^\| 4\d\d \|.*`$_`|^\| 503 \|.*`$_`/m,
      "REST: reason $_ is documented") for sort keys %reason;
 
-for my $code (source('rpc.h') =~ /\s(-32\d+)$/mg) {
+for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
     next if $code == -32603;
     like($errors, qr/\| $code \|/, "code $code is documented");
 }

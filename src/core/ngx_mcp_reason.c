@@ -1,39 +1,73 @@
 
 #include "ngx_mcp_reason.h"
+#include "ngx_mcp_code.h"
 
 
-static ngx_str_t  ngx_mcp_reasons[] = {
-    ngx_string("ok"),
-    ngx_string("task_not_found"),
-    ngx_string("task_terminal"),
-    ngx_string("task_state_invalid"),
-    ngx_string("lease_lost"),
-    ngx_string("progress_backwards"),
-    ngx_string("version_conflict"),
-    ngx_string("limit_tasks"),
-    ngx_string("limit_owner_tasks"),
-    ngx_string("limit_owner_bytes"),
-    ngx_string("payload_too_large"),
-    ngx_string("zone_full"),
-    ngx_string("limit_waiters"),
-    ngx_string("limit_running"),
-    ngx_string("store_unavailable"),
-    ngx_string("store_failed"),
-    ngx_string("invalid_name"),
-    ngx_string("invalid_cursor"),
-    ngx_string("tool_not_found"),
-    ngx_string("worker_not_found")
+static ngx_mcp_refusal_t  ngx_mcp_reasons[] = {
+
+    { ngx_string("ok"),
+      NGX_MCP_RPC_INTERNAL, 500, "Internal error" },
+    { ngx_string("task_not_found"),
+      NGX_MCP_RPC_INVALID_PARAMS, 404, "Task not found" },
+    { ngx_string("task_terminal"),
+      NGX_MCP_RPC_INVALID_PARAMS, 409, "The task has ended" },
+    { ngx_string("task_state_invalid"),
+      NGX_MCP_RPC_INVALID_PARAMS, 409,
+      "Not possible in the task's present state" },
+    { ngx_string("lease_lost"),
+      NGX_MCP_RPC_LEASE, 500, "The lease is lost" },
+    { ngx_string("progress_backwards"),
+      NGX_MCP_RPC_INVALID_PARAMS, 500, "Progress never goes backwards" },
+    { ngx_string("version_conflict"),
+      NGX_MCP_RPC_INTERNAL, 409, "Internal error" },
+
+    { ngx_string("limit_tasks"),
+      NGX_MCP_RPC_LIMIT, 503, "No room for another task" },
+    { ngx_string("limit_owner_tasks"),
+      NGX_MCP_RPC_LIMIT, 429, "Limit of the owner reached" },
+    { ngx_string("limit_owner_bytes"),
+      NGX_MCP_RPC_LIMIT, 429, "Limit of the owner reached" },
+    { ngx_string("payload_too_large"),
+      NGX_MCP_RPC_INVALID_PARAMS, 413, "Too many bytes for a task" },
+    { ngx_string("zone_full"),
+      NGX_MCP_RPC_LIMIT, 503, "No room for another task" },
+    { ngx_string("limit_waiters"),
+      NGX_MCP_RPC_LIMIT, 429, "Too many requests wait already" },
+    { ngx_string("limit_running"),
+      NGX_MCP_RPC_INTERNAL, 500, "Internal error" },
+
+    { ngx_string("store_unavailable"),
+      NGX_MCP_RPC_STORE, 503, "Nothing can be saved at present" },
+    { ngx_string("store_failed"),
+      NGX_MCP_RPC_STORE, 503, "Nothing can be saved at present" },
+
+    { ngx_string("invalid_name"),
+      NGX_MCP_RPC_INVALID_PARAMS, 400,
+      "A name or token is empty or too long" },
+    { ngx_string("invalid_cursor"),
+      NGX_MCP_RPC_INTERNAL, 400, "Internal error" },
+
+    { ngx_string("tool_not_found"),
+      NGX_MCP_RPC_INTERNAL, 404, "Internal error" },
+    { ngx_string("worker_not_found"),
+      NGX_MCP_RPC_INTERNAL, 404, "Internal error" },
+
+    /* a number that is none of them */
+    { ngx_string("unknown"),
+      NGX_MCP_RPC_INTERNAL, 500, "Internal error" }
 };
 
-static ngx_str_t  ngx_mcp_unknown_reason = ngx_string("unknown");
+
+/* in the order of ngx_mcp_reason_e, and one more */
+
+typedef char  ngx_mcp_reasons_fit[
+    sizeof(ngx_mcp_reasons) / sizeof(ngx_mcp_refusal_t) == NGX_MCP_REASONS + 1
+    ? 1 : -1
+];
 
 
-ngx_str_t *
-ngx_mcp_reason_name(ngx_uint_t reason)
+ngx_mcp_refusal_t *
+ngx_mcp_reason(ngx_uint_t reason)
 {
-    if (reason >= sizeof(ngx_mcp_reasons) / sizeof(ngx_str_t)) {
-        return &ngx_mcp_unknown_reason;
-    }
-
-    return &ngx_mcp_reasons[reason];
+    return &ngx_mcp_reasons[ngx_min(reason, NGX_MCP_REASONS)];
 }

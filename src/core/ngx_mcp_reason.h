@@ -44,7 +44,19 @@ typedef enum {
 } ngx_mcp_reason_e;
 
 
-ngx_str_t *ngx_mcp_reason_name(ngx_uint_t reason);
+/* what a client is told: the word is stable, the text is for people */
+
+typedef struct {
+    ngx_str_t    word;
+    ngx_int_t    code;              /* of JSON-RPC */
+    ngx_uint_t   status;            /* of plain HTTP */
+    const char  *text;
+} ngx_mcp_refusal_t;
+
+
+ngx_mcp_refusal_t *ngx_mcp_reason(ngx_uint_t reason);
+
+#define ngx_mcp_reason_name(reason)  (&ngx_mcp_reason(reason)->word)
 
 
 #endif /* _NGX_MCP_REASON_H_INCLUDED_ */

@@ -104,49 +104,11 @@ ngx_mcp_problem_title(ngx_uint_t status)
 ngx_int_t
 ngx_mcp_problem_refused(ngx_http_request_t *r, ngx_uint_t reason)
 {
-    ngx_uint_t  status;
+    ngx_mcp_refusal_t  *refusal;
 
-    switch (reason) {
+    refusal = ngx_mcp_reason(reason);
 
-    case NGX_MCP_NOT_FOUND:
-    case NGX_MCP_TOOL_NOT_FOUND:
-    case NGX_MCP_WORKER_NOT_FOUND:
-        status = NGX_HTTP_NOT_FOUND;
-        break;
-
-    case NGX_MCP_TERMINAL:
-    case NGX_MCP_STATE_INVALID:
-    case NGX_MCP_VERSION_CONFLICT:
-        status = NGX_HTTP_CONFLICT;
-        break;
-
-    case NGX_MCP_PAYLOAD_TOO_LARGE:
-        status = NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
-        break;
-
-    case NGX_MCP_INVALID_NAME:
-    case NGX_MCP_INVALID_CURSOR:
-        status = NGX_HTTP_BAD_REQUEST;
-        break;
-
-    case NGX_MCP_LIMIT_WAITERS:
-    case NGX_MCP_LIMIT_OWNER_TASKS:
-    case NGX_MCP_LIMIT_OWNER_BYTES:
-        status = NGX_HTTP_TOO_MANY_REQUESTS;
-        break;
-
-    case NGX_MCP_LIMIT_TASKS:
-    case NGX_MCP_ZONE_FULL:
-    case NGX_MCP_STORE_UNAVAILABLE:
-    case NGX_MCP_STORE_FAILED:
-        status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        break;
-
-    default:
-        status = NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_mcp_problem(r, status, ngx_mcp_reason_name(reason), NULL);
+    return ngx_mcp_problem(r, refusal->status, &refusal->word, NULL);
 }
 
 

@@ -245,92 +245,31 @@ ngx_mcp_twice(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_mcp_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t reason)
 {
-    u_char       buf[64];
-    ngx_int_t    code;
-    ngx_str_t    data;
-    ngx_uint_t   status;
-    const char  *message;
+    u_char              buf[64];
+    ngx_str_t           data;
+    ngx_uint_t          status;
+    ngx_mcp_refusal_t  *refusal;
 
     if (ctx->rest) {
         return ngx_mcp_problem_refused(r, reason);
     }
 
+    refusal = ngx_mcp_reason(reason);
     status = NGX_HTTP_OK;
-    code = NGX_MCP_RPC_INVALID_PARAMS;
 
-    switch (reason) {
-
-    case NGX_MCP_NOT_FOUND:
-        message = "Task not found";
-        break;
-
-    case NGX_MCP_TERMINAL:
-        message = "The task has ended";
-        break;
-
-    case NGX_MCP_STATE_INVALID:
-        message = "Not possible in the task's present state";
-        break;
-
-    case NGX_MCP_PROGRESS_BACKWARDS:
-        message = "Progress never goes backwards";
-        break;
-
-    case NGX_MCP_PAYLOAD_TOO_LARGE:
-        message = "Too many bytes for a task";
-        break;
-
-    case NGX_MCP_INVALID_NAME:
-        message = "A name or token is empty or too long";
-        break;
-
-    case NGX_MCP_LEASE_LOST:
-        code = NGX_MCP_RPC_LEASE;
-        message = "The lease is lost";
-        break;
-
-    case NGX_MCP_LIMIT_TASKS:
-    case NGX_MCP_ZONE_FULL:
-        code = NGX_MCP_RPC_LIMIT;
-        message = "No room for another task";
-        break;
-
-    case NGX_MCP_LIMIT_OWNER_TASKS:
-    case NGX_MCP_LIMIT_OWNER_BYTES:
-        code = NGX_MCP_RPC_LIMIT;
-        message = "Limit of the owner reached";
-        break;
-
-    case NGX_MCP_LIMIT_WAITERS:
-        code = NGX_MCP_RPC_LIMIT;
-        message = "Too many requests wait already";
-        break;
-
-    case NGX_MCP_STORE_UNAVAILABLE:
-    case NGX_MCP_STORE_FAILED:
-        status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        code = NGX_MCP_RPC_STORE;
-        message = "Nothing can be saved at present";
-
+    if (refusal->code == NGX_MCP_RPC_STORE) {
+        status = refusal->status;
         ngx_str_set(&data, "1");
 
         if (ngx_mcp_add_header(r, "Retry-After", &data) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
-
-        break;
-
-    default:
-        code = NGX_MCP_RPC_INTERNAL;
-        message = "Internal error";
     }
 
     data.data = buf;
-    data.len = ngx_sprintf(buf, "{\"reason\":\"%V\"}",
-                           ngx_mcp_reason_name(reason))
-               - buf;
+    data.len = ngx_sprintf(buf, "{\"reason\":\"%V\"}", &refusal->word) - buf;
 
-    return ngx_mcp_error(r, ctx, status, code, message, &data);
+    return ngx_mcp_error(r, ctx, status, refusal->code, refusal->text, &data);
 }
 
 
