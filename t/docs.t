@@ -135,15 +135,17 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
         $told{$_}{$method} = shift(@cells) ne '–' for @eras;
     }
 
-    for my $era (@eras) {
-        my $text = source("$era.c");
+    my $names = qr/\{ ngx_string\("([^"]+)"\), \w+,/;
+    my @rows = source('methods.c')
+               =~ /$names\s+NGX_MCP_(\w+), NGX_MCP_(\w+),/g;
 
-        my @tables = $text =~ /^static \w+_method_t\s+\w+\[\] =\s(.*?)^\};/msg;
-
-        for my $table (@tables) {
-            $served{$era}{$_} = 1 for $table =~ /\{ ngx_string\("([^"]+)"\)/g;
+    while (my ($method, @callers) = splice @rows, 0, 3) {
+        for my $era (@eras) {
+            $served{$era}{$method} = 1 if shift(@callers) ne 'NOBODY';
         }
+    }
 
+    for my $era (@eras) {
         cmp_ok(scalar keys %{ $served{$era} }, '>', 9,
                "$era: the methods of the code were read");
         is_deeply([sort grep { $told{$era}{$_} } keys %{ $told{$era} }],

@@ -44,8 +44,8 @@ ngx_int_t ngx_mcp_post(ngx_http_request_t *r,
 ngx_int_t ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **ctx);
 ngx_int_t ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
     ngx_int_t code, const char *why);
-ngx_int_t ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_method_t *methods);
+ngx_mcp_method_t *ngx_mcp_method_find(ngx_mcp_method_t *methods,
+    ngx_str_t *name);
 
 /* ngx_mcp_reply.c */
 

@@ -198,9 +198,27 @@ typedef struct ngx_mcp_merged_s  ngx_mcp_merged_t;
 typedef ngx_int_t (*ngx_mcp_method_pt)(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
+/* who may call a method, in one of the eras */
+
+typedef enum {
+    NGX_MCP_NOBODY = 0,
+    NGX_MCP_ANYBODY,
+    NGX_MCP_IF_TASKS,           /* whoever knows tasks */
+    NGX_MCP_IF_EXTENDED         /* and what we add to them */
+} ngx_mcp_callers_e;
+
+
+/* what a request's params have, in its context */
+#define ngx_mcp_said(member)  offsetof(ngx_mcp_ctx_t, said.member)
+
 typedef struct {
     ngx_str_t          name;
     ngx_mcp_method_pt  handler;
+
+    /* of the endpoint */
+    ngx_uint_t         legacy;
+    ngx_uint_t         modern;
+    size_t             repeated;  /* in Mcp-Name; 0: nothing is */
 } ngx_mcp_method_t;
 
 

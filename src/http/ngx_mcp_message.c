@@ -7,10 +7,6 @@
 #include "ngx_mcp_http.h"
 
 
-#define ngx_mcp_said(member)                                                  \
-    offsetof(ngx_mcp_ctx_t, said.member)
-
-
 static ngx_mcp_shape_t  ngx_mcp_extensions[] = {
     { ngx_string("io.modelcontextprotocol/tasks"),
       ngx_mcp_said(tasks), NULL },
@@ -182,24 +178,20 @@ ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
 }
 
 
-/* NGX_DECLINED: there is no such method in that list */
+/* NULL: there is no such method in that list, which ends without a handler */
 
-ngx_int_t
-ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_method_t *methods)
+ngx_mcp_method_t *
+ngx_mcp_method_find(ngx_mcp_method_t *methods, ngx_str_t *name)
 {
-    ngx_str_t         *name;
     ngx_mcp_method_t  *m;
-
-    name = &ctx->rpc.method;
 
     for (m = methods; m->handler; m++) {
         if (m->name.len == name->len
             && ngx_strncmp(m->name.data, name->data, name->len) == 0)
         {
-            return m->handler(r, ctx);
+            return m;
         }
     }
 
-    return NGX_DECLINED;
+    return NULL;
 }

@@ -8,41 +8,11 @@
 #include "ngx_mcp_gateway.h"
 
 
-static ngx_int_t ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-static ngx_int_t ngx_mcp_ping(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-
-
-static ngx_mcp_method_t  ngx_mcp_legacy_methods[] = {
-    { ngx_string("initialize"), ngx_mcp_initialize },
-    { ngx_string("ping"), ngx_mcp_ping },
-    { ngx_string("tools/list"), ngx_mcp_tools_list },
-    { ngx_string("tools/call"), ngx_mcp_tools_call },
-    { ngx_null_string, NULL }
-};
-
-
-/* since 2025-11-25; ours among them */
-
-static ngx_mcp_method_t
-    ngx_mcp_legacy_task_methods[] =
-{
-    { ngx_string("tasks/get"), ngx_mcp_tasks_get },
-    { ngx_string("tasks/result"), ngx_mcp_tasks_result },
-    { ngx_string("tasks/list"), ngx_mcp_tasks_list },
-    { ngx_string("tasks/cancel"), ngx_mcp_tasks_cancel },
-    { ngx_string("tasks/create"), ngx_mcp_tasks_create },
-    { ngx_string("tasks/send"), ngx_mcp_tasks_create },
-    { ngx_string("tasks/update"), ngx_mcp_tasks_update },
-    { ngx_string("tasks/progress"), ngx_mcp_tasks_progress },
-    { ngx_null_string, NULL }
-};
-
-
 ngx_int_t
 ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t            rc;
     ngx_str_t            value, *v;
+    ngx_mcp_method_t    *m;
     ngx_mcp_loc_conf_t  *lcf;
     static ngx_str_t     header = ngx_string("mcp-protocol-version");
 
@@ -94,22 +64,18 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_response(r, ctx);
     }
 
-    rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_legacy_methods);
+    m = ngx_mcp_method(ctx);
 
-    if (rc == NGX_DECLINED && ctx->tasks) {
-        rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_legacy_task_methods);
-    }
-
-    if (rc == NGX_DECLINED) {
+    if (m == NULL || !ngx_mcp_method_is_for(m, ctx)) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NO_METHOD,
                              "Method not found", NULL);
     }
 
-    return rc;
+    return m->handler(r, ctx);
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_str_t         *v;
@@ -180,7 +146,7 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_ping(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  empty = ngx_string("{}");

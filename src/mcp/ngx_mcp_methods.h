@@ -14,10 +14,18 @@
 
 ngx_int_t ngx_mcp_handler(ngx_http_request_t *r);
 
+/* ngx_mcp_methods.c */
+
+ngx_mcp_method_t *ngx_mcp_method(ngx_mcp_ctx_t *ctx);
+ngx_uint_t ngx_mcp_method_is_for(ngx_mcp_method_t *m, ngx_mcp_ctx_t *ctx);
+
 /* ngx_mcp_legacy.c, ngx_mcp_modern.c */
 
 ngx_int_t ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_ping(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_uint_t ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
     ngx_mcp_json_t *arguments);
 

@@ -10,51 +10,21 @@
 
 
 static ngx_int_t ngx_mcp_modern_check(ngx_http_request_t *r,
-    ngx_mcp_ctx_t *ctx);
+    ngx_mcp_ctx_t *ctx, ngx_mcp_method_t *m);
 static ngx_int_t ngx_mcp_modern_headers(ngx_http_request_t *r,
-    ngx_mcp_ctx_t *ctx);
+    ngx_mcp_ctx_t *ctx, ngx_mcp_method_t *m);
 static ngx_uint_t ngx_mcp_modern_name(ngx_http_request_t *r,
-    ngx_mcp_ctx_t *ctx);
+    ngx_mcp_ctx_t *ctx, ngx_mcp_method_t *m);
 static ngx_int_t ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value);
 static ngx_int_t ngx_mcp_modern_capabilities(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
-static ngx_int_t ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-
-
-static ngx_mcp_method_t  ngx_mcp_modern_methods[] = {
-    { ngx_string("server/discover"), ngx_mcp_discover },
-    { ngx_string("tools/list"), ngx_mcp_tools_list },
-    { ngx_string("tools/call"), ngx_mcp_tools_call },
-    { ngx_string("subscriptions/listen"), ngx_mcp_listen },
-    { ngx_null_string, NULL }
-};
-
-
-/* of the tasks extension */
-
-static ngx_mcp_method_t  ngx_mcp_modern_tasks[] = {
-    { ngx_string("tasks/get"), ngx_mcp_tasks_get },
-    { ngx_string("tasks/update"), ngx_mcp_tasks_update },
-    { ngx_string("tasks/cancel"), ngx_mcp_tasks_cancel },
-    { ngx_null_string, NULL }
-};
-
-
-/* of our own extension */
-
-static ngx_mcp_method_t  ngx_mcp_modern_extended[] = {
-    { ngx_string("tasks/list"), ngx_mcp_tasks_list },
-    { ngx_string("tasks/create"), ngx_mcp_tasks_create },
-    { ngx_string("tasks/send"), ngx_mcp_tasks_create },
-    { ngx_string("tasks/progress"), ngx_mcp_tasks_progress },
-    { ngx_null_string, NULL }
-};
 
 
 ngx_int_t
 ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t  rc;
+    ngx_int_t          rc;
+    ngx_mcp_method_t  *m;
 
     if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
@@ -63,7 +33,8 @@ ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                              NULL);
     }
 
-    rc = ngx_mcp_modern_check(r, ctx);
+    m = ngx_mcp_method(ctx);
+    rc = ngx_mcp_modern_check(r, ctx, m);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -73,33 +44,20 @@ ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_accepted(r);
     }
 
-    rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_modern_methods);
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (m == NULL || !ngx_mcp_method_is_for(m, ctx)) {
+        return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND, NGX_MCP_RPC_NO_METHOD,
+                             "Method not found", NULL);
     }
 
-    if (ctx->extended) {
-        rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_modern_extended);
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-    }
-
-    rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_modern_tasks);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND, NGX_MCP_RPC_NO_METHOD,
-                         "Method not found", NULL);
+    return m->handler(r, ctx);
 }
 
 
 /* NGX_DECLINED: nothing to complain about; else the complaint was sent */
 
 static ngx_int_t
-ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_method_t *m)
 {
     ngx_int_t         rc;
     ngx_str_t         value;
@@ -134,7 +92,7 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return rc;
     }
 
-    return ngx_mcp_modern_headers(r, ctx);
+    return ngx_mcp_modern_headers(r, ctx, m);
 }
 
 
@@ -175,7 +133,8 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 static ngx_int_t
-ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_method_t *m)
 {
     ngx_str_t         value, *name;
     static ngx_str_t  method = ngx_string("mcp-method");
@@ -191,7 +150,7 @@ ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                 "method");
     }
 
-    if (!ngx_mcp_modern_name(r, ctx)) {
+    if (!ngx_mcp_modern_name(r, ctx, m)) {
         return ngx_mcp_mismatch(r, ctx,
                                 "Header mismatch: Mcp-Name is not what params "
                                 "say");
@@ -204,34 +163,18 @@ ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 /* whether Mcp-Name is what it has to be, for the methods that need it */
 
 static ngx_uint_t
-ngx_mcp_modern_name(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_modern_name(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_method_t *m)
 {
     ngx_str_t         value;
-    ngx_uint_t        i;
     ngx_mcp_json_t   *source;
     static ngx_str_t  header = ngx_string("mcp-name");
-    static ngx_str_t  methods[] = {
-        ngx_string("tools/call"),
-        ngx_string("tasks/get"),
-        ngx_string("tasks/update"),
-        ngx_string("tasks/cancel"),
-        ngx_null_string
-    };
 
-    for (i = 0; methods[i].len; i++) {
-        if (methods[i].len == ctx->rpc.method.len
-            && ngx_strncmp(methods[i].data, ctx->rpc.method.data,
-                           ctx->rpc.method.len) == 0)
-        {
-            break;
-        }
-    }
-
-    if (methods[i].len == 0) {
+    if (m == NULL || m->repeated == 0) {
         return 1;
     }
 
-    source = (i == 0) ? &ctx->said.name : &ctx->said.id;
+    source = (ngx_mcp_json_t *) ((u_char *) ctx + m->repeated);
 
     if (source->type != NGX_MCP_JSON_STRING) {
         /* the method itself has something to say about that */
@@ -323,7 +266,7 @@ ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  result = ngx_string(

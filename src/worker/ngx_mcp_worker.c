@@ -63,15 +63,15 @@ static ngx_int_t ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
 static ngx_mcp_method_t  ngx_mcp_worker_methods[] = {
-    { ngx_string("worker/claim"), ngx_mcp_worker_claim },
-    { ngx_string("worker/heartbeat"), ngx_mcp_worker_heartbeat },
-    { ngx_string("worker/progress"), ngx_mcp_worker_progress },
-    { ngx_string("worker/ask"), ngx_mcp_worker_ask },
-    { ngx_string("worker/answers"), ngx_mcp_worker_answers },
-    { ngx_string("worker/complete"), ngx_mcp_worker_complete },
-    { ngx_string("worker/fail"), ngx_mcp_worker_fail },
-    { ngx_string("worker/release"), ngx_mcp_worker_release },
-    { ngx_null_string, NULL }
+    { ngx_string("worker/claim"), ngx_mcp_worker_claim, 0, 0, 0 },
+    { ngx_string("worker/heartbeat"), ngx_mcp_worker_heartbeat, 0, 0, 0 },
+    { ngx_string("worker/progress"), ngx_mcp_worker_progress, 0, 0, 0 },
+    { ngx_string("worker/ask"), ngx_mcp_worker_ask, 0, 0, 0 },
+    { ngx_string("worker/answers"), ngx_mcp_worker_answers, 0, 0, 0 },
+    { ngx_string("worker/complete"), ngx_mcp_worker_complete, 0, 0, 0 },
+    { ngx_string("worker/fail"), ngx_mcp_worker_fail, 0, 0, 0 },
+    { ngx_string("worker/release"), ngx_mcp_worker_release, 0, 0, 0 },
+    { ngx_null_string, NULL, 0, 0, 0 }
 };
 
 
@@ -117,8 +117,9 @@ ngx_mcp_worker_handler(ngx_http_request_t *r)
 static void
 ngx_mcp_worker_message(ngx_http_request_t *r)
 {
-    ngx_int_t       rc;
-    ngx_mcp_ctx_t  *ctx;
+    ngx_int_t          rc;
+    ngx_mcp_ctx_t     *ctx;
+    ngx_mcp_method_t  *m;
 
     rc = ngx_mcp_read(r, &ctx);
 
@@ -131,7 +132,8 @@ ngx_mcp_worker_message(ngx_http_request_t *r)
     }
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_mcp_dispatch(r, ctx, ngx_mcp_worker_methods);
+        m = ngx_mcp_method_find(ngx_mcp_worker_methods, &ctx->rpc.method);
+        rc = m ? m->handler(r, ctx) : NGX_DECLINED;
     }
 
     if (rc == NGX_DECLINED) {
