@@ -51,9 +51,8 @@ END
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}',
-               'page.html' => $page, 'readme.html' => $readme },
+    tools => ['slow'],
+    files => { 'page.html' => $page, 'readme.html' => $readme },
     http => 'mcp_tasks_zone zone=z:4m;'
             . ' log_format reports escape=none $args;'
             . " server { listen 127.0.0.1:$pages;"

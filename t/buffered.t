@@ -19,8 +19,7 @@ my $tls = free_port();
 # come too late
 my $t = MCPTasks->new(
     workers => 1, listen => 'sndbuf=16k',
-    files => { 'tools.json' => '{"tools":[{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:32m; mcp_tasks_tools tools.json;',
     server => <<'END');
     client_max_body_size 16m;

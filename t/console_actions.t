@@ -15,6 +15,7 @@ use MCPGateway;
 use MCPRest qw/ problem unknown /;
 use MCPStatus;
 use MCPTasks qw/ wait_for workers /;
+use MCPTools qw/ tools_json /;
 
 my @many = map { "many$_" } 1 .. 20;
 
@@ -23,9 +24,7 @@ my $g = MCPGateway->new(
     conf => 'mcp_tasks_retries 0;',
     tool => ['plain support=optional', 'other support=optional',
              map { "$_ support=optional" } @many],
-    file => '{"tools":[' . join(',', map {
-        '{"name":"' . $_ . '","inputSchema":{"type":"object"}}' }
-        qw/ dig walk sing /) . ']}',
+    file => tools_json(qw/ dig walk sing /),
     on => { map { $_ => [['sse'], ['hold']] } qw/ plain other /, @many },
     server => <<'END');
     location /admin/ { mcp_tasks_console zone=z admin; }

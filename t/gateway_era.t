@@ -12,6 +12,7 @@ use Test::More;
 use MCPClient;
 use MCPGateway;
 use MCPTasks qw/ wait_for workers /;
+use MCPTools qw/ tools_json /;
 use MCPUpstream;
 
 my @held = (['sse'], ['hold']);
@@ -19,7 +20,7 @@ my $second = MCPUpstream->new(on => { slow => \@held }, list => ['other']);
 
 my $g = MCPGateway->new(
     workers => workers(),
-    file => '{"tools":[{"name":"queued","inputSchema":{"type":"object"}}]}',
+    file => tools_json('queued'),
     on => { slow => \@held },
     conf => 'mcp_tasks_max_running 2;',
     server => <<"END");

@@ -22,8 +22,7 @@ my $h2port = MCPTasks::free_port();
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=8k',
     connections => 4096,
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:32m; mcp_tasks_tools tools.json;',
     server => <<"END");
     listen 127.0.0.1:$h2port http2 sndbuf=8k;

@@ -24,8 +24,7 @@ my $h2port = MCPTasks::free_port();
 # one process, so that all of it happens there; its sockets hold little
 my $t = MCPTasks->new(
     workers => 1, listen => 'sndbuf=8k',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_tools tools.json;',
     server => <<"END");
     listen 127.0.0.1:$h2port http2;

@@ -16,35 +16,21 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    http => 'mcp_tasks_zone zone=z:2m;',
-    server => 'location /mcp { mcp_tasks zone=z; }');
-
-my @tools = (
-    ['slow', ''],
-    ['must', '"taskSupport":"required"'],
-    ['never', '"taskSupport":"forbidden"'],
-    ['after', '"after":"1500ms"'],
-    ['later', '"after":100'],
-    ['\u00e9t\u00e9', ''],
-);
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh '{"tools":[' . join(',', map {
-    "{\"name\":\"$_->[0]\",\"inputSchema\":{\"type\":\"object\"},"
-    . "\"mcpTasks\":{$_->[1]}}"
-} @tools) . ']}';
-close($fh);
-
-$t->stop();
-$t->{http} = 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;';
-$t->{server} = <<'END';
+    tools => [['slow', ''],
+              ['must', '"taskSupport":"required"'],
+              ['never', '"taskSupport":"forbidden"'],
+              ['after', '"after":"1500ms"'],
+              ['later', '"after":100'],
+              ['\u00e9t\u00e9', '']],
+    http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
+    server => <<'END');
     mcp_tasks_owner $http_x_user;
     location /mcp { mcp_tasks zone=z; }
     location /endless { mcp_tasks zone=z; mcp_tasks_ttl off max=off; }
     location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
     location /worker { mcp_tasks_worker zone=z; }
 END
-ok($t->start(), 'nginx starts');
+ok($t->{pid}, 'nginx starts');
 
 my $tasks = 'io.modelcontextprotocol/tasks';
 my $ours = 'org.nginx.mcp-tasks/extended';

@@ -14,22 +14,9 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    http => 'mcp_tasks_zone zone=z:1m;',
-    server => 'location /mcp { mcp_tasks zone=z; }');
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh <<'END';
-{"tools":[
-{"name":"slow","inputSchema":{"type":"object"}},
-{"name":"own","inputSchema":{"type":"object"},"mcpTasks":
-    {"attempts":1,"lease":"5s","queueTimeout":"6s","runTimeout":"7s",
-     "ttl":"8s"}}
-]}
-END
-close($fh);
-
-$t->stop();
-$t->{http} = <<'END';
+    tools => ['slow', ['own', '"attempts":1,"lease":"5s","queueTimeout":"6s",'
+                              . '"runTimeout":"7s","ttl":"8s"']],
+    http => <<'END', server => <<'SERVER');
     mcp_tasks_zone zone=z:1m;
     mcp_tasks_zone zone=small:32k max_tasks=8;
     mcp_tasks_zone zone=bytes:64k max_tasks=64;
@@ -41,7 +28,6 @@ $t->{http} = <<'END';
     mcp_tasks_timeout run=33s;
     mcp_tasks_retries 6;
 END
-$t->{server} = <<'END';
     mcp_tasks_poll_interval 3s;
 
     location /mcp { mcp_tasks zone=z; }
@@ -82,8 +68,8 @@ $t->{server} = <<'END';
     }
     location /small { mcp_tasks zone=small; }
     location /full { mcp_tasks zone=bytes; }
-END
-ok($t->start(), 'nginx starts') or diag($t->log());
+SERVER
+ok($t->{pid}, 'nginx starts');
 
 my $c = MCPClient->new($t);
 

@@ -14,8 +14,7 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
     server => <<'END');
     error_page 412 416 500 =200 /elsewhere;

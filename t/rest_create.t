@@ -14,16 +14,11 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    files => { 'tools.json' => <<'END' },
-{"tools":[
- {"name":"slow","inputSchema":{"type":"object"}},
- {"name":"own","inputSchema":{"type":"object"},
-  "mcpTasks":{"ttl":"1h","lease":7000,"attempts":1,"runTimeout":"90s"}},
- {"name":"must","inputSchema":{"type":"object"},
-  "mcpTasks":{"taskSupport":"required"}},
- {"name":"plain","inputSchema":{"type":"object"},
-  "mcpTasks":{"taskSupport":"forbidden"}}]}
-END
+    tools => ['slow',
+              ['own', '"ttl":"1h","lease":7000,"attempts":1,'
+                      . '"runTimeout":"90s"'],
+              ['must', '"taskSupport":"required"'],
+              ['plain', '"taskSupport":"forbidden"']],
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_zone zone=few:1m max_tasks=8;'
             . ' mcp_tasks_zone zone=full:256k max_tasks=64;'
             . ' mcp_tasks_tools tools.json;',

@@ -13,16 +13,12 @@ use Time::HiRes qw/ sleep /;
 use MCPClient;
 use MCPTasks qw/ wait_for workers /;
 
-my $tools = '{"tools":[' . join(',', map {
-    "{\"name\":\"$_->[0]\",\"inputSchema\":{\"type\":\"object\"},"
-    . "\"mcpTasks\":{$_->[1]}}"
-} ['slow', ''], ['other', ''], ['call', '"after":"30s","input":"call"'],
-  ['soon', '"after":"300ms","input":"call"'],
-  ['task', '"after":"30s","input":"task"']) . ']}';
-
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => $tools },
+    tools => [['slow', ''], ['other', ''],
+              ['call', '"after":"30s","input":"call"'],
+              ['soon', '"after":"300ms","input":"call"'],
+              ['task', '"after":"30s","input":"task"']],
     http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
     server => 'mcp_tasks_owner $http_x_user;'
               . ' location /mcp { mcp_tasks zone=z; }'

@@ -15,16 +15,12 @@ use Time::HiRes qw/ sleep time /;
 use MCPClient;
 use MCPTasks qw/ wait_for workers /;
 
-my $t = MCPTasks->new(workers => workers(), listen => 'sndbuf=8k');
 my $h2 = MCPTasks::free_port();
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh '{"tools":[{"name":"slow","inputSchema":{"type":"object"}}]}';
-close($fh);
-
-$t->stop();
-$t->{http} = 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;';
-$t->{server} = <<"END";
+my $t = MCPTasks->new(
+    workers => workers(), listen => 'sndbuf=8k',
+    tools => ['slow'],
+    http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
+    server => <<"END");
     listen 127.0.0.1:$h2 http2;
     client_max_body_size 4m;
     client_body_buffer_size 4m;
@@ -36,7 +32,7 @@ $t->{server} = <<"END";
     location /except { mcp_tasks zone=z; limit_except DELETE { allow all; } }
     location /if { mcp_tasks zone=z; if (\$http_x_if) { set \$x 1; } }
 END
-ok($t->start(), 'nginx starts');
+ok($t->{pid}, 'nginx starts');
 
 my $c = MCPClient->new($t);
 

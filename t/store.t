@@ -26,9 +26,6 @@ my $server = <<'END';
     location /probe { mcp_tasks_probe zone=z; }
 END
 
-my $tools = '{"tools":[{"name":"slow","inputSchema":{"type":"object"}},'
-            . '{"name":"other","inputSchema":{"type":"object"}}]}';
-
 my ($t, $c, $db, $second);
 
 # another nginx, that a test which died would leave behind
@@ -49,7 +46,7 @@ sub up {
     my ($store, %conf) = @_;
     $t = MCPTasks->new(workers => workers(), http => zone($store),
                        listen => 'reuseport', server => $server,
-                       files => { 'tools.json' => $tools }, %conf);
+                       tools => ['slow', 'other'], %conf);
     $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
     $db = "$t->{dir}/tasks.db";
 }

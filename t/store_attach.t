@@ -14,8 +14,7 @@ use Time::HiRes qw/ sleep time /;
 use MCPClient;
 use MCPStatus;
 use MCPTasks qw/ slurp wait_for /;
-
-my $tools = '{"tools":[{"name":"dig","inputSchema":{"type":"object"}}]}';
+use MCPTools qw/ tools_json /;
 
 my ($t, $c, $db);
 
@@ -31,7 +30,7 @@ sub up {
     $t = MCPTasks->new(
         workers => 2, listen => 'reuseport',
         http => zone('store=sqlite:tasks.db'),
-        files => { 'tools.json' => $tools },
+        tools => ['dig'],
         server => <<'END', %conf);
         mcp_tasks_owner  $http_x_user;
         mcp_tasks_tools  tools.json;
@@ -203,7 +202,7 @@ SKIP: {
     unlink("$db-lock");
     link("$t->{dir}/tools.json", "$db-lock") or die "$db-lock: $!\n";
     ok(!eval { $t->start() }, 'nor with one that has another name');
-    like(slurp("$t->{dir}/tools.json"), qr/^\Q$tools\E$/,
+    like(slurp("$t->{dir}/tools.json"), qr/^\Q${\ tools_json('dig')}\E$/,
          'which is left as it was');
     unlink("$db-lock");
 

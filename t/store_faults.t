@@ -21,10 +21,7 @@ my $db = "$dir/tasks.db";
 
 my $t = MCPTasks->new(
     workers => 2, listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"dig",'
-                               . '"inputSchema":{"type":"object"}},'
-                               . '{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['dig', 'slow'],
     http => "mcp_tasks_zone zone=z:8m store=sqlite:$db;",
     server => <<'END',
         mcp_tasks_owner  $http_x_user;

@@ -15,11 +15,7 @@ use MCPStore qw/ hold /;
 use MCPTasks qw/ wait_for /;
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[{"name":"dig","inputSchema":'
-                               . '{"type":"object"},"mcpTasks":{"lease":1000,'
-                               . '"attempts":3}},'
-                               . '{"name":"long","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => [['dig', '"lease":1000,"attempts":3'], 'long'],
     http => 'mcp_tasks_zone zone=z:8m store=sqlite:tasks.db sync=everysec;',
     server => <<'END');
         mcp_tasks_owner  $http_x_user;

@@ -17,9 +17,7 @@ use MCPTasks qw/ wait_for /;
 my $db = "$ENV{MCP_TASKS_BUILD}/servroot-store_order/tasks.db";
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[' . join(',', map {
-                   qq({"name":"$_","inputSchema":{"type":"object"}})
-               } qw/ dig fill /) . ']}' },
+    tools => ['dig', 'fill'],
     http => "mcp_tasks_zone zone=z:16m store=sqlite:$db;",
     server => <<'END',
         mcp_tasks_owner       $http_x_user;

@@ -16,8 +16,7 @@ use MCPTasks qw/ wait_for /;
 my $db = "$ENV{MCP_TASKS_BUILD}/servroot-store_pace/tasks.db";
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[{"name":"dig","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['dig'],
     http => "mcp_tasks_zone zone=z:8m store=sqlite:$db sync=everysec;",
     server => <<'END',
         mcp_tasks_owner  $http_x_user;

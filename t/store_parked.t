@@ -19,8 +19,7 @@ my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16)
            or die "no socket: $!\n";
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[{"name":"dig","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['dig'],
     main => 'worker_shutdown_timeout 200ms;',
     http => 'mcp_tasks_zone zone=z:8m store=sqlite:tasks.db;',
     server => <<"END");

@@ -16,8 +16,7 @@ use MCPTasks qw/ pids_of slurp wait_for /;
 my $t = MCPTasks->new(
     workers => 2,
     http => 'mcp_tasks_zone zone=z:4m store=sqlite:tasks.db;',
-    files => { 'tools.json' =>
-        '{"tools":[{"name":"dig","inputSchema":{"type":"object"}}]}' },
+    tools => ['dig'],
     server => <<'END');
     mcp_tasks_owner  $http_x_user;
     mcp_tasks_tools  tools.json;

@@ -19,9 +19,7 @@ use MCPTasks qw/ slurp wait_for workers /;
 # with a socket of its own for each worker, connections go to all of them
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}},{"name":"work",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['slow', 'work'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
     server => <<'END');
     mcp_tasks_lease 3s;

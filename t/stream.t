@@ -17,8 +17,7 @@ use MCPTasks qw/ wait_for workers /;
 # with a socket of its own for each worker, connections go to all of them
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_tools tools.json;',
     server => <<'END');
     mcp_tasks_owner $http_x_user;

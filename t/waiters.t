@@ -15,8 +15,7 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_zone zone=y:1m;'
             . ' mcp_tasks_tools tools.json;',
     server => <<'END');

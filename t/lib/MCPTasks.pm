@@ -9,7 +9,8 @@ package MCPTasks;
 #
 # tools/test.sh sets the variables that say which nginx and which module: the
 # test build, unless "module" names another.  "files" are written next to the
-# configuration; "env" is nginx's environment in addition to ours.
+# configuration, "tools" to tools.json there (MCPTools.pm); "env" is nginx's
+# environment in addition to ours.
 #
 # With MCP_TASKS_STORE=sqlite in the environment every zone that has no store
 # gets one, and MCP_TASKS_SYNC says how; it is a new one whenever nginx is
@@ -26,6 +27,8 @@ use JSON::PP;
 use POSIX qw/ WNOHANG /;
 use Socket qw/ IPPROTO_TCP TCP_NODELAY /;
 use Time::HiRes qw/ sleep time /;
+
+use MCPTools qw/ tools_json /;
 
 use Exporter qw/ import /;
 
@@ -111,9 +114,12 @@ sub new {
 
     my $self = bless {
         workers => 1, connections => 256, events => '', listen => '',
-        main => '', http => '', server => '', module => '', files => {}, env => {}, %conf,
-        dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
+        main => '', http => '', server => '', module => '', files => {},
+        env => {}, %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
+
+    $self->{files}{'tools.json'} = tools_json(@{ $conf{tools} })
+        if $conf{tools};
 
     # of this test, or what an earlier run left
     remove_tree($self->{dir});

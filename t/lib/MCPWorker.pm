@@ -55,16 +55,12 @@ my $t;
 # nginx with an endpoint for clients and one for workers; "server" adds to it
 sub start {
     my (%opt) = @_;
-    my $tools = join ',', map {
-        qq({"name":"$_","inputSchema":{"type":"object"},)
-        . qq("mcpTasks":{$policy{$_}}})
-    } sort keys %policy;
     my $server = delete $opt{server} || '';
 
     $t = MCPTasks->new(
         workers => workers(), module => $ENV{MCP_TASKS_MODULE},
         listen => 'reuseport',
-        files => { 'tools.json' => qq({"tools":[$tools]}) },
+        tools => [map { [$_, $policy{$_}] } sort keys %policy],
         http => 'mcp_tasks_zone zone=z:8m;', server => <<"END", %opt);
         location /mcp {
             mcp_tasks        zone=z;
