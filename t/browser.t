@@ -13,7 +13,8 @@ use Test::More;
 
 use MCPClient;
 use MCPExample qw/ blocks section /;
-use MCPTasks qw/ free_port slurp wait_for workers /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ free_port wait_for workers /;
 
 my $json = JSON::PP->new->utf8->canonical;
 my $pages = free_port();

@@ -6,7 +6,6 @@ use strict;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -41,16 +40,6 @@ END
 ok($t->reload(), 'with TLS');
 
 my $c = MCPClient->new($t);
-
-
-sub narrow {
-    my ($port) = @_;
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    connect($s, pack_sockaddr_in($port, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    return $s;
-}
 
 
 # --- TLS: a reader that stood still gets the last event, too
@@ -111,7 +100,7 @@ sub narrow {
     $c->complete($work, '{"content":[{"type":"text","text":"'
                         . 'x' x $size . '"}]}');
 
-    my $s = narrow($t->{port});
+    my $s = $t->connect_narrow();
     MCPTasks::send_raw($s, $short->modern_bytes('subscriptions/listen',
                        { notifications => { taskIds => [$id] } }));
 

@@ -11,7 +11,8 @@ use POSIX qw/ WNOHANG setpgid /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ wait_for workers /;
 
 my $root = "$FindBin::Bin/..";
 

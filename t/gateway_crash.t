@@ -32,15 +32,6 @@ sub kill_one {
 }
 
 
-sub all_back {
-    my ($pid) = @_;
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
-
 # a process, a client that speaks to it, and one that speaks to another
 sub pair {
     my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
@@ -98,7 +89,7 @@ for my $case (
                                    $got->{error}{data}{reason}),
        'failed -32013 process_lost', "$name: and says why");
     ok($up->left($call, 10), "$name: upstream was left");
-    ok(all_back($pid), "$name: there is another process");
+    ok($t->replaced($pid), "$name: there is another process");
     is(count($tool) - $before, 1, "$name: it was not sent again");
 }
 
@@ -138,7 +129,7 @@ for my $case (
     my $got = $g->until($id, sub { ($_[0]{status} // '') eq 'completed' }, 10,
                         via($nobody, $there));
     like($got->{text}, qr/"a":1\.0/, 'it completes');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
     is(count('same') - $before, 2, 'after two calls');
 }
 
@@ -155,7 +146,7 @@ for my $case (
         my $now = $call->{head}{'x-pid'};
         kill_one($now);
         ok($up->left($call, 10), 'is killed');
-        ok(all_back($now), 'there is another process');
+        ok($t->replaced($now), 'there is another process');
     }
 
     is($g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10, $nobody)
@@ -176,7 +167,7 @@ for my $case (
     my $res = MCPTasks::read_response($there->{via});
     my $text = $res ? $res->{body} : '';
     like($text, qr/"reason":"process_lost"/, 'who waits elsewhere is told');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
 }
 
 # --- several calls in one process, others in another
@@ -199,7 +190,7 @@ for my $case (
     $up->go($_, ['result', '{}']) for $up->calls('plain');
     is(@{[grep { $g->ends($_)->{status} eq 'completed' } @kept]}, 5,
        'and complete');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
 }
 
 # --- while it asks: nobody is there to hear the answer
@@ -217,7 +208,7 @@ for my $case (
     my $got = $g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10,
                         $there);
     is($got->{error}{data}{reason}, 'process_lost', 'a task that asks fails');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
 }
 
 # the room that lost calls took is there again

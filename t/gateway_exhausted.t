@@ -11,7 +11,8 @@ use Test::More;
 
 use MCPClient;
 use MCPGateway;
-use MCPTasks qw/ slurp wait_for /;
+use MCPProcess qw/ descriptors_of memory_of /;
+use MCPTasks qw/ wait_for /;
 
 # what a sanitizer keeps of freed memory is not what we look for
 $ENV{ASAN_OPTIONS} = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64';
@@ -24,19 +25,13 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my ($pid) = $t->worker_pids();
 
 
-sub descriptors {
-    my @fds = glob "/proc/$pid/fd/*";
-    return scalar @fds;
-}
-
-
 sub open_calls {
     my ($tool) = @_;
     return grep { !$_->{done} && !$_->{closed} } $up->calls($tool);
 }
 
 
-my $fds = descriptors();
+my $fds = descriptors_of($pid);
 
 # --- until there is no room
 
@@ -87,8 +82,8 @@ $up->go($_, ['result', '{}']) for open_calls('once');
 is(@{[grep { $g->ends($_)->{status} eq 'completed' } @ids]}, scalar @ids,
    'all others complete');
 ok((wait_for { ($up->connections())[0] == 0 }), 'no connection is left');
-ok((wait_for { descriptors() <= $fds }), 'nor a descriptor')
-    or diag("$fds before, " . descriptors() . ' now');
+ok((wait_for { descriptors_of($pid) <= $fds }), 'nor a descriptor')
+    or diag("$fds before, " . descriptors_of($pid) . ' now');
 
 # --- a server that asks faster than it can be answered
 
@@ -102,11 +97,10 @@ ok((wait_for { descriptors() <= $fds }), 'nor a descriptor')
           1 .. 20]}, 20, 'others are served');
     $c->legacy('tasks/cancel', { taskId => $id });
     ok($up->left($call, 20), 'and it can be cancelled');
-    my ($size, $resident, $shared) = split ' ', slurp("/proc/$pid/statm");
-    cmp_ok(($resident - $shared) * 4096, '<', 64 * 1024 * 1024, 'it takes '
-           . 'little for it: ' . ($resident - $shared) * 4096);
-    ok((wait_for { descriptors() <= $fds }), 'and nothing is left')
-        or diag("$fds before, " . descriptors() . ' now');
+    my $memory = memory_of($pid);
+    cmp_ok($memory, '<', 64 * 1024 * 1024, "it takes little for it: $memory");
+    ok((wait_for { descriptors_of($pid) <= $fds }), 'and nothing is left')
+        or diag("$fds before, " . descriptors_of($pid) . ' now');
 }
 
 is_deeply([$t->worker_pids()], [$pid], 'it is the same process');

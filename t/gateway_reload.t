@@ -12,7 +12,7 @@ use Time::HiRes qw/ time /;
 
 use MCPClient;
 use MCPGateway;
-use MCPTasks qw/ pids_of wait_for workers /;
+use MCPTasks qw/ wait_for workers /;
 
 my $g = MCPGateway->new(
     workers => workers(),

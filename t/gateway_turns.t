@@ -23,15 +23,6 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my $nobody = $c->as(headers => {});
 
 
-sub all_back {
-    my ($pid) = @_;
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
-
 # what is at upstream now
 sub running {
     return grep { defined $_->{tool} && !$_->{done} && !$_->{closed} }
@@ -102,7 +93,7 @@ sub reason {
        'their process is killed: one that is bound to its client fails');
     is(reason($legacy, $nobody->as(via => $there)), '-32013 process_lost',
        'so does one of the legacy era');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
     runs('r1 r2', 'the others wait');
     is($g->get($free, $nobody->as(via => $there))->{status}, 'working',
        'and seem to work');
@@ -138,7 +129,7 @@ sub reason {
     is(reason($_, $nobody->as(via => $there)), '-32013 process_lost',
        'those that ran fail') for @ids[0, 1];
     runs('3 4', 'those that waited run in their turn');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
     finish(3);
     runs('4 5', 'the next');
     finish(4);

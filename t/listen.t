@@ -7,7 +7,6 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use JSON::PP;
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -433,12 +432,7 @@ sub next_of {
     my @work = map { task() } 1 .. 64;
     $ann->complete($_, "{\"text\":\"$big\"}") for @work;
 
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-
+    my $s = $t->connect_narrow();
     my $stream = listening($ann, \@work, s => $s);
     my %told;
     sleep(0.5);

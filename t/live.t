@@ -8,13 +8,14 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use IO::Select;
-use Socket qw/ :DEFAULT SO_RCVBUF SO_LINGER /;
+use Socket qw/ :DEFAULT SO_LINGER /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp /;
 use MCPHttp2;
-use MCPTasks qw/ scale slurp wait_for workers /;
+use MCPTasks qw/ scale wait_for workers /;
 
 my $h2port = MCPTasks::free_port();
 
@@ -406,18 +407,6 @@ sub switches {
 
 # --- clients that go
 
-# one that has little room, and does not read
-sub narrow {
-    my ($port) = @_;
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($port || $t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-    return $s;
-}
-
-
 # closed in an orderly way, half, or with a reset
 my %leave = (
     closed => sub { close($_[0]) },
@@ -465,7 +454,7 @@ for my $how (sort keys %leave) {
     my $id = $ann->create('slow');
     my $work = $c->claim('slow');
     my $held = { id => $id, lease => $work->{lease} };
-    my @s = map { my $s = narrow();
+    my @s = map { my $s = $t->connect_narrow();
                   MCPTasks::send_raw($s,
                       $ann->rest_bytes("tasks/$id/events"));
                   $s } 1 .. 8;
@@ -625,7 +614,7 @@ for my $how (sort keys %leave) {
     my $id = $ann->create('slow');
     my $work = $c->claim('slow');
     $c->held('progress', $work, message => 'x' x 500_000);
-    my $stuck = narrow();
+    my $stuck = $t->connect_narrow();
     MCPTasks::send_raw($stuck, $ann->rest_bytes("tasks/$id/events"));
     my $full = MCPHttp2->new($h2port, window => 10);
     my $blocked = $full->get("/mcp/$base/events", %ann);

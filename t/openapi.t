@@ -11,8 +11,9 @@ use JSON::PP;
 use Test::More;
 
 use MCPClient;
+use MCPFile qw/ write_file /;
 use MCPRest qw/ unknown /;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPTasks qw/ wait_for workers /;
 
 my $root = "$FindBin::Bin/..";
 
@@ -352,9 +353,7 @@ my ($python) = grep {
 
 ok($python, 'a Python with jsonschema and yaml');
 
-open(my $fh, '>', "$t->{dir}/exchanges") or die "exchanges: $!\n";
-print $fh $json->encode($_), "\n" for @seen;
-close($fh) or die "exchanges: $!\n";
+write_file("$t->{dir}/exchanges", map { $json->encode($_) . "\n" } @seen);
 
 my $verdict = $python ? qx{$python $FindBin::Bin/lib/openapi.py \\
     $root/docs/openapi.yaml < $t->{dir}/exchanges} : '';

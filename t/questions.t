@@ -8,7 +8,6 @@ use lib "$FindBin::Bin/lib";
 
 use IO::Select;
 use JSON::PP;
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -134,26 +133,6 @@ sub quiet {
     $plain->complete($mark, '{}');
     is($got, 'mark', $name);
     is(next_of($stream), 'mark', "$name, then") if $got eq 'mark';
-}
-
-
-sub killed {
-    my ($pid) = @_;
-    kill('KILL', $pid);
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
-
-sub reload {
-    my %old = map { $_ => 1 } $t->worker_pids();
-    $t->reload();
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $old{$_} } @pids;
-    };
 }
 
 
@@ -413,21 +392,11 @@ sub reload {
 
 # --- never before the client knows the task
 
-# a connection whose client has little room
-sub narrow {
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-    return $s;
-}
-
 # the answer carries the id of the request, so it can be made large
 for my $how ('reads', 'leaves') {
     my $c = $plain->in_session();
     my $get = $c->get_stream();
-    my $s = narrow();
+    my $s = $t->connect_narrow();
     my $long = '"' . 'i' x 700_000 . '"';
     MCPTasks::send_raw($s, $c->legacy_bytes('tools/call',
                            { name => 'slow', task => {} }, id => $long));
@@ -488,7 +457,7 @@ for my $how ('reads', 'leaves') {
 # --- the process that has asked dies
 
 for my $round ('at first', 'after a reload') {
-    ok(reload(), 'a reload') if $round eq 'after a reload';
+    ok($t->reload_all(), 'a reload') if $round eq 'after a reload';
 
     for my $case ([qw/ get next-get /], [qw/ get older-get /],
                   [qw/ get result /], [qw/ get next-result /],
@@ -523,7 +492,7 @@ for my $round ('at first', 'after a reload') {
             settled();
         }
 
-        ok(killed($dies), "$name: the process dies");
+        ok($t->kill_worker($dies), "$name: the process dies");
 
         $other = $c->get_stream() if $to eq 'next-get';
         $other = result_stream($c, $work) if $to eq 'next-result';
@@ -548,7 +517,7 @@ for my $round ('at first', 'after a reload') {
     ask($two, 'two');
     is(asked($get), 'one', 'before a reload: the session');
     is(asked($result), 'two', 'before a reload: tasks/result');
-    ok(reload(), 'a reload');
+    ok($t->reload_all(), 'a reload');
     is(asked($result, 2), 'nothing', 'the streams end') for 1;
     $get->close();
 
@@ -575,7 +544,7 @@ for my $round ('at first', 'after a reload') {
         method => 'elicitation/create', params => {} } });
     is(next_of($get), 'input_required', 'a process hangs: the session knows');
     is(next_of($get, 0.3), 'nothing', 'but another stream is to ask');
-    ok(killed($hangs), 'the process is killed');
+    ok($t->kill_worker($hangs), 'the process is killed');
     is(asked($get), 'q', 'the question is asked all the same');
     $_->close() for $get, $result;
 

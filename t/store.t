@@ -14,8 +14,10 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp write_file /;
+use MCPProcess qw/ pids_of /;
 use MCPStatus;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPTasks qw/ wait_for workers /;
 
 my $server = <<'END';
     mcp_tasks_owner $http_x_user;
@@ -31,7 +33,7 @@ my ($t, $c, $db, $second);
 # another nginx, that a test which died would leave behind
 END {
     local $?;
-    kill('KILL', MCPTasks::pids_of($second), $second) if $second;
+    kill('KILL', pids_of($second), $second) if $second;
 }
 
 
@@ -361,9 +363,7 @@ up('store=sqlite:tasks.db');
     my $conf = slurp("$t->{dir}/nginx.conf");
     $conf =~ s/127.0.0.1:$t->{port}/127.0.0.1:$port/;
     $conf =~ s/nginx\.pid/second.pid/;
-    open(my $fh, '>', "$t->{dir}/second.conf") or die "second.conf: $!\n";
-    print $fh $conf;
-    close($fh);
+    write_file("$t->{dir}/second.conf", $conf);
 
     my $pid = $second = fork();
 
@@ -418,9 +418,7 @@ up('');
     ok($passed, 'a new store passes the test') or diag($said);
     is_deeply([glob "$new/*"], [], 'which makes nothing');
 
-    open(my $fh, '>', "$new/t.db") or die "$!\n";
-    print $fh 'x' x 1000;
-    close($fh);
+    write_file("$new/t.db", 'x' x 1000);
     ($passed, $said) = $t->check();
     ok(!$passed && $said =~ /is not a database/, 'what is none does not pass');
     unlink("$new/t.db");

@@ -12,8 +12,9 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp write_file /;
 use MCPStatus;
-use MCPTasks qw/ slurp wait_for /;
+use MCPTasks qw/ wait_for /;
 use MCPTools qw/ tools_json /;
 
 my ($t, $c, $db);
@@ -214,9 +215,7 @@ SKIP: {
     my $conf = slurp("$t->{dir}/nginx.conf");
     my $group = getgrgid((getpwnam('nobody'))[3]);
     $conf =~ s/user  root;/user  nobody $group;/;
-    open(my $fh, '>', "$t->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh $conf;
-    close($fh);
+    write_file("$t->{dir}/nginx.conf", $conf);
     kill('HUP', $t->{pid});
     ok(wait_for { $t->log() =~ /cannot be written by worker processes/ },
        'a user who cannot write it is refused');

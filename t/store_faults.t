@@ -12,9 +12,10 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp write_file /;
 use MCPStatus;
 use MCPStore qw/ fault faulty hold /;
-use MCPTasks qw/ slurp wait_for /;
+use MCPTasks qw/ wait_for /;
 
 my $dir = "$ENV{MCP_TASKS_BUILD}/servroot-store_faults";
 my $db = "$dir/tasks.db";
@@ -261,9 +262,7 @@ stops('replaced', error => qr/replaced|another file/,
 stops('replaced by something else', error => qr/replaced|another file/,
       begin => sub {
           rename($db, "$db.away") or die "$db: $!\n";
-          open(my $fh, '>', $db) or die "$db: $!\n";
-          print $fh "not a database\n" x 1000;
-          close($fh);
+          write_file($db, "not a database\n" x 1000);
       },
       end => sub {
           rename("$db.away", $db) or die "$db: $!\n";

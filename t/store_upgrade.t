@@ -11,7 +11,9 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPTasks qw/ pids_of slurp wait_for /;
+use MCPFile qw/ slurp write_file /;
+use MCPProcess qw/ pids_of /;
+use MCPTasks qw/ wait_for /;
 
 my $t = MCPTasks->new(
     workers => 2,
@@ -31,9 +33,7 @@ my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 {
     $t->stop() or die "nginx does not stop\n";
     my $conf = slurp("$t->{dir}/nginx.conf") =~ s/^daemon .*;$//mr;
-    open(my $fh, '>', "$t->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh $conf;
-    close($fh) or die "nginx.conf: $!\n";
+    write_file("$t->{dir}/nginx.conf", $conf);
 }
 
 my (@masters, @ids, %refused);
@@ -42,13 +42,6 @@ END {
     my $status = $?;
     kill('KILL', pids_of($_), $_) for grep { kill(0, $_) } @masters;
     $? = $status;
-}
-
-
-sub pid_in {
-    my ($name) = @_;
-    my ($pid) = slurp("$t->{dir}/$name") =~ /^(\d+)$/m;
-    return $pid && kill(0, $pid) ? $pid : 0;
 }
 
 
@@ -83,7 +76,7 @@ sub all_there {
 
 
 is(system($t->command()), 0, 'nginx starts');
-my $old = wait_for { pid_in('nginx.pid') } or die "no master\n";
+my $old = wait_for { $t->pid_in('nginx.pid') } or die "no master\n";
 push @masters, $old;
 
 ok(create(), 'a task') for 1 .. 5;
@@ -94,7 +87,7 @@ ok($work->{lease}, 'one is claimed');
 
 kill('USR2', $old);
 my $new = wait_for {
-    my $pid = pid_in('nginx.pid');
+    my $pid = $t->pid_in('nginx.pid');
     return $pid != $old && pids_of($pid) == $t->{workers} ? $pid : 0;
 } or die "no new master\n";
 push @masters, $new;

@@ -14,7 +14,8 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPFile qw/ slurp write_file /;
+use MCPTasks qw/ wait_for workers /;
 
 # with a socket of its own for each worker, connections go to all of them
 my $t = MCPTasks->new(
@@ -170,8 +171,7 @@ mkdir $files or die "$files: $!\n";
 
 sub touch {
     my ($name) = @_;
-    open(my $fh, '>', "$files/$name") or die "$name: $!\n";
-    close($fh);
+    write_file("$files/$name", '');
 }
 
 

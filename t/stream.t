@@ -643,15 +643,6 @@ for my $tasks (0, 1) {
 
 # --- a process dies
 
-sub killed {
-    my ($pid) = @_;
-    kill('KILL', $pid);
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
 for my $round ('at first', 'after a reload') {
     if ($round eq 'after a reload') {
         my %old = map { $_ => 1 } $t->worker_pids();
@@ -673,7 +664,7 @@ for my $round ('at first', 'after a reload') {
     is(next_of($speaks), status($work, 'working', 'to the newest'),
        "$round: the newest speaks");
 
-    ok(killed($second), "$round: its process dies");
+    ok($t->kill_worker($second), "$round: its process dies");
     says($work, 'to the other');
     is(next_of($silent, 10), status($work, 'working', 'to the other'),
        "$round: the other one goes on");

@@ -11,7 +11,8 @@ use JSON::PP;
 use Test::More;
 
 use MCPClient;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ wait_for workers /;
 
 my @names = qw/ method tool task_id client task_status era error /;
 

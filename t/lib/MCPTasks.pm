@@ -25,14 +25,16 @@ use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
 use POSIX qw/ WNOHANG /;
-use Socket qw/ IPPROTO_TCP TCP_NODELAY /;
+use Socket qw/ :DEFAULT IPPROTO_TCP SO_RCVBUF TCP_NODELAY /;
 use Time::HiRes qw/ sleep time /;
 
+use MCPFile qw/ slurp write_file /;
+use MCPProcess qw/ pids_of /;
 use MCPTools qw/ tools_json /;
 
 use Exporter qw/ import /;
 
-our @EXPORT_OK = qw/ free_port pids_of scale slurp wait_for workers /;
+our @EXPORT_OK = qw/ free_port scale wait_for workers /;
 
 # an answer that takes longer will not come
 use constant TIMEOUT => 60;
@@ -54,15 +56,6 @@ sub scale {
     my $scale = $ENV{MCP_TASKS_SCALE} || 1;
     my $scaled = int($n * $scale);
     return $scaled < 1 ? 1 : $scaled;
-}
-
-
-sub slurp {
-    my ($path) = @_;
-    open(my $fh, '<:raw', $path) or return '';
-    local $/;
-    my $text = <$fh>;
-    return defined $text ? $text : '';
 }
 
 
@@ -89,22 +82,6 @@ sub free_port {
     }
 
     die "no free port\n";
-}
-
-
-# the children of a process
-sub pids_of {
-    my ($parent) = @_;
-    my @pids;
-
-    for my $path (glob '/proc/[0-9]*/stat') {
-        my ($pid, $state, $ppid) = slurp($path) =~ /^(\d+) \(.*\) (\S) (\d+)/s
-            or next;
-        push @pids, $pid if $ppid == $parent && $state ne 'Z';
-    }
-
-    @pids = sort { $a <=> $b } @pids;
-    return @pids;
 }
 
 
@@ -141,11 +118,8 @@ sub configure {
     my ($self, %conf) = @_;
     $self->{$_} = $conf{$_} for keys %conf;
 
-    for my $name (keys %{ $self->{files} }) {
-        open(my $fh, '>', "$self->{dir}/$name") or die "$name: $!\n";
-        print $fh $self->{files}{$name};
-        close($fh) or die "$name: $!\n";
-    }
+    write_file("$self->{dir}/$_", $self->{files}{$_})
+        for keys %{ $self->{files} };
 
     my $http = $self->stored($self->{http});
     my $module = $self->{module} || $ENV{MCP_TASKS_TEST_MODULE};
@@ -153,8 +127,7 @@ sub configure {
     my $temp = join '', map { "    ${_}_temp_path  $self->{dir}/$_;\n" }
                         qw/ client_body proxy fastcgi uwsgi scgi /;
 
-    open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh <<"END";
+    write_file("$self->{dir}/nginx.conf", <<"END");
 load_module  $module;
 
 daemon  off;
@@ -186,7 +159,6 @@ $temp
     }
 }
 END
-    close($fh) or die "nginx.conf: $!\n";
 }
 
 
@@ -337,12 +309,61 @@ sub reload {
 }
 
 
+# waits until none of these workers is there, and others are instead
+sub replaced {
+    my ($self, @old) = @_;
+    my %old = map { $_ => 1 } @old;
+
+    return wait_for {
+        my @pids = $self->worker_pids();
+        @pids == $self->{workers} && !grep { $old{$_} } @pids;
+    };
+}
+
+
+# kills a worker, and waits until there is another one
+sub kill_worker {
+    my ($self, $pid) = @_;
+    kill('KILL', $pid);
+    return $self->replaced($pid);
+}
+
+
+# reloads, and waits until all workers are new
+sub reload_all {
+    my ($self, %conf) = @_;
+    my @old = $self->worker_pids();
+    $self->reload(%conf);
+    return $self->replaced(@old);
+}
+
+
+# the pid in a file next to the configuration, if such a process is there
+sub pid_in {
+    my ($self, $name) = @_;
+    my ($pid) = slurp("$self->{dir}/$name") =~ /^(\d+)$/m;
+    return $pid && kill(0, $pid) ? $pid : 0;
+}
+
+
 sub connect {
     my ($self) = @_;
     my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
                                   PeerPort => $self->{port})
             or return;
     setsockopt($s, IPPROTO_TCP, TCP_NODELAY, 1);
+    binmode($s);
+    return $s;
+}
+
+
+# one whose receive buffer is small
+sub connect_narrow {
+    my ($self) = @_;
+    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
+    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
+    CORE::connect($s, sockaddr_in($self->{port}, inet_aton('127.0.0.1')))
+        or die "connect: $!\n";
     binmode($s);
     return $s;
 }
