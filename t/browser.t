@@ -153,16 +153,10 @@ sub closes {
 }
 
 
-sub create {
-    my $res = $ann->legacy('tools/call', { name => 'slow', task => {} });
-    return $res->{json}{result}{task}{taskId};
-}
-
-
 # --- a page of the same origin, of one that is allowed, and of another
 
 {
-    my $id = create();
+    my $id = $ann->create('slow');
     my $own = "http://127.0.0.1:$t->{port}";
     my $url = "$own/mcp/tasks/$id/events?who=ann";
 
@@ -213,7 +207,7 @@ sub create {
 # --- all tasks of the owner
 
 {
-    my @ids = map { create() } 1 .. 3;
+    my @ids = map { $ann->create('slow') } 1 .. 3;
 
     browse('all', "http://good.example:$pages",
            "http://127.0.0.1:$t->{port}/mcp/tasks/events?who=ann");

@@ -44,13 +44,6 @@ my $status = MCPStatus->new($t);
 use constant NEVER => 0.4;
 
 
-sub add {
-    my ($tool, %more) = @_;
-    my $res = $c->rest_post('tasks', { tool => $tool, %more });
-    return $res->{json}{taskId} // die "$res->{body}\n";
-}
-
-
 sub act {
     my ($path, $body, %headers) = @_;
     return $admin->rest_post("api/$path", defined $body ? $body : {},
@@ -116,7 +109,7 @@ sub call {
 # --- cancel
 
 {
-    my $id = add('dig');
+    my $id = $c->create_rest('dig');
     my $res = act("tasks/$id/cancel", { reason => 'no <b>more</b>' });
     is($res->{status}, 200, 'cancelled');
     is($res->{json}{phase}, 'cancelled', 'it says so');
@@ -128,7 +121,7 @@ sub call {
     problem(act('tasks/' . unknown . '/cancel'), 404, 'task_not_found', undef,
             'one that is not there');
 
-    $id = add('dig');
+    $id = $c->create_rest('dig');
     my $work = $c->claim('dig');
     is(act("tasks/$id/cancel", {})->{status}, 200, 'one that runs');
     is($c->held('heartbeat', $work)->{error}{data}{cancelled},
@@ -188,12 +181,12 @@ sub call {
     problem(act("tasks/$new/retry"), 409, 'not_retryable', undef,
             'one that succeeded');
 
-    $id = add('walk');
+    $id = $c->create_rest('walk');
     $c->complete($c->claim('walk'), '{"content":[],"isError":true}');
     is(act("tasks/$id/retry")->{status}, 201, 'one that says isError');
     $c->complete($c->claim('walk'), '{"content":[]}');
 
-    $id = add('walk');
+    $id = $c->create_rest('walk');
     act("tasks/$id/cancel");
     problem($c->as(uri => '/limited', headers => {})
               ->rest_post("api/tasks/$id/retry", {}), 429, 'limit_owner_tasks',
@@ -211,7 +204,7 @@ sub call {
 # --- input
 
 {
-    my $id = add('sing');
+    my $id = $c->create_rest('sing');
     my $work = $c->claim('sing');
     my %question = (method => 'elicitation/create', params => {});
     problem(act("tasks/$id/input", { inputResponses => { a => {} } }), 409,
@@ -245,7 +238,7 @@ sub call {
 # --- delete
 
 {
-    my $id = add('dig');
+    my $id = $c->create_rest('dig');
     my $poll = $t->connect();
     MCPTasks::send_raw($poll, $c->rest_bytes("tasks/$id/poll?version=1"));
     ok(parked(1), 'its owner waits for it');
@@ -259,7 +252,7 @@ sub call {
     problem($admin->rest("api/tasks/$id", method => 'DELETE'), 404,
             'task_not_found', undef, 'twice');
 
-    $id = add('dig');
+    $id = $c->create_rest('dig');
     my $work = $c->claim('dig');
     is($work->{taskId}, $id, 'a worker has one');
     is($admin->rest("api/tasks/$id", method => 'DELETE', body => 'x')
@@ -267,7 +260,7 @@ sub call {
     is($c->complete($work, '{}')->{error}{data}{reason}, 'task_not_found',
        'it finds nothing left to do');
 
-    my $stream = $c->follow('tasks/' . add('dig') . '/events');
+    my $stream = $c->follow('tasks/' . $c->create_rest('dig') . '/events');
     my $told = $stream->event() && $stream->event();
     is($told->{json}{status}, 'working', 'somebody follows one');
     is($admin->rest("api/tasks/$told->{json}{taskId}", method => 'DELETE')
@@ -308,10 +301,10 @@ sub call {
     my %waiting = map { my $s = $t->connect_to($_);
                         ($_ => claiming(['dig'], "p$_", $s)) } @pids;
     ok(parked(scalar @pids), 'workers wait in all processes');
-    my @ids = map { add('dig') } @pids;
+    my @ids = map { $c->create_rest('dig') } @pids;
     waits($waiting{$_}, 'nothing for them') for @pids;
 
-    my $song = add('sing');
+    my $song = $c->create_rest('sing');
     is($c->worker('worker/claim', { tools => ['dig', 'sing'] })
          ->{tasks}[0]{taskId}, $song, 'who wants others, too, gets these');
 
@@ -351,7 +344,7 @@ sub call {
                 "$what nothing");
     }
 
-    my $id = add('dig');
+    my $id = $c->create_rest('dig');
     my $work = $c->claim('dig', worker => 'w1');
     is($c->held('heartbeat', $work)->{drain}, JSON::PP::false, 'w1 works');
 
@@ -383,14 +376,14 @@ sub call {
     is($status->worker('w2')->{draining}, 0, 'and who does not');
     is($status->differs(), '', 'in both formats');
 
-    my $next = add('dig');
+    my $next = $c->create_rest('dig');
     is(claimed($other)->{tasks}[0]{taskId}, $next, 'the other one works');
     is($c->complete($work, '{}')->{drain}, JSON::PP::true,
        'what it has it finishes');
 
     is(act('workers/resume', { worker => 'w1' })->{body},
        '{"worker":"w1","draining":false}', 'it goes on');
-    $id = add('dig');
+    $id = $c->create_rest('dig');
     $work = $c->claim('dig', worker => 'w1');
     is($work->{taskId}, $id, 'and gets tasks');
     is($c->held('release', $work)->{drain}, JSON::PP::false, 'and no more');

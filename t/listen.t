@@ -40,11 +40,8 @@ use constant SOON => 8;
 # a task that is claimed: what its worker needs to know of it
 sub task {
     my ($who, %params) = @_;
-    my $id = ($who || $ann)->modern('tools/call', { name => 'slow', %params })
-             ->{json}{result}{taskId};
-    my $work = $ann->claim('slow', leaseMs => 600000);
-    die "no task\n" unless $id && $work && $work->{taskId} eq $id;
-    return $work;
+    my $id = ($who || $ann)->create_modern('slow', %params);
+    return $ann->claim_id('slow', $id);
 }
 
 

@@ -114,18 +114,6 @@ sub task {
 }
 
 
-# the next event that tells something
-sub next_of {
-    my ($stream, $seconds) = @_;
-
-    while (my $event = $stream->event($seconds)) {
-        return $event if defined $event->{data};
-    }
-
-    return {};
-}
-
-
 # --- creator, worker and waiter in three processes, or two if there are no more
 
 my %wait = (
@@ -232,7 +220,7 @@ sub switches {
         my $stream = MCPClient::Stream->new($s);
 
         # how things are: of one task, or of both
-        next_of($stream) for 1 .. ($kind eq 'owner' ? 2 : 1);
+        $stream->next_data() for 1 .. ($kind eq 'owner' ? 2 : 1);
         come(1, 'a waiter');
 
         %before = $counts->();
@@ -240,7 +228,7 @@ sub switches {
 
         for (1 .. $n) {
             event($busy, $held, PROGRESS);
-            next_of($stream)->{json} or fail('an event');
+            $stream->next_data()->{json} or fail('an event');
         }
 
         %woken = map { $_ => switches($_) - $slept{$_} } @pids;
@@ -281,10 +269,10 @@ sub switches {
         MCPTasks::send_raw($s, $wait{events}->($held->{id}, 0));
         MCPClient::Stream->new($s);
     } 1 .. 10;
-    next_of($_) for @streams;
+    $_->next_data() for @streams;
     %before = $counts->();
     event($busy, $held, PROGRESS);
-    is(scalar(grep { next_of($_)->{json} } @streams), 10, 'ten are told');
+    is(scalar(grep { $_->next_data()->{json} } @streams), 10, 'ten are told');
     %after = $counts->();
     cmp_ok($after{$waiter} - $before{$waiter}, '<=', 2,
            'and their process was woken once');
@@ -310,7 +298,7 @@ sub switches {
     } @held;
 
     is(scalar keys %served, scalar @pids, "$n streams: in every process");
-    is(scalar(grep { (next_of($streams[$_])->{json}{taskId} || '')
+    is(scalar(grep { ($streams[$_]->next_data()->{json}{taskId} || '')
                      eq $held[$_]{id} } 0 .. $#held), $n, 'each has its task');
     come($n, "$n streams");
 
@@ -320,7 +308,7 @@ sub switches {
     my ($told, $wrong) = (0, 0);
 
     for my $i (0 .. $#held) {
-        my $event = next_of($streams[$i]);
+        my $event = $streams[$i]->next_data();
         $told++ if ($event->{json}{taskId} || '') eq $held[$i]{id};
         $wrong++ unless $event->{id} == $held[$i]{version} + 1;
     }
@@ -332,7 +320,7 @@ sub switches {
     $told = 0;
 
     for my $i (0 .. $#held) {
-        my $event = next_of($streams[$i]);
+        my $event = $streams[$i]->next_data();
         $told++ if ($event->{json}{status} || '') eq 'completed'
                    && $event->{json}{taskId} eq $held[$i]{id}
                    && !$streams[$i]->event(5) && $streams[$i]{whole};
@@ -359,7 +347,7 @@ sub switches {
         MCPClient::Stream->new($s);
     } 1 .. $n;
 
-    is(scalar(grep { next_of($_)->{json} } @streams), $n,
+    is(scalar(grep { $_->next_data()->{json} } @streams), $n,
        "$n streams on one task");
     is(scalar keys %served, scalar @pids, 'in every process');
 
@@ -367,7 +355,7 @@ sub switches {
 
     for my $round (1 .. 3) {
         my $got = event($pids[$round % @pids], $held, PROGRESS);
-        is(scalar(grep { (next_of($_)->{id} || 0) == $got->{version} }
+        is(scalar(grep { ($_->next_data()->{id} || 0) == $got->{version} }
                   @streams), $n, "change $round is told to all");
         $last = $got->{version};
     }
@@ -380,7 +368,7 @@ sub switches {
         my $seen = 0;
 
         while ($seen < $last) {
-            my $id = next_of($stream)->{id} or last;
+            my $id = $stream->next_data()->{id} or last;
             $disorder++ if $id <= $seen;
             $seen = $id;
         }
@@ -398,7 +386,7 @@ sub switches {
     event($pids[1], $held, COMPLETE, '{}');
     $_->close() for @gone[$half .. $#gone];
 
-    is(scalar(grep { (next_of($_)->{json}{status} || '') eq 'completed'
+    is(scalar(grep { ($_->next_data()->{json}{status} || '') eq 'completed'
                      && !$_->event(5) && $_->{whole} } @streams),
        scalar @streams, 'the others are told of the end');
     come(0, 'all are over');

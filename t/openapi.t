@@ -41,15 +41,9 @@ my $t = MCPTasks->new(
 END
 
 my $c = MCPClient->new($t);
-my $ann = of('ann');
+my $ann = $c->user('ann');
 my $json = JSON::PP->new->canonical->latin1;
 my (@seen, %task);
-
-
-sub of {
-    my ($name) = @_;
-    return $c->as(headers => { 'X-User' => $name });
-}
 
 
 sub record {
@@ -247,9 +241,9 @@ for my $path ($tasks, $of{cancel}, $of{input}) {
 ask($ann, 'POST', $tasks, body => '{"tool":""}');
 ask($ann, 'POST', $tasks, at => '/tight', body => {
     tool => 'x', arguments => { a => 'b' x 2000 } });
-ask(of('two'), 'POST', $tasks, at => '/tasks', body => { tool => 'x' })
+ask($c->user('two'), 'POST', $tasks, at => '/tasks', body => { tool => 'x' })
     for 1 .. 2;
-ask(of('two'), 'POST', $tasks, at => '/bytes', body => {
+ask($c->user('two'), 'POST', $tasks, at => '/bytes', body => {
     tool => 'x', arguments => { a => 'b' x 3000 } });
 ask($ann, 'POST', $of{cancel}, id => $task{cancelled});
 

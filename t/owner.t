@@ -90,14 +90,6 @@ sub create {
 }
 
 
-sub status {
-    my ($who, $id) = @_;
-    my $got = $who->legacy('tasks/get', { taskId => $id })->{json};
-    return $got->{result} ? $got->{result}{status}
-                          : $got->{error}{data}{reason};
-}
-
-
 # so that what comes below finds its own work
 sub drain {
     while (@{ $c->worker('worker/claim', { tools => ['slow', 'own'],
@@ -154,15 +146,15 @@ for my $era ('legacy', 'modern') {
     }
 }
 
-is(status($ann, $of_ann), 'working', 'nothing has happened to it');
-is(status($nobody, $of_nobody), 'working', 'nor to the other');
-is(status($ann, $of_nobody), 'task_not_found', 'who is known is not nobody');
-is(status(at('/fixed', 'x'), create(at('/fixed', 'y'))->{taskId}), 'working',
+is($ann->status($of_ann), 'working', 'nothing has happened to it');
+is($nobody->status($of_nobody), 'working', 'nor to the other');
+is($ann->status($of_nobody), 'task_not_found', 'who is known is not nobody');
+is(at('/fixed', 'x')->status(create(at('/fixed', 'y'))->{taskId}), 'working',
    'an owner that is a constant');
-is(status(at('/none', 'x'), create(at('/none', 'y'))->{taskId}), 'working',
+is(at('/none', 'x')->status(create(at('/none', 'y'))->{taskId}), 'working',
    'an owner that is empty');
-is(status(at('/mcp', 'Ann'), $of_ann), 'task_not_found', 'case matters');
-is(status(at('/mcp', 'an'), $of_ann), 'task_not_found', 'length matters');
+is(at('/mcp', 'Ann')->status($of_ann), 'task_not_found', 'case matters');
+is(at('/mcp', 'an')->status($of_ann), 'task_not_found', 'length matters');
 
 is($ann->as(headers => { 'X-User' => 'o' x 1024 })->legacy('tasks/list')
    ->{status}, 200, 'a long name');
@@ -222,7 +214,7 @@ my $boss = $c->as(work => '/workload');
 my $work = $boss->claim('slow');
 is($boss->complete($work, { x => 'x' x 1100 })->{error}{data}{reason},
    'payload_too_large', 'a result that is too large');
-is(status($big, $id), 'working', 'the task goes on');
+is($big->status($id), 'working', 'the task goes on');
 is($boss->complete($work, { x => 'y' })->{phase}, 'completed', 'a smaller one');
 
 
@@ -252,7 +244,7 @@ is(create(at('/queue', 'ann'), task => { ttl => undef })->{ttl}, 22000,
 
 sub until_gone {
     my ($who, $id, $begin) = @_;
-    my $gone = wait_for { status($who, $id) eq 'task_not_found' } 15;
+    my $gone = wait_for { $who->status($id) eq 'task_not_found' } 15;
     return $gone ? time() - $begin : 99;
 }
 
@@ -279,7 +271,7 @@ my %when;
 while (time() < $begin + 12 && keys %when < keys %tasks) {
     for my $name (grep { !$when{$_} } keys %tasks) {
         $when{$name} = time() - $begin
-            if status($ann, $tasks{$name}) eq 'task_not_found';
+            if $ann->status($tasks{$name}) eq 'task_not_found';
     }
     sleep(0.05);
 }
@@ -298,14 +290,14 @@ drain();
 
 my $late = at('/queue', 'ann');
 $id = create($late)->{taskId};
-ok(wait_for(sub { status($late, $id) eq 'failed' }, 10), 'nobody took it');
+ok(wait_for(sub { $late->status($id) eq 'failed' }, 10), 'nobody took it');
 is($late->legacy('tasks/result', { taskId => $id })->{body},
    '{"jsonrpc":"2.0","id":1,"error":{"code":-32013,"message":"No worker took '
    . 'the task in time","data":{"reason":"task_timeout"}}}', 'in time');
 
 $id = create($late)->{taskId};
 $work = $c->claim('slow');
-ok(wait_for(sub { status($late, $id) eq 'failed' }, 10), 'it ran too long');
+ok(wait_for(sub { $late->status($id) eq 'failed' }, 10), 'it ran too long');
 is($late->modern('tasks/get', { taskId => $id })->{json}{result}{error}{data}
    {reason}, 'task_timeout', 'says the error');
 is($c->complete($work, {})->{error}{data}{reason}, 'task_terminal',
@@ -319,7 +311,7 @@ is($two->{taskId}, $id, 'a lost lease: another worker gets the task');
 is($two->{attempt}, 2, 'in another attempt');
 is($c->complete($one, {})->{error}{data}{reason}, 'lease_lost',
    'the first worker has lost it');
-ok(wait_for(sub { status($again, $id) eq 'failed' }, 10),
+ok(wait_for(sub { $again->status($id) eq 'failed' }, 10),
    'no attempt is left');
 is($again->legacy('tasks/result', { taskId => $id })->{json}{error}{data}
    {reason}, 'lease_lost', 'says the error');
@@ -331,7 +323,7 @@ my $small = at('/small', 'ann');
 my @small = map { create($small)->{taskId} } 1 .. 8;
 is(scalar(grep { defined } @small), 8, 'as many as there are slots');
 limited(create($small), -32010, 'limit_tasks', 'no slot');
-is(status($small, $small[0]), 'working', 'nothing is thrown out');
+is($small->status($small[0]), 'working', 'nothing is thrown out');
 $small->legacy('tasks/cancel', { taskId => $small[0] });
 limited(create($small), -32010, 'limit_tasks', 'cancelled tasks are kept too');
 

@@ -10,7 +10,7 @@ use IO::Select;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -62,15 +62,6 @@ sub waiting {
     };
 
     return $count->[0];
-}
-
-
-sub answer {
-    my ($s) = @_;
-    my $res = MCPTasks::read_response($s)
-              || { status => 0, body => '', header => {} };
-    $res->{json} = MCPClient::decode($res->{body});
-    return $res;
 }
 
 

@@ -36,9 +36,7 @@ use constant SOON => 8;
 # a task of the session that is claimed: what its worker needs to know of it
 sub task {
     my ($who) = @_;
-    my $res = $who->legacy('tools/call', { name => 'slow', task => {} });
-    my $id = $res->{json}{result}{task}{taskId};
-    die "no task: $res->{body}\n" unless $id;
+    my $id = $who->create('slow');
 
     # what an earlier check left may be in the way
     for (1 .. 200) {
@@ -82,13 +80,6 @@ sub result_stream {
 # it waits: the server counts it
 sub settled {
     sleep(0.2);
-}
-
-
-sub status {
-    my ($who, $work) = @_;
-    return $who->legacy('tasks/get', { taskId => $work->{taskId} })
-           ->{json}{result}{status};
 }
 
 
@@ -175,7 +166,7 @@ sub quiet {
     my $c = $plain->in_session();
     my $work = task($c);
     ask($work, 'name');
-    is(status($c, $work), 'input_required', 'seen by tasks/get');
+    is($c->status($work->{taskId}), 'input_required', 'seen by tasks/get');
     my $stream = result_stream($c, $work);
     is(next_of($stream), 'name', 'asked in tasks/result');
     answer($c, $work, 'name');
@@ -286,7 +277,7 @@ sub quiet {
 
     $second->close();
     settled();
-    is(status($c, $work), 'input_required', 'nobody is there');
+    is($c->status($work->{taskId}), 'input_required', 'nobody is there');
     $get = $c->get_stream();
     is(asked($get), 'b', 'the next one that is opened is asked');
     $get->close();
@@ -500,7 +491,7 @@ for my $round ('at first', 'after a reload') {
         is(asked($other), 'q', "$name: asked again");
         is(asked($other, 0.2), 'nothing', "$name: once");
         answer($c, $work, 'q');
-        is(status($c, $work), 'working', "$name: answered");
+        is($c->status($work->{taskId}), 'working', "$name: answered");
         $plain->complete($work, '{}');
         $other->close();
     }

@@ -46,12 +46,6 @@ my $ann = $c->as(headers => { 'X-User' => 'ann' });
 my $json = 'application/json';
 
 
-sub of {
-    my ($name) = @_;
-    return $c->as(headers => { 'X-User' => $name });
-}
-
-
 sub detail {
     return ",\"detail\":\"$_[0]\"";
 }
@@ -279,14 +273,14 @@ for my $type ('application/json; charset=utf-8', 'Application/JSON') {
 # --- limits
 
 {
-    my $two = of('two')->as(uri => '/two');
+    my $two = $c->user('two')->as(uri => '/two');
     my @ids = map { made($two, { tool => 'x' }, "task $_ of 2") } 1 .. 2;
     problem($two->rest_post('tasks', { tool => 'x' }), 429,
             'limit_owner_tasks', undef, 'one more');
-    is(of('three')->as(uri => '/two')->rest_post('tasks', { tool => 'x' })
+    is($c->user('three')->as(uri => '/two')->rest_post('tasks', { tool => 'x' })
        ->{status}, 201, 'others are not concerned');
 
-    problem(of('big')->as(uri => '/bytes')->rest_post('tasks',
+    problem($c->user('big')->as(uri => '/bytes')->rest_post('tasks',
             { tool => 'x', arguments => { a => 'b' x 5000 } }), 429,
             'limit_owner_bytes', undef, 'too many bytes');
 

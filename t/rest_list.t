@@ -24,22 +24,14 @@ my $t = MCPTasks->new(
 END
 
 my $c = MCPClient->new($t);
-my $ann = of('ann');
-my $bob = of('bob');
-
-
-sub of {
-    my ($name) = @_;
-    return $c->as(headers => { 'X-User' => $name });
-}
+my $ann = $c->user('ann');
+my $bob = $c->user('bob');
 
 
 sub add {
     my ($who, $tool, $n) = @_;
-    my @ids = map {
-        $who->rest_post('tasks', JSON::PP->new->utf8->encode(
-            { tool => $tool }))->{json}{taskId}
-    } 1 .. $n || 1;
+    utf8::encode($tool);
+    my @ids = map { $who->create_rest($tool) } 1 .. $n || 1;
     return wantarray ? @ids : $ids[0];
 }
 
@@ -207,7 +199,7 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
 # --- by status
 
 {
-    my $eve = of('eve');
+    my $eve = $c->user('eve');
     my %at = map { $_ => add($eve, "s-$_") }
              qw/ working running completed isError failed cancelled asks /;
     my %held = map { $_ => $c->claim("s-$_") }
@@ -259,14 +251,14 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
 # what has expired is not there
 $t->probe('op=create&owner=kim&tool=x&params=x&ttl=1');
 {
-    my $kim = of('kim');
+    my $kim = $c->user('kim');
     ok(MCPTasks::wait_for(sub {
         $kim->rest('tasks')->{body} eq '{"tasks":[]}' }), 'expired');
 }
 
 # a filter that matches little ends a page early, but not the list
 {
-    my $zed = of('zed');
+    my $zed = $c->user('zed');
     my $old = $t->probe('op=create&owner=zed&tool=rare&params=x');
     $t->probe('op=create&owner=zed&tool=common&params=x') for 1 .. 1500;
     my ($page, $cursor) = page($zed, 'tool=rare');

@@ -37,11 +37,6 @@ sub held {
 }
 
 
-sub queued {
-    return $ann->rest_post('tasks', { tool => 'q' })->{json}{taskId};
-}
-
-
 sub question {
     return { method => 'elicitation/create',
              params => { mode => 'form', message => $_[0],
@@ -54,7 +49,7 @@ sub question {
 {
     my $done = held();
     $c->complete($done, '{"content":[1,2,3]}');
-    my $id = queued();
+    my $id = $ann->create_rest('q');
 
     for my $path ('tasks', 'tasks?limit=1', 'tasks?limit=x', "tasks/$id",
                   "tasks/$done->{taskId}", "tasks/$done->{taskId}/result",

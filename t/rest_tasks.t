@@ -41,11 +41,6 @@ sub held {
 }
 
 
-sub queued {
-    return $ann->rest_post('tasks', { tool => 'q' })->{json}{taskId};
-}
-
-
 sub question {
     return { method => 'elicitation/create',
              params => { mode => 'form', message => $_[0],
@@ -143,7 +138,7 @@ sub question {
     problem($ann->rest("tasks/$work->{taskId}/result"), 409, 'task_failed',
             ",\"error\":$error", 'failed');
 
-    my $id = queued();
+    my $id = $ann->create_rest('q');
     $ann->rest_post("tasks/$id/cancel");
     problem($ann->rest("tasks/$id/result"), 409, 'task_cancelled',
             ',"error":{"code":-32013,"message":"The task was cancelled",'
@@ -171,8 +166,9 @@ sub question {
          ['type ignored', undef, 'Content-Type' => 'text/plain'])
     {
         my ($name, $body, @type) = @$_;
-        is($ann->rest_post('tasks/' . queued() . '/cancel', $body, @type)
-           ->{status}, 200, $name);
+        my $id = $ann->create_rest('q');
+        is($ann->rest_post("tasks/$id/cancel", $body, @type)->{status}, 200,
+           $name);
     }
 
     # what pages show is up to them: the text comes back as it was
@@ -180,14 +176,14 @@ sub question {
                     "\x{1f600}\x{2028}", '', ' ')
     {
         my $text = JSON::PP->new->utf8->allow_nonref->encode($reason);
-        my $got = $ann->rest_post('tasks/' . queued() . '/cancel',
-                                  "{\"reason\":$text}");
+        my $id = $ann->create_rest('q');
+        my $got = $ann->rest_post("tasks/$id/cancel", "{\"reason\":$text}");
         is($got->{status}, 200, 'a hostile reason');
         like($got->{body}, qr/"statusMessage":\Q$text\E,/, 'as it was');
         unlike($got->{head}, qr/^X:/m, 'in its place');
     }
 
-    my $id = queued();
+    my $id = $ann->create_rest('q');
     is($ann->rest_post("tasks/$id/cancel", '{"reason":"' . 'x' x 1023 . '"}')
        ->{json}{detail}, 'reason is not a string of at most 1024 bytes',
        'too long');

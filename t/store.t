@@ -67,12 +67,6 @@ sub sql {
 }
 
 
-sub task {
-    my ($id) = @_;
-    return $c->legacy('tasks/get', { taskId => $id })->{json}{result} || {};
-}
-
-
 sub status { return MCPStatus->new($t)->json() }
 
 
@@ -91,7 +85,7 @@ for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
     up($store);
 
     my $id = $c->create('slow', arguments => { a => 1 });
-    is(task($id)->{status}, 'working', "$name: a task is created");
+    is($c->get($id)->{status}, 'working', "$name: a task is created");
 
     my $work = $c->claim('slow');
     is($work->{taskId}, $id, "$name: claimed");
@@ -162,7 +156,7 @@ for my $sync (qw/ always everysec off /) {
         $c->complete($c->claim('other'), $result);
         my $brief = $c->create('slow', task => { ttl => 1000 });
 
-        my %was = map { $_ => task($_) } $queued, $running, $asks, $done;
+        my %was = map { $_ => $c->get($_) } $queued, $running, $asks, $done;
         my $page = $c->legacy('tasks/list', {})->{json}{result};
 
         # all of them survive a crash; these two only what was saved by then
@@ -176,9 +170,10 @@ for my $sync (qw/ always everysec off /) {
         sleep(1.2 - (time() - $down)) if time() - $down < 1.2;
         ok($t->start(), "$name: and up");
 
-        is_deeply({ map { $_ => task($_) } keys %was }, \%was,
+        is_deeply({ map { $_ => $c->get($_) } keys %was }, \%was,
                   "$name: tasks are as they were");
-        is(task($brief)->{status}, undef, "$name: what expired is not there");
+        is($c->get($brief)->{status}, undef,
+           "$name: what expired is not there");
         is($t->probe('op=check')->{check}, 'ok',
            "$name: the table is in order");
 
@@ -217,7 +212,7 @@ up('store=sqlite:tasks.db', server => $server =~ s/lease 5s/lease 1s/r);
     $t->kill_all();
     sleep(1.1);
     $t->start();
-    is(task($id)->{status}, 'working', 'lost: the worker is not to blame');
+    is($c->get($id)->{status}, 'working', 'lost: the worker is not to blame');
     is($c->held('heartbeat', $work)->{phase}, 'running',
        'it has a whole lease from the start on');
     my $again = wait_for { $c->claim('slow', waitMs => 3000) };
@@ -291,11 +286,13 @@ for my $label (qw/ saved_tasks saved_gone saved_upto save_gone /) {
     ok((wait_for { my $id = eval { $c->create('slow') }; push @ids, $id if $id;
                    $id }), "$label: another one writes");
     is($t->probe('op=check')->{check}, 'ok', "$label: the table is in order");
-    is(scalar(grep { !task($_)->{status} } @ids), 0, "$label: nothing is lost");
+    is(scalar(grep { !$c->get($_)->{status} } @ids), 0,
+       "$label: nothing is lost");
 
     $t->kill_all();
     $t->start();
-    is(scalar(grep { !task($_)->{status} } @ids), 0, "$label: nor after that");
+    is(scalar(grep { !$c->get($_)->{status} } @ids), 0,
+       "$label: nor after that");
     is(sql("SELECT count(*) FROM tasks WHERE owner = 'x'"),
        $t->probe('op=list&owner=x&limit=100')->{n},
        "$label: rows are those of tasks");
@@ -310,7 +307,7 @@ up('store=sqlite:tasks.db');
 
 {
     my @ids = map { $c->create('slow') } 1 .. 50;
-    my %was = map { $_ => task($_) } @ids;
+    my %was = map { $_ => $c->get($_) } @ids;
     my $slots = status()->{slots}{total};
 
     my %old = map { $_ => 1 } $t->worker_pids();
@@ -323,7 +320,7 @@ up('store=sqlite:tasks.db');
 
     # whichever process they come to
     wait_for { !grep { $c->legacy('ping')->{status} != 200 } 1 .. 20 };
-    is_deeply({ map { $_ => task($_) } @ids }, \%was, 'as they were');
+    is_deeply({ map { $_ => $c->get($_) } @ids }, \%was, 'as they were');
     ok($c->create('slow'), 'and takes new ones');
 
     $t->reload(http => zone('store=sqlite:tasks.db', '40k'));
@@ -445,12 +442,12 @@ up('store=sqlite:tasks.db');
 {
     my $id = $c->create('slow');
     $c->claim('slow');
-    my $was = task($id);
+    my $was = $c->get($id);
     ok($t->stop(), 'nginx stops');
     sql('ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
     ok($t->start(), 'migrated: nginx starts');
     is(sql('PRAGMA user_version'), 2, 'with what is the latest version now');
-    is_deeply(task($id), $was, 'and all that there was');
+    is_deeply($c->get($id), $was, 'and all that there was');
     ok($c->create('slow'), 'and goes on');
     ok($t->stop(), 'nginx stops');
     is($t->faults(), '', 'nothing in the log');
@@ -474,7 +471,7 @@ up('store=sqlite:tasks.db');
     $res = $c->legacy('tools/call', { name => 'slow', task => {} });
     is($res->{json}{error}{data}{reason}, 'store_unavailable',
        'and then at once');
-    is(task($id)->{status}, 'working', 'reads go on');
+    is($c->get($id)->{status}, 'working', 'reads go on');
     is($c->worker('worker/claim', { tools => ['slow'] })
        ->{error}{data}{reason}, 'store_unavailable', 'nothing is claimed');
 
@@ -513,7 +510,7 @@ up('store=sqlite:tasks.db');
 
     $t->configure(http => zone('store=sqlite:small.db'));
     ok($t->start(), 'it can be used in its place');
-    is(scalar(grep { task($_)->{status} } @ids), 20, 'with all that it has');
+    is(scalar(grep { $c->get($_)->{status} } @ids), 20, 'with all that it has');
     ok($t->stop(), 'nginx stops');
     is($t->faults(), '', 'nothing in the log');
 }

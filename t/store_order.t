@@ -9,7 +9,7 @@ use lib "$FindBin::Bin/lib";
 
 use Test::More;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPStatus;
 use MCPStore qw/ fault faulty rows /;
 use MCPTasks qw/ wait_for /;
@@ -52,9 +52,6 @@ sub call {
 }
 
 
-sub answer { return MCPClient::decode(MCPTasks::read_response($_[0])->{body}) }
-
-
 ok($c->create('fill'), 'a task, so that the database is open');
 fault($db, 'slow 4000');
 
@@ -74,12 +71,12 @@ is(rows($db), 1, 'and are not there yet');
 
 fault($db, 'slow 1000');
 
-ok(answer($dig)->{result}{task}{taskId}, 'the task that was claimed');
+ok(answer($dig)->{json}{result}{task}{taskId}, 'the task that was claimed');
 is(rows($db, "tool = 'dig'"), 1, 'is there when that is said');
-is(answer($claim)->{result}{tasks}[0]{tool}, 'dig', 'its claim');
+is(answer($claim)->{json}{result}{tasks}[0]{tool}, 'dig', 'its claim');
 is(rows($db, "phase = 'running'"), 1, 'is there, too');
 
-ok(answer($_)->{result}{task}{taskId}, 'another one') for $first, @large;
+ok(answer($_)->{json}{result}{task}{taskId}, 'another one') for $first, @large;
 is(rows($db), 6, 'all are there');
 
 fault($db);

@@ -37,14 +37,7 @@ my $related = 'io.modelcontextprotocol/related-task';
 # a task that is claimed: what its worker needs to know of it
 sub task {
     my ($who, %params) = @_;
-    my $res = $who->legacy('tools/call', { name => 'slow', task => {},
-                                           %params });
-    my $id = $res->{json}{result}{task}{taskId};
-    die "no task: $res->{body}\n" unless $id;
-
-    my $work = $ann->claim('slow', leaseMs => 600000);
-    die "no work\n" unless $work && $work->{taskId} eq $id;
-    return $work;
+    return $ann->claim_id('slow', $who->create('slow', %params));
 }
 
 
@@ -52,13 +45,6 @@ sub says {
     my ($work, $message, %params) = @_;
     my $got = $ann->held('progress', $work, message => $message, %params);
     diag("progress: " . MCPClient::encode($got)) unless $got->{phase};
-}
-
-
-sub get {
-    my ($who, $work) = @_;
-    return $who->legacy('tasks/get', { taskId => $work->{taskId} })
-           ->{json}{result};
 }
 
 
@@ -173,7 +159,7 @@ my $c = $ann->in_session();
     my $message = $event->{json};
     is_deeply($message, { jsonrpc => '2.0',
                           method => 'notifications/tasks/status',
-                          params => get($c, $work) },
+                          params => $c->get($work->{taskId}) },
               'the task as tasks/get shows it');
     is($message->{params}{statusMessage}, 'begun', 'with its message');
 
@@ -192,8 +178,9 @@ my $c = $ann->in_session();
        'and nothing of what does not show');
 
     $ann->complete($work, '{"content":[]}');
-    is_deeply($stream->message()->{params}, get($c, $work), 'the end');
-    is(get($c, $work)->{status}, 'completed', 'completed');
+    is_deeply($stream->message()->{params}, $c->get($work->{taskId}),
+              'the end');
+    is($c->get($work->{taskId})->{status}, 'completed', 'completed');
 
     my %ends = (
         failed => sub { $ann->held('fail', $_[0],

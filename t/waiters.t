@@ -10,7 +10,7 @@ use IO::Select;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -85,15 +85,6 @@ sub park {
     wait_for { count() == $before + $n }
         or fail("$n wait: $kind, " . count() . " instead of $before + $n");
     return @s;
-}
-
-
-sub answer {
-    my ($s) = @_;
-    my $res = MCPTasks::read_response($s)
-              || { status => 0, body => '', header => {} };
-    $res->{json} = MCPClient::decode($res->{body});
-    return $res;
 }
 
 
