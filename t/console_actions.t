@@ -85,20 +85,6 @@ sub parked {
 }
 
 
-# what is at upstream now, by the number that the call has
-sub runs {
-    my ($want, $name) = @_;
-    my $got = '';
-    wait_for {
-        $got = join ' ', sort map { $_->{json}{params}{arguments}{n} }
-               grep { defined $_->{tool} && !$_->{done} && !$_->{closed} }
-               $up->requests();
-        return $got eq $want;
-    } 15;
-    is($got, $want, $name);
-}
-
-
 sub call {
     my ($tool, $n, $who) = @_;
     return $g->modern_task($tool, who => $who || $nobody,
@@ -395,19 +381,19 @@ sub call {
 
 {
     my $id = call('plain', 'c1');
-    runs('c1', 'a call runs');
+    $g->runs('c1', 'a call runs');
     my $got = task($id);
     is($got->{kind}, 'gateway', 'as a call');
     is($got->{phase}, 'running', 'it does');
     is(act("tasks/$id/cancel")->{json}{phase}, 'cancelled', 'cancelled');
-    runs('', 'it is not at upstream any more');
+    $g->runs('', 'it is not at upstream any more');
     is(task($id)->{retryable}, JSON::PP::true, 'it may be retried');
 
     my $deleted = call('plain', 'd1');
-    runs('d1', 'another one');
+    $g->runs('d1', 'another one');
     is($admin->rest("api/tasks/$deleted", method => 'DELETE')->{status}, 204,
        'deleted');
-    runs('', 'it is stopped as well');
+    $g->runs('', 'it is stopped as well');
     is($status->json()->{runningCalls}, 0, 'nothing runs');
 
     # --- retried
@@ -415,7 +401,7 @@ sub call {
     my $res = act("tasks/$id/retry");
     is($res->{status}, 201, 'retried');
     is($res->{json}{kind}, 'gateway', 'a call again');
-    runs('c1', 'upstream gets it again');
+    $g->runs('c1', 'upstream gets it again');
     my $new = $res->{json}{taskId};
     $g->go('plain', ['result', '{"content":[],"structuredContent":{"a":1.0}}']);
     wait_for { task($new)->{phase} eq 'completed' };
@@ -430,9 +416,9 @@ sub call {
     {
         my $name = $case->[0];
         my $bound = $case->[1]->();
-        runs('b1', "$name: it runs");
+        $g->runs('b1', "$name: it runs");
         act("tasks/$bound/cancel");
-        runs('', "$name: cancelled");
+        $g->runs('', "$name: cancelled");
         is(task($bound)->{retryable}, JSON::PP::false, "$name: bound");
         problem(act("tasks/$bound/retry"), 409, 'not_retryable', undef, $name);
     }
@@ -440,27 +426,27 @@ sub call {
     # --- paused
 
     my @first = map { call($_, "f$_") } @many;
-    runs(join(' ', sort map { "f$_" } @many), 'calls of many tools');
+    $g->runs(join(' ', sort map { "f$_" } @many), 'calls of many tools');
     $admin->rest("api/tasks/$_", method => 'DELETE') for @first;
-    runs('', 'that are removed');
+    $g->runs('', 'that are removed');
 
     act('tools/pause', { tool => $_ }) for 'plain', @many;
     my @waiting = map { call($_, "w$_") } 'plain', @many;
     my $other = call('other', 'o1');
-    runs('o1', 'calls of paused tools wait, and others do not for them');
+    $g->runs('o1', 'calls of paused tools wait, and others do not for them');
     is(task($waiting[0])->{phase}, 'queued', 'it is in the queue');
     is($admin->rest("api/tasks/$waiting[1]", method => 'DELETE')->{status},
        204, 'one of them is removed');
-    runs('o1', 'which begins none');
+    $g->runs('o1', 'which begins none');
 
     act('tools/resume', { tool => 'plain' });
-    runs('o1 wplain', 'one goes on');
+    $g->runs('o1 wplain', 'one goes on');
     act('tools/resume', { tool => $_ }) for @many;
-    runs(join(' ', sort 'o1', 'wplain', map { "w$_" } @many[1 .. $#many]),
+    $g->runs(join(' ', sort 'o1', 'wplain', map { "w$_" } @many[1 .. $#many]),
          'all of them do');
 
     $admin->rest("api/tasks/$_", method => 'DELETE') for $other, @waiting;
-    runs('', 'and are gone');
+    $g->runs('', 'and are gone');
 }
 
 
@@ -468,9 +454,9 @@ sub call {
 
 {
     my $id = call('plain', 'g1');
-    runs('g1', 'a call');
+    $g->runs('g1', 'a call');
     act("tasks/$id/cancel");
-    runs('', 'is cancelled');
+    $g->runs('', 'is cancelled');
     is(task($id)->{retryable}, JSON::PP::true, 'may be retried');
 
     my $old = join ' ', $t->worker_pids();

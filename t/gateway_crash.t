@@ -40,12 +40,6 @@ sub pair {
 }
 
 
-sub count {
-    my ($tool) = @_;
-    return scalar @{[$up->calls($tool)]};
-}
-
-
 # Of the client's, only what is needed for any call: another process can run it.
 my $nobody = $c->as(headers => {});
 
@@ -75,7 +69,7 @@ for my $case (
     my ($name, $tool, $client, %opt) = @$case;
     my ($pid, $here, $there) = pair();
     my $who = via($client, $here, uri => $opt{uri} // '/mcp');
-    my $before = count($tool);
+    my $before = $up->count($tool);
     my $id = $opt{legacy} ? $g->task($tool, who => $who)
              : $g->modern_task($tool, who => $who, headers => $opt{headers});
     my $call = $up->call($tool, $before + 1);
@@ -90,14 +84,14 @@ for my $case (
        'failed -32013 process_lost', "$name: and says why");
     ok($up->left($call, 10), "$name: upstream was left");
     ok($t->replaced($pid), "$name: there is another process");
-    is(count($tool) - $before, 1, "$name: it was not sent again");
+    is($up->count($tool) - $before, 1, "$name: it was not sent again");
 }
 
 # --- again, with headers that say nothing of the client
 
 {
     my ($pid, $here, $there) = pair();
-    my $before = count('same');
+    my $before = $up->count('same');
     my $id = $g->modern_task('same', who => via($nobody, $here),
         headers => { 'User-Agent' => 'x/1', 'Accept-Language' => 'en',
                      'Cache-Control' => 'no-cache', Pragma => 'no-cache',
@@ -130,12 +124,12 @@ for my $case (
                         via($nobody, $there));
     like($got->{text}, qr/"a":1\.0/, 'it completes');
     ok($t->replaced($pid), 'there is another process');
-    is(count('same') - $before, 2, 'after two calls');
+    is($up->count('same') - $before, 2, 'after two calls');
 }
 
 # twice, then there is no attempt left
 {
-    my $before = count('same');
+    my $before = $up->count('same');
     my ($pid, $here) = pair();
     my $id = $g->modern_task('same', who => via($nobody, $here));
 
@@ -151,14 +145,14 @@ for my $case (
 
     is($g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10, $nobody)
        ->{error}{data}{reason}, 'process_lost', 'then it fails');
-    is(count('same') - $before, 3, 'after three attempts');
+    is($up->count('same') - $before, 3, 'after three attempts');
 }
 
 # --- who waits elsewhere is told
 
 {
     my ($pid, $here, $there) = pair();
-    my $n = count('plain');
+    my $n = $up->count('plain');
     my $id = $g->task('plain', who => $here);
     $up->call('plain', $n + 1);
     MCPTasks::send_raw($there->{via}, $c->legacy_bytes('tasks/result',
@@ -174,7 +168,7 @@ for my $case (
 
 {
     my ($pid, $here, $there) = pair();
-    my $before = count('plain');
+    my $before = $up->count('plain');
     my @lost = map { $g->task('plain', who => $here) } 1 .. 5;
     my @kept = map { $g->task('plain', who => $there) } 1 .. 5;
     $up->call('plain', $before + 10);
@@ -197,7 +191,7 @@ for my $case (
 
 {
     my ($pid, $here, $there) = pair();
-    my $n = count('plain');
+    my $n = $up->count('plain');
     my $id = $g->task('plain', who => $here);
     my $call = $up->call('plain', $n + 1);
     $up->go($call, ['event', '{"jsonrpc":"2.0","id":"q","method":"roots/list"'

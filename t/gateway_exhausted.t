@@ -25,12 +25,6 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my ($pid) = $t->worker_pids();
 
 
-sub open_calls {
-    my ($tool) = @_;
-    return grep { !$_->{done} && !$_->{closed} } $up->calls($tool);
-}
-
-
 my $fds = descriptors_of($pid);
 
 # --- until there is no room
@@ -41,7 +35,7 @@ for (1 .. 30) {
     my $id = $g->task('once');
     my $n = @ids;
     my $got = $g->until($id, sub {
-        return $_[0]{status} eq 'failed' || open_calls('once') == $n + 1;
+        return $_[0]{status} eq 'failed' || $up->open_calls('once') == $n + 1;
     }, 15);
 
     if ($got->{status} eq 'failed') {
@@ -57,7 +51,7 @@ is(join(' ', map { $_ // '-' } $failed->{error}{code},
                                $failed->{error}{data}{reason}),
    '-32014 upstream_unreachable', 'then one fails, and says why');
 $g->fails($g->task('once'), 'upstream_unreachable', 'and another');
-is(@{[open_calls('once')]}, scalar @ids, 'those before go on');
+is(@{[$up->open_calls('once')]}, scalar @ids, 'those before go on');
 
 # --- one that is tried again waits for room
 
@@ -65,7 +59,7 @@ my $waits = $g->task('again');
 ok((wait_for { $t->log() =~ /upstream_unreachable, task \Q$waits\E/ } 15),
    'one that may be retried');
 is($g->get($waits)->{status}, 'working', 'waits');
-is(@{[$up->calls('again')]}, 0, 'and is not sent');
+is($up->count('again'), 0, 'and is not sent');
 
 # one is cancelled: there may be no room to say so, but it is closed
 my $first = shift @ids;
@@ -78,7 +72,7 @@ is($g->ends($waits)->{result}{a}, 1, 'which completes');
 
 # --- all of them end well
 
-$up->go($_, ['result', '{}']) for open_calls('once');
+$up->go($_, ['result', '{}']) for $up->open_calls('once');
 is(@{[grep { $g->ends($_)->{status} eq 'completed' } @ids]}, scalar @ids,
    'all others complete');
 ok((wait_for { ($up->connections())[0] == 0 }), 'no connection is left');

@@ -193,7 +193,7 @@ sub outcome {
 for my $case (@cases) {
     my ($name, $want, @steps) = @$case;
     $up->script(bad => \@steps);
-    my $n = @{[$up->calls('bad')]};
+    my $n = $up->count('bad');
     my $id = $g->task('bad');
     my $open = $want =~ /working/;
     my $got = outcome($open ? $g->ends($id, 0.5) : $g->ends($id, 20));
@@ -207,7 +207,7 @@ for my $case (@cases) {
     my $call = ($up->calls('bad'))[$n] or fail("$name: was called"), next;
     ok((wait_for { my $now = $up->get($call); $now->{done} || $now->{closed} }
         10), "$name: the call is over");
-    is(@{[$up->calls('bad')]}, $n + 1, "$name: and was sent once");
+    is($up->count('bad'), $n + 1, "$name: and was sent once");
 }
 
 # --- nobody listens
@@ -222,7 +222,7 @@ $up->open();
     $up->script(bad => [['sse'], ['flood', "data: {\"jsonrpc\":\"2.0\","
         . "\"method\":\"notifications/progress\",\"params\":{"
         . "\"progressToken\":%TOKEN%,\"progress\":1}}\n\n"]]);
-    my $n = @{[$up->calls('bad')]};
+    my $n = $up->count('bad');
     my $id = $g->task('bad');
     my $call = $up->call('bad', $n + 1);
 

@@ -35,7 +35,7 @@ sub open_calls {
     my ($tool, $n) = @_;
     my @calls;
     wait_for {
-        @calls = grep { !$_->{done} && !$_->{closed} } $up->calls($tool);
+        @calls = $up->open_calls($tool);
         return @calls == $n;
     };
     return @calls;
@@ -172,7 +172,7 @@ cmp_ok($grown, '<', 4 * $mb, "nor memory ($grown)");
     is_deeply(ended($c, @ids), { completed => 10 * scale(6) },
               'all complete');
     ok((wait_for { $t->worker_pids() == 2 }), 'old processes are gone');
-    is(@{[$up->calls('slow')]}, 10 * scale(6), 'each was sent once');
+    is($up->count('slow'), 10 * scale(6), 'each was sent once');
 }
 
 $g->done('background failed: upstream_closed|Connection reset');
