@@ -88,18 +88,11 @@ sub make_many {
 
 sub page {
     my ($query, $who) = @_;
-    my $res = ($who || $console)->rest("api/tasks?$query");
-    is($res->{status}, 200, "page '$query'") or diag($res->{body});
-    return ([map { $_->{taskId} } @{ $res->{json}{tasks} }],
-            $res->{json}{nextCursor});
+    return MCPRest::page($who || $console, $query, 'api/tasks');
 }
 
 
-sub ids {
-    my ($query, $who) = @_;
-    my ($ids) = page($query, $who);
-    return $ids;
-}
+sub ids { return (page(@_))[0] }
 
 
 sub task {

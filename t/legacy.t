@@ -11,6 +11,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPPattern qw/ result_like task_pattern /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -32,23 +33,11 @@ ok($t->{pid}, 'nginx starts');
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
 
-my $uuid = qr/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
-my $date = qr/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/;
-
 
 # a task as it has to be, byte for byte
 sub task_like {
     my ($status, $ttl, $message) = @_;
-    return qr/"taskId":"$uuid","status":"$status"/
-           . (defined $message ? qr/,"statusMessage":\Q$message\E/ : '')
-           . qr/,"createdAt":$date,"lastUpdatedAt":$date,"ttl":$ttl/
-           . qr/,"pollInterval":1000/;
-}
-
-
-sub result_like {
-    my ($pattern) = @_;
-    return qr/\A\{"jsonrpc":"2\.0","id":1,"result":$pattern\}\z/;
+    return task_pattern('', $status, $ttl, $message);
 }
 
 

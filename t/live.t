@@ -61,23 +61,14 @@ sub at {
 # a message to a certain process, and its answer
 sub say_to {
     my ($pid, $bytes) = @_;
-    MCPTasks::send_raw($conn->{$pid}, $bytes);
-    my $res = MCPTasks::read_response($conn->{$pid});
-    return MCPClient::decode($res->{body});
+    return $c->as(via => $conn->{$pid})->say_bytes($bytes)->{json};
 }
 
 
 # a connection to a certain process
 sub reach {
     my ($pid) = @_;
-
-    return wait_for {
-        for (1 .. 50) {
-            my $s = $t->connect();
-            my $got = $t->probe('op=pid', $s);
-            return $s if $got && $got->{pid} == $pid;
-        }
-    } || BAIL_OUT("process $pid cannot be reached");
+    return $t->connect_to($pid) || BAIL_OUT("process $pid cannot be reached");
 }
 
 

@@ -12,6 +12,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPPattern qw/ result_like task_pattern /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -38,9 +39,6 @@ my $ours = 'org.nginx.mcp-tasks/extended';
 my $c = MCPClient->new($t);
 my $plain = $c->as(extensions => []);
 
-my $uuid = qr/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
-my $date = qr/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/;
-
 my $missing = '"error":{"code":-32021,"message":"Missing required client '
               . 'capability","data":{"requiredCapabilities":{"extensions":'
               . '{"io.modelcontextprotocol/tasks":{}}}}}';
@@ -49,16 +47,7 @@ my $missing = '"error":{"code":-32021,"message":"Missing required client '
 sub task_like {
     my ($status, $ttl, $message) = @_;
     $ttl = 86400000 unless defined $ttl;
-    return qr/"taskId":"$uuid","status":"$status"/
-           . (defined $message ? qr/,"statusMessage":\Q$message\E/ : '')
-           . qr/,"createdAt":$date,"lastUpdatedAt":$date,"ttlMs":$ttl/
-           . qr/,"pollIntervalMs":1000/;
-}
-
-
-sub result_like {
-    my ($pattern) = @_;
-    return qr/\A\{"jsonrpc":"2\.0","id":1,"result":$pattern\}\z/;
+    return task_pattern('Ms', $status, $ttl, $message);
 }
 
 

@@ -9,7 +9,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPRest qw/ problem /;
+use MCPRest qw/ detail problem /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -44,11 +44,6 @@ END
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
 my $json = 'application/json';
-
-
-sub detail {
-    return ",\"detail\":\"$_[0]\"";
-}
 
 
 # the id, after a look at everything

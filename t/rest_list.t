@@ -9,7 +9,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPRest qw/ problem /;
+use MCPRest qw/ detail ids page problem /;
 use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
@@ -36,27 +36,10 @@ sub add {
 }
 
 
-# the ids of a page, and where the next one begins
-sub page {
-    my ($who, $query) = @_;
-    my $res = $who->rest("tasks?$query");
-    is($res->{status}, 200, "page '$query'") or diag($res->{body});
-    return ([map { $_->{taskId} } @{ $res->{json}{tasks} }],
-            $res->{json}{nextCursor});
-}
-
-
-sub ids {
-    my ($who, $query) = @_;
-    my ($ids) = page($who, $query);
-    return $ids;
-}
-
-
 sub refused {
     my ($who, $query, $why) = @_;
     problem($who->rest("tasks?$query"), 400, 'invalid_argument',
-            ",\"detail\":\"$why\"", substr($query, 0, 60));
+            detail($why), substr($query, 0, 60));
 }
 
 

@@ -10,7 +10,7 @@ use Test::More;
 
 use MCPClient;
 use MCPHttp2;
-use MCPRest qw/ bytes_of problem unknown /;
+use MCPRest qw/ bytes_of claimed problem question unknown /;
 use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
@@ -26,28 +26,12 @@ END
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
 my $bob = $c->as(headers => { 'X-User' => 'bob' });
-my $serial = 0;
-
-
-# a task that somebody works on, or that waits
-sub held {
-    my $tool = 't' . ++$serial;
-    $ann->rest_post('tasks', { tool => $tool });
-    return $c->claim($tool);
-}
-
-
-sub question {
-    return { method => 'elicitation/create',
-             params => { mode => 'form', message => $_[0],
-                         requestedSchema => { type => 'object' } } };
-}
 
 
 # --- HEAD: the same, without the body
 
 {
-    my $done = held();
+    my $done = claimed($ann);
     $c->complete($done, '{"content":[1,2,3]}');
     my $id = $ann->create_rest('q');
 
@@ -71,7 +55,7 @@ sub question {
 # --- whose it is not, it does not exist for
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $id = $work->{taskId};
     $c->held('ask', $work, inputRequests => { a => question('a') });
     my $before = $ann->rest("tasks/$id")->{body};

@@ -9,7 +9,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPRest qw/ problem /;
+use MCPRest qw/ claimed detail problem question /;
 use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
@@ -25,33 +25,12 @@ END
 
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
-my $serial = 0;
-
-
-sub detail {
-    return ",\"detail\":\"$_[0]\"";
-}
-
-
-# a task that somebody works on, or that waits
-sub held {
-    my $tool = 't' . ++$serial;
-    $ann->rest_post('tasks', { tool => $tool });
-    return $c->claim($tool);
-}
-
-
-sub question {
-    return { method => 'elicitation/create',
-             params => { mode => 'form', message => $_[0],
-                         requestedSchema => { type => 'object' } } };
-}
 
 
 # --- reading, and not again what is known
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}";
     my $res = $ann->rest($path);
     my $etag = $res->{header}{etag};
@@ -104,7 +83,7 @@ sub question {
 # --- the result, byte for byte
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}/result";
     problem($ann->rest($path), 409, 'result_not_ready', undef, 'too early');
 
@@ -119,19 +98,19 @@ sub question {
     is($res->{header}{'content-type'}, 'application/json', 'as JSON');
     is($res->{header}{'cache-control'}, 'no-store', 'not to be kept');
 
-    $work = held();
+    $work = claimed($ann);
     $c->complete($work, '{"content":[],"isError":true}');
     is($ann->rest("tasks/$work->{taskId}/result")->{body},
        '{"content":[],"isError":true}', 'of a tool that failed: its result');
 
-    $work = held();
+    $work = claimed($ann);
     my $long = '{"content":[{"type":"text","text":"' . 'x' x 700000 . '"}]}';
     $c->complete($work, $long);
     is($ann->rest("tasks/$work->{taskId}/result")->{body}, $long, 'long');
     like($ann->rest("tasks/$work->{taskId}")->{body}, qr/x{60000}"\}\]\}\}\z/,
          'and in the task');
 
-    $work = held();
+    $work = claimed($ann);
     my $error = '{"code":-7, "message":"no\n","data":[1 ,2]}';
     $c->worker('worker/fail', "{\"taskId\":\"$work->{taskId}\",\"lease\":"
                . "\"$work->{lease}\",\"error\":$error}");
@@ -148,7 +127,7 @@ sub question {
 # --- cancelling
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}/cancel";
     my $res = $ann->rest_post($path, { reason => 'enough' });
 
@@ -209,7 +188,7 @@ sub question {
 # --- answers
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}/input";
     problem($ann->rest_post($path, { inputResponses => { a => {} } }), 409,
             'task_state_invalid', undef, 'not asked');

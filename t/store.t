@@ -17,6 +17,7 @@ use MCPClient;
 use MCPFile qw/ slurp write_file /;
 use MCPProcess qw/ pids_of /;
 use MCPStatus;
+use MCPStore qw/ rows sql /;
 use MCPTasks qw/ wait_for workers /;
 
 my $server = <<'END';
@@ -51,19 +52,6 @@ sub up {
                        tools => ['slow', 'other'], %conf);
     $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
     $db = "$t->{dir}/tasks.db";
-}
-
-
-# what the database says, asked with the shell that everybody has
-sub sql {
-    my ($sql, $file) = @_;
-    open(my $fh, '-|', 'sqlite3', $file || $db, $sql) or die "sqlite3: $!\n";
-    local $/;
-    my $got = <$fh>;
-    close($fh);
-    $got = '' unless defined $got;
-    $got =~ s{\s+\z}{};
-    return $got;
 }
 
 
@@ -121,7 +109,7 @@ for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
     if ($store) {
         is($s->{type}, 'sqlite', "$name: the status names it");
         ok(saved(), "$name: all is saved");
-        is(sql('SELECT count(*) FROM tasks'), 6, "$name: in the database");
+        is(rows($db), 6, "$name: in the database");
     } else {
         is($s, undef, 'no store, no figures of one');
     }
@@ -164,7 +152,7 @@ for my $sync (qw/ always everysec off /) {
 
         ok($end eq 'KILL' ? $t->kill_all() : $t->stop($end), "$name: down");
         my $down = time();
-        is(sql('PRAGMA integrity_check'), 'ok', "$name: it is whole");
+        is(sql($db, 'PRAGMA integrity_check'), 'ok', "$name: it is whole");
 
         # what is short expires meanwhile
         sleep(1.2 - (time() - $down)) if time() - $down < 1.2;
@@ -293,7 +281,7 @@ for my $label (qw/ saved_tasks saved_gone saved_upto save_gone /) {
     $t->start();
     is(scalar(grep { !$c->get($_)->{status} } @ids), 0,
        "$label: nor after that");
-    is(sql("SELECT count(*) FROM tasks WHERE owner = 'x'"),
+    is(rows($db, "owner = 'x'"),
        $t->probe('op=list&owner=x&limit=100')->{n},
        "$label: rows are those of tasks");
 }
@@ -420,14 +408,14 @@ up('');
     ok(!$passed && $said =~ /is not a database/, 'what is none does not pass');
     unlink("$new/t.db");
 
-    sql('CREATE TABLE a (b)', "$new/t.db");
+    sql("$new/t.db", 'CREATE TABLE a (b)');
     ($passed, $said) = $t->check();
     ok(!$passed && $said =~ /is not a database of mcp_tasks/,
        'nor does somebody else\'s');
     unlink("$new/t.db");
 
-    sql('PRAGMA application_id = 1296257108; PRAGMA user_version = 99; '
-        . 'CREATE TABLE a (b)', "$new/t.db");
+    sql("$new/t.db", 'PRAGMA application_id = 1296257108;'
+                     . ' PRAGMA user_version = 99; CREATE TABLE a (b)');
     ($passed, $said) = $t->check();
     ok(!$passed && $said =~ /version 99 of the schema/, 'nor a later one');
 
@@ -444,9 +432,10 @@ up('store=sqlite:tasks.db');
     $c->claim('slow');
     my $was = $c->get($id);
     ok($t->stop(), 'nginx stops');
-    sql('ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
+    sql($db, 'ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
     ok($t->start(), 'migrated: nginx starts');
-    is(sql('PRAGMA user_version'), 2, 'with what is the latest version now');
+    is(sql($db, 'PRAGMA user_version'), 2,
+       'with what is the latest version now');
     is_deeply($c->get($id), $was, 'and all that there was');
     ok($c->create('slow'), 'and goes on');
     ok($t->stop(), 'nginx stops');
@@ -487,7 +476,7 @@ up('store=sqlite:tasks.db');
     ok($c->create('slow'), 'again');
     is(scalar @{ $c->legacy('tasks/list')->{json}{result}{tasks} }, 2,
        'what was refused is not there');
-    is(sql('SELECT count(*) FROM tasks'), 2, 'nor in the database');
+    is(rows($db), 2, 'nor in the database');
     ok($t->stop(), 'nginx stops');
     is($t->faults('the store of zone "z" fails'), '', 'nothing in the log');
 }
@@ -499,12 +488,12 @@ up('store=sqlite:tasks.db');
 
 {
     my @ids = map { $c->create('slow') } 1 .. 20;
-    sql(".backup $t->{dir}/copy.db");
-    is(sql('SELECT count(*) FROM tasks', "$t->{dir}/copy.db"), 20,
-       'a copy has all tasks');
-    sql("VACUUM INTO '$t->{dir}/small.db'");
-    is(sql('PRAGMA integrity_check; SELECT count(*) FROM tasks',
-           "$t->{dir}/small.db"), "ok\n20", 'so has another');
+    sql($db, ".backup $t->{dir}/copy.db");
+    is(rows("$t->{dir}/copy.db"), 20, 'a copy has all tasks');
+    sql($db, "VACUUM INTO '$t->{dir}/small.db'");
+    is(sql("$t->{dir}/small.db",
+           'PRAGMA integrity_check; SELECT count(*) FROM tasks'), "ok\n20",
+       'so has another');
     ok($c->create('slow'), 'all goes on');
     ok($t->stop(), 'nginx stops');
 

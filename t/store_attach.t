@@ -14,6 +14,7 @@ use Time::HiRes qw/ sleep time /;
 use MCPClient;
 use MCPFile qw/ slurp write_file /;
 use MCPStatus;
+use MCPStore qw/ sql /;
 use MCPTasks qw/ wait_for /;
 use MCPTools qw/ tools_json /;
 
@@ -61,16 +62,6 @@ sub created {
 # how many of them are there
 sub have {
     return scalar grep { $c->rest("tasks/$_")->{status} == 200 } @_;
-}
-
-
-sub sql {
-    my ($sql) = @_;
-    open(my $fh, '-|', 'sqlite3', $db, $sql) or die "sqlite3: $!\n";
-    my @got = <$fh>;
-    close($fh);
-    chomp @got;
-    return join ' ', @got;
 }
 
 
@@ -139,7 +130,8 @@ sub kept {
         is($who->legacy('ping')->{status}, 200, "no $what: sessions go on");
     }
 
-    is(sql("SELECT count(*) FROM meta WHERE key IN ('secret', 'instance')"), 2,
+    is(sql($db, 'SELECT count(*) FROM meta WHERE key IN'
+                . " ('secret', 'instance')"), 2,
        'a database that was made anew has all it needs');
     ok($t->stop(), 'nginx stops');
 }
@@ -158,9 +150,9 @@ sub kept {
     # two will be removed after the backup
     is($c->rest_post('tasks', { tool => 'dig', ttlMs => 2000 })->{status}, 201,
        'a brief task is created') for 1 .. 2;
-    is(sql('SELECT count(*) FROM task'), @ids + 2, 'tasks are saved');
-    sql(".backup $db.backup");
-    ok(wait_for { sql('SELECT count(*) FROM task') == @ids },
+    is(sql($db, 'SELECT count(*) FROM task'), @ids + 2, 'tasks are saved');
+    sql($db, ".backup $db.backup");
+    ok(wait_for { sql($db, 'SELECT count(*) FROM task') == @ids },
        'those that have expired are removed');
     push @ids, created(5);
 
@@ -172,7 +164,7 @@ sub kept {
     remove('-wal');
     ok(replaced($t->worker_pids()), 'backup: the process is killed');
     @ids = kept('backup', @ids);
-    is(sql('SELECT count(*) FROM task'), scalar @ids,
+    is(sql($db, 'SELECT count(*) FROM task'), scalar @ids,
        'backup: what was removed is not in there again');
 
     ok($t->stop(), 'nginx stops');
@@ -267,18 +259,19 @@ SKIP: {
     ok($t->stop(), 'nginx stops');
 
     my $now = int(time() * 1000);
-    sql('UPDATE task SET expires_at = ' . ($now - 3600000)
+    sql($db, 'UPDATE task SET expires_at = ' . ($now - 3600000)
         . " WHERE id = '$ids[0]'");
-    sql('UPDATE task SET expires_at = ' . ($now - 2 * 86400000)
+    sql($db, 'UPDATE task SET expires_at = ' . ($now - 2 * 86400000)
         . " WHERE id = '$ids[1]'");
     ok($t->start(), 'nginx starts');
     is(have(@ids), 1, 'what has expired is not there');
     like($t->log(), qr/has 1 tasks from .*, 2 had expired/, 'it says so');
-    is(sql('SELECT count(*) FROM task'), 2, 'but a row may be there for a day');
+    is(sql($db, 'SELECT count(*) FROM task'), 2,
+       'but a row may be there for a day');
     ok($t->stop(), 'nginx stops');
 
     # the clock was wrong
-    sql('UPDATE task SET expires_at = ' . ($now + 3600000)
+    sql($db, 'UPDATE task SET expires_at = ' . ($now + 3600000)
         . " WHERE id = '$ids[0]'");
     ok($t->start(), 'nginx starts');
     is(have(@ids), 2, 'which comes back if the clock was wrong');
