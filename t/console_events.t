@@ -21,19 +21,16 @@ my $h2port = free_port();
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=16k',
     http => 'mcp_tasks_zone zone=z:32m; mcp_tasks_zone zone=two:1m;',
+    surfaces => [qw/ mcp worker status probe /],
     server => <<"END");
     listen 127.0.0.1:$h2port http2;
     mcp_tasks_owner \$http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
     location /console/ { mcp_tasks_console zone=z; }
     location /lively/ { mcp_tasks_console zone=z; mcp_tasks_keepalive 200ms; }
     location /full/ {
         mcp_tasks_console zone=two;
         mcp_tasks_max_waiters 100 zone=1;
     }
-    location /status { mcp_tasks_status zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

@@ -16,12 +16,10 @@ my $t = MCPTasks->new(
     workers => workers(),
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
     location /lively { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

@@ -16,12 +16,8 @@ use MCPTasks;
 my $t = MCPTasks->new(
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
-    server => <<'END');
-    mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_owner $http_x_user;');
 ok($t->{pid}, 'nginx starts');
 ok($t->probe('op=late'), 'from now on the store takes its time');
 

@@ -18,14 +18,12 @@ my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=8k',
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     client_max_body_size 4m;
     client_body_buffer_size 4m;
-    location /mcp { mcp_tasks zone=z; }
     location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $ann = MCPClient->new($t, headers => { 'X-User' => 'ann' });

@@ -25,15 +25,13 @@ my $t = MCPTasks->new(
     connections => 4096,
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:32m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<"END");
     listen 127.0.0.1:$h2port http2 sndbuf=8k;
     client_body_buffer_size 1m;
     keepalive_timeout 600s;
     mcp_tasks_owner \$http_x_user;
     mcp_tasks_max_waiters 0 zone=0;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

@@ -26,12 +26,10 @@ my $t = MCPTasks->new(
     workers => 1, listen => 'sndbuf=8k',
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<"END");
     listen 127.0.0.1:$h2port http2;
     mcp_tasks_owner \$http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

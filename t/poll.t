@@ -17,12 +17,10 @@ my $t = MCPTasks->new(
     workers => workers(),
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
     location /quick { mcp_tasks zone=z; mcp_tasks_poll_timeout 300ms max=1s; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

@@ -19,13 +19,8 @@ my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=8k',
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
-    server => <<'END');
-    client_max_body_size 4m;
-    client_body_buffer_size 4m;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'client_max_body_size 4m; client_body_buffer_size 4m;');
 
 my $plain = MCPClient->new($t);
 my $related = 'io.modelcontextprotocol/related-task';

@@ -22,10 +22,10 @@ my $t = MCPTasks->new(
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_zone zone=few:1m max_tasks=8;'
             . ' mcp_tasks_zone zone=full:256k max_tasks=64;'
             . ' mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     location / { mcp_tasks zone=z; }
-    location /mcp { mcp_tasks zone=z; }
     location /slash/ { mcp_tasks zone=z; }
     location "/a b%" { mcp_tasks zone=z; }
     location /short { mcp_tasks zone=z; mcp_tasks_ttl 10s max=60s; }
@@ -37,8 +37,6 @@ my $t = MCPTasks->new(
     location /few { mcp_tasks zone=few; }
     location /gate { mcp_tasks zone=z; mcp_tasks_pass /not/there; }
     location /full { mcp_tasks zone=full; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

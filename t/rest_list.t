@@ -15,13 +15,9 @@ use MCPTasks qw/ workers /;
 my $t = MCPTasks->new(
     workers => workers(),
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_zone zone=other:1m;',
-    server => <<'END');
-    mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /other { mcp_tasks zone=other; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_owner $http_x_user;'
+              . ' location /other { mcp_tasks zone=other; }');
 
 my $c = MCPClient->new($t);
 my $ann = $c->user('ann');

@@ -16,12 +16,8 @@ use MCPTasks qw/ workers /;
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
     http => 'mcp_tasks_zone zone=z:4m;',
-    server => <<'END');
-    mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_owner $http_x_user;');
 
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });

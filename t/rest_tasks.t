@@ -15,12 +15,10 @@ use MCPTasks qw/ workers /;
 my $t = MCPTasks->new(
     workers => workers(),
     http => 'mcp_tasks_zone zone=z:4m;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
     location /tight { mcp_tasks zone=z; mcp_tasks_limit payload=1k; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

@@ -33,15 +33,9 @@ sub up {
         workers => 2, listen => 'reuseport',
         http => zone('store=sqlite:tasks.db'),
         tools => ['dig'],
-        server => <<'END', %conf);
-        mcp_tasks_owner  $http_x_user;
-        mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        location /probe { mcp_tasks_probe zone=z; }
-END
+        surfaces => [qw/ mcp worker status probe /],
+        server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;',
+        %conf);
     $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
     $db = "$t->{dir}/tasks.db";
 }

@@ -24,15 +24,8 @@ my $t = MCPTasks->new(
     workers => 2, listen => 'reuseport',
     tools => ['dig', 'slow'],
     http => "mcp_tasks_zone zone=z:8m store=sqlite:$db;",
-    server => <<'END',
-        mcp_tasks_owner  $http_x_user;
-        mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker status probe /],
+    server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;',
     env => faulty($db));
 
 my $ann = MCPClient->new($t, headers => { 'X-User' => 'ann' });

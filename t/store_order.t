@@ -19,14 +19,11 @@ my $db = "$ENV{MCP_TASKS_BUILD}/servroot-store_order/tasks.db";
 my $t = MCPTasks->new(
     tools => ['dig', 'fill'],
     http => "mcp_tasks_zone zone=z:16m store=sqlite:$db;",
+    surfaces => [qw/ mcp worker status /],
     server => <<'END',
         mcp_tasks_owner       $http_x_user;
         mcp_tasks_tools       tools.json;
         client_max_body_size  2m;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
 END
     env => faulty($db));
 

@@ -22,14 +22,10 @@ my $t = MCPTasks->new(
     tools => ['dig'],
     main => 'worker_shutdown_timeout 200ms;',
     http => 'mcp_tasks_zone zone=z:8m store=sqlite:tasks.db;',
+    surfaces => [qw/ mcp worker status probe /],
     server => <<"END");
         mcp_tasks_owner  \$http_x_user;
         mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        location /probe { mcp_tasks_probe zone=z; }
 
         location /both/ {
             mirror      /mcp/tasks;

@@ -19,13 +19,8 @@ my $t = MCPTasks->new(
     workers => 2,
     http => 'mcp_tasks_zone zone=z:4m store=sqlite:tasks.db;',
     tools => ['dig'],
-    server => <<'END');
-    mcp_tasks_owner  $http_x_user;
-    mcp_tasks_tools  tools.json;
-
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-END
+    surfaces => [qw/ mcp worker /],
+    server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;');
 
 my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 

@@ -22,13 +22,8 @@ my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
     tools => ['slow', 'work'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
-    server => <<'END');
-    mcp_tasks_lease 3s;
-    mcp_tasks_retries 9 backoff=100ms;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_lease 3s; mcp_tasks_retries 9 backoff=100ms;');
 
 my $c = MCPClient->new($t);
 

@@ -19,13 +19,11 @@ my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     mcp_tasks_retries 2 backoff=1ms;
-    location /mcp { mcp_tasks zone=z; }
     location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $ann = MCPClient->new($t, headers => { 'X-User' => 'ann' });

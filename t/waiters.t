@@ -18,15 +18,13 @@ my $t = MCPTasks->new(
     tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_zone zone=y:1m;'
             . ' mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     mcp_tasks_max_waiters 4 zone=20;
-    location /mcp { mcp_tasks zone=z; }
     location /roomy { mcp_tasks zone=z; mcp_tasks_max_waiters 5 zone=1000; }
     location /free { mcp_tasks zone=z; mcp_tasks_max_waiters 0 zone=0; }
     location /other { mcp_tasks zone=y; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

@@ -10,7 +10,9 @@ package MCPTasks;
 # tools/test.sh sets the variables that say which nginx and which module: the
 # test build, unless "module" names another.  "files" are written next to the
 # configuration, "tools" to tools.json there (MCPTools.pm); "env" is nginx's
-# environment in addition to ours.
+# environment in addition to ours.  Each of "surfaces" has a location of that
+# name for the zone "z": mcp is the endpoint, worker, status and probe are those
+# of the directives mcp_tasks_worker, mcp_tasks_status and mcp_tasks_probe.
 #
 # With MCP_TASKS_STORE=sqlite in the environment every zone that has no store
 # gets one, and MCP_TASKS_SYNC says how; it is a new one whenever nginx is
@@ -91,8 +93,8 @@ sub new {
 
     my $self = bless {
         workers => 1, connections => 256, events => '', listen => '',
-        main => '', http => '', server => '', module => '', files => {},
-        env => {}, %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
+        main => '', http => '', server => '', surfaces => [], module => '',
+        files => {}, env => {}, %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
     $self->{files}{'tools.json'} = tools_json(@{ $conf{tools} })
@@ -124,6 +126,9 @@ sub configure {
     my $http = $self->stored($self->{http});
     my $module = $self->{module} || $ENV{MCP_TASKS_TEST_MODULE};
     my $user = $> == 0 ? "user  root;\n" : '';
+    my $surfaces = join "\n        ", map {
+        "location /$_ { mcp_tasks" . ($_ eq 'mcp' ? '' : "_$_") . ' zone=z; }'
+    } @{ $self->{surfaces} };
     my $temp = join '', map { "    ${_}_temp_path  $self->{dir}/$_;\n" }
                         qw/ client_body proxy fastcgi uwsgi scgi /;
 
@@ -156,6 +161,7 @@ $temp
         listen  127.0.0.1:$self->{port} $self->{listen};
 
         $self->{server}
+        $surfaces
     }
 }
 END
