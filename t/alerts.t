@@ -11,7 +11,7 @@ use File::Path qw/ make_path remove_tree /;
 use JSON::PP;
 use Test::More;
 
-use MCPTasks qw/ slurp /;
+use MCPFile qw/ slurp write_file /;
 
 my $root = "$FindBin::Bin/..";
 my $file = "$root/docs/alerts.yml";
@@ -116,9 +116,7 @@ sub other_than {
         }],
     });
 
-    open(my $fh, '>:raw', $path) or die "$path: $!\n";
-    print $fh $text;
-    close($fh) or die "$path: $!\n";
+    write_file($path, $text);
 
     return promtool('test rules', $path);
 }
@@ -146,9 +144,7 @@ isnt(other_than({}, 'McpTasksDown'), '', 'one that does not come as well');
     my @parts = slurp("$root/docs/monitoring.md") =~ /^```yaml\n(.*?)^```$/msg;
     is(@parts, 2, 'there are two parts of it');
 
-    open(my $fh, '>:raw', "$dir/prometheus.yml") or die "prometheus.yml: $!\n";
-    print $fh @parts;
-    close($fh) or die "prometheus.yml: $!\n";
+    write_file("$dir/prometheus.yml", @parts);
 
     symlink($file, "$dir/alerts.yml") or die "alerts.yml: $!\n";
     is(promtool('check config', "$dir/prometheus.yml"), '', 'which it takes');

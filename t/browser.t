@@ -13,7 +13,8 @@ use Test::More;
 
 use MCPClient;
 use MCPExample qw/ blocks section /;
-use MCPTasks qw/ free_port slurp wait_for workers /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ free_port wait_for workers /;
 
 my $json = JSON::PP->new->utf8->canonical;
 my $pages = free_port();
@@ -51,9 +52,8 @@ END
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}',
-               'page.html' => $page, 'readme.html' => $readme },
+    tools => ['slow'],
+    files => { 'page.html' => $page, 'readme.html' => $readme },
     http => 'mcp_tasks_zone zone=z:4m;'
             . ' log_format reports escape=none $args;'
             . " server { listen 127.0.0.1:$pages;"
@@ -153,16 +153,10 @@ sub closes {
 }
 
 
-sub create {
-    my $res = $ann->legacy('tools/call', { name => 'slow', task => {} });
-    return $res->{json}{result}{task}{taskId};
-}
-
-
 # --- a page of the same origin, of one that is allowed, and of another
 
 {
-    my $id = create();
+    my $id = $ann->create('slow');
     my $own = "http://127.0.0.1:$t->{port}";
     my $url = "$own/mcp/tasks/$id/events?who=ann";
 
@@ -213,7 +207,7 @@ sub create {
 # --- all tasks of the owner
 
 {
-    my @ids = map { create() } 1 .. 3;
+    my @ids = map { $ann->create('slow') } 1 .. 3;
 
     browse('all', "http://good.example:$pages",
            "http://127.0.0.1:$t->{port}/mcp/tasks/events?who=ann");

@@ -6,7 +6,6 @@ use strict;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -19,8 +18,7 @@ my $tls = free_port();
 # come too late
 my $t = MCPTasks->new(
     workers => 1, listen => 'sndbuf=16k',
-    files => { 'tools.json' => '{"tools":[{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:32m; mcp_tasks_tools tools.json;',
     server => <<'END');
     client_max_body_size 16m;
@@ -42,16 +40,6 @@ END
 ok($t->reload(), 'with TLS');
 
 my $c = MCPClient->new($t);
-
-
-sub narrow {
-    my ($port) = @_;
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    connect($s, pack_sockaddr_in($port, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    return $s;
-}
 
 
 # --- TLS: a reader that stood still gets the last event, too
@@ -112,7 +100,7 @@ sub narrow {
     $c->complete($work, '{"content":[{"type":"text","text":"'
                         . 'x' x $size . '"}]}');
 
-    my $s = narrow($t->{port});
+    my $s = $t->connect_narrow();
     MCPTasks::send_raw($s, $short->modern_bytes('subscriptions/listen',
                        { notifications => { taskIds => [$id] } }));
 

@@ -11,7 +11,8 @@ use Digest::SHA qw/ sha256_base64 /;
 use File::Temp qw/ tempdir /;
 use Test::More;
 
-use MCPTasks qw/ slurp /;
+use MCPFile qw/ slurp /;
+use MCPTasks;
 
 my %path = (production => $ENV{MCP_TASKS_MODULE},
             test => $ENV{MCP_TASKS_TEST_MODULE});

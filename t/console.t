@@ -73,13 +73,6 @@ sub hardened {
 }
 
 
-sub add {
-    my ($who, $tool, %more) = @_;
-    my $res = $who->rest_post('tasks', { tool => $tool, %more });
-    return $res->{json}{taskId} // die "$res->{body}\n";
-}
-
-
 # over connections that are kept for as long as nginx does
 sub make_many {
     my ($n) = @_;
@@ -95,18 +88,11 @@ sub make_many {
 
 sub page {
     my ($query, $who) = @_;
-    my $res = ($who || $console)->rest("api/tasks?$query");
-    is($res->{status}, 200, "page '$query'") or diag($res->{body});
-    return ([map { $_->{taskId} } @{ $res->{json}{tasks} }],
-            $res->{json}{nextCursor});
+    return MCPRest::page($who || $console, $query, 'api/tasks');
 }
 
 
-sub ids {
-    my ($query, $who) = @_;
-    my ($ids) = page($query, $who);
-    return $ids;
-}
+sub ids { return (page(@_))[0] }
 
 
 sub task {
@@ -333,7 +319,7 @@ my ($dig, $walk);
     my $args = '{"depth" : 12345678901234567890,"a":"<script>"}';
     $dig = $ann->rest_post('tasks', "{\"tool\":\"dig\",\"arguments\":$args,"
                            . '"metadata":{"m":1.50}}')->{json}{taskId};
-    $walk = add($bob, 'walk');
+    $walk = $bob->create_rest('walk');
 
     my ($got, $res) = task($dig);
     is($res->{status}, 200, 'a task');
@@ -429,7 +415,7 @@ my ($dig, $walk);
 # --- how tasks fail
 
 {
-    my $id = add($ann, 'fail');
+    my $id = $ann->create_rest('fail');
     my $work = $c->claim('fail');
     $c->held('fail', $work, error => { code => -5, message => 'broken' });
     my $got = task($id);
@@ -438,7 +424,7 @@ my ($dig, $walk);
     is($got->{retryable}, JSON::PP::true, 'may be tried again');
     is($got->{history}[-1]{event}, 'failed', 'its end');
 
-    $id = add($ann, 'fail');
+    $id = $ann->create_rest('fail');
     $ann->rest_post("tasks/$id/cancel", { reason => 'enough' });
     $got = task($id);
     is($got->{status}, 'cancelled', 'cancelled');
@@ -446,7 +432,7 @@ my ($dig, $walk);
     is($got->{retryable}, JSON::PP::true, 'may be tried again');
     ok(!exists $got->{error}, 'that is no error');
 
-    $id = add($ann->as(uri => '/hasty'), 'slow');
+    $id = $ann->as(uri => '/hasty')->create_rest('slow');
     wait_for { task($id)->{phase} eq 'failed' };
     $got = task($id);
     is($got->{history}[-1]{event}, 'queue_timeout', 'nobody took it');
@@ -579,7 +565,7 @@ my ($dig, $walk);
 {
     my $bad = "we\"ird\\\n</script><img src=x onerror=alert(1)>\x1f\xc3\xa4"
               . "\xf0\x9f\x98\x80\xe2\x80\xa8";
-    my $id = add($ann, $bad);
+    my $id = $ann->create_rest($bad);
     my ($got, $res) = task($id);
     is($got->{tool}, $bad, 'a hostile name');
     unlike($res->{body}, qr/[\x00-\x1f]/, 'has no control characters');

@@ -15,6 +15,7 @@ use MCPGateway;
 use MCPRest qw/ problem unknown /;
 use MCPStatus;
 use MCPTasks qw/ wait_for workers /;
+use MCPTools qw/ tools_json /;
 
 my @many = map { "many$_" } 1 .. 20;
 
@@ -23,9 +24,7 @@ my $g = MCPGateway->new(
     conf => 'mcp_tasks_retries 0;',
     tool => ['plain support=optional', 'other support=optional',
              map { "$_ support=optional" } @many],
-    file => '{"tools":[' . join(',', map {
-        '{"name":"' . $_ . '","inputSchema":{"type":"object"}}' }
-        qw/ dig walk sing /) . ']}',
+    file => tools_json(qw/ dig walk sing /),
     on => { map { $_ => [['sse'], ['hold']] } qw/ plain other /, @many },
     server => <<'END');
     location /admin/ { mcp_tasks_console zone=z admin; }
@@ -43,13 +42,6 @@ my $status = MCPStatus->new($t);
 
 # what never comes is waited for as long
 use constant NEVER => 0.4;
-
-
-sub add {
-    my ($tool, %more) = @_;
-    my $res = $c->rest_post('tasks', { tool => $tool, %more });
-    return $res->{json}{taskId} // die "$res->{body}\n";
-}
 
 
 sub act {
@@ -93,20 +85,6 @@ sub parked {
 }
 
 
-# what is at upstream now, by the number that the call has
-sub runs {
-    my ($want, $name) = @_;
-    my $got = '';
-    wait_for {
-        $got = join ' ', sort map { $_->{json}{params}{arguments}{n} }
-               grep { defined $_->{tool} && !$_->{done} && !$_->{closed} }
-               $up->requests();
-        return $got eq $want;
-    } 15;
-    is($got, $want, $name);
-}
-
-
 sub call {
     my ($tool, $n, $who) = @_;
     return $g->modern_task($tool, who => $who || $nobody,
@@ -117,7 +95,7 @@ sub call {
 # --- cancel
 
 {
-    my $id = add('dig');
+    my $id = $c->create_rest('dig');
     my $res = act("tasks/$id/cancel", { reason => 'no <b>more</b>' });
     is($res->{status}, 200, 'cancelled');
     is($res->{json}{phase}, 'cancelled', 'it says so');
@@ -129,7 +107,7 @@ sub call {
     problem(act('tasks/' . unknown . '/cancel'), 404, 'task_not_found', undef,
             'one that is not there');
 
-    $id = add('dig');
+    $id = $c->create_rest('dig');
     my $work = $c->claim('dig');
     is(act("tasks/$id/cancel", {})->{status}, 200, 'one that runs');
     is($c->held('heartbeat', $work)->{error}{data}{cancelled},
@@ -189,12 +167,12 @@ sub call {
     problem(act("tasks/$new/retry"), 409, 'not_retryable', undef,
             'one that succeeded');
 
-    $id = add('walk');
+    $id = $c->create_rest('walk');
     $c->complete($c->claim('walk'), '{"content":[],"isError":true}');
     is(act("tasks/$id/retry")->{status}, 201, 'one that says isError');
     $c->complete($c->claim('walk'), '{"content":[]}');
 
-    $id = add('walk');
+    $id = $c->create_rest('walk');
     act("tasks/$id/cancel");
     problem($c->as(uri => '/limited', headers => {})
               ->rest_post("api/tasks/$id/retry", {}), 429, 'limit_owner_tasks',
@@ -212,7 +190,7 @@ sub call {
 # --- input
 
 {
-    my $id = add('sing');
+    my $id = $c->create_rest('sing');
     my $work = $c->claim('sing');
     my %question = (method => 'elicitation/create', params => {});
     problem(act("tasks/$id/input", { inputResponses => { a => {} } }), 409,
@@ -246,7 +224,7 @@ sub call {
 # --- delete
 
 {
-    my $id = add('dig');
+    my $id = $c->create_rest('dig');
     my $poll = $t->connect();
     MCPTasks::send_raw($poll, $c->rest_bytes("tasks/$id/poll?version=1"));
     ok(parked(1), 'its owner waits for it');
@@ -260,7 +238,7 @@ sub call {
     problem($admin->rest("api/tasks/$id", method => 'DELETE'), 404,
             'task_not_found', undef, 'twice');
 
-    $id = add('dig');
+    $id = $c->create_rest('dig');
     my $work = $c->claim('dig');
     is($work->{taskId}, $id, 'a worker has one');
     is($admin->rest("api/tasks/$id", method => 'DELETE', body => 'x')
@@ -268,7 +246,7 @@ sub call {
     is($c->complete($work, '{}')->{error}{data}{reason}, 'task_not_found',
        'it finds nothing left to do');
 
-    my $stream = $c->follow('tasks/' . add('dig') . '/events');
+    my $stream = $c->follow('tasks/' . $c->create_rest('dig') . '/events');
     my $told = $stream->event() && $stream->event();
     is($told->{json}{status}, 'working', 'somebody follows one');
     is($admin->rest("api/tasks/$told->{json}{taskId}", method => 'DELETE')
@@ -309,10 +287,10 @@ sub call {
     my %waiting = map { my $s = $t->connect_to($_);
                         ($_ => claiming(['dig'], "p$_", $s)) } @pids;
     ok(parked(scalar @pids), 'workers wait in all processes');
-    my @ids = map { add('dig') } @pids;
+    my @ids = map { $c->create_rest('dig') } @pids;
     waits($waiting{$_}, 'nothing for them') for @pids;
 
-    my $song = add('sing');
+    my $song = $c->create_rest('sing');
     is($c->worker('worker/claim', { tools => ['dig', 'sing'] })
          ->{tasks}[0]{taskId}, $song, 'who wants others, too, gets these');
 
@@ -352,7 +330,7 @@ sub call {
                 "$what nothing");
     }
 
-    my $id = add('dig');
+    my $id = $c->create_rest('dig');
     my $work = $c->claim('dig', worker => 'w1');
     is($c->held('heartbeat', $work)->{drain}, JSON::PP::false, 'w1 works');
 
@@ -384,14 +362,14 @@ sub call {
     is($status->worker('w2')->{draining}, 0, 'and who does not');
     is($status->differs(), '', 'in both formats');
 
-    my $next = add('dig');
+    my $next = $c->create_rest('dig');
     is(claimed($other)->{tasks}[0]{taskId}, $next, 'the other one works');
     is($c->complete($work, '{}')->{drain}, JSON::PP::true,
        'what it has it finishes');
 
     is(act('workers/resume', { worker => 'w1' })->{body},
        '{"worker":"w1","draining":false}', 'it goes on');
-    $id = add('dig');
+    $id = $c->create_rest('dig');
     $work = $c->claim('dig', worker => 'w1');
     is($work->{taskId}, $id, 'and gets tasks');
     is($c->held('release', $work)->{drain}, JSON::PP::false, 'and no more');
@@ -403,19 +381,19 @@ sub call {
 
 {
     my $id = call('plain', 'c1');
-    runs('c1', 'a call runs');
+    $g->runs('c1', 'a call runs');
     my $got = task($id);
     is($got->{kind}, 'gateway', 'as a call');
     is($got->{phase}, 'running', 'it does');
     is(act("tasks/$id/cancel")->{json}{phase}, 'cancelled', 'cancelled');
-    runs('', 'it is not at upstream any more');
+    $g->runs('', 'it is not at upstream any more');
     is(task($id)->{retryable}, JSON::PP::true, 'it may be retried');
 
     my $deleted = call('plain', 'd1');
-    runs('d1', 'another one');
+    $g->runs('d1', 'another one');
     is($admin->rest("api/tasks/$deleted", method => 'DELETE')->{status}, 204,
        'deleted');
-    runs('', 'it is stopped as well');
+    $g->runs('', 'it is stopped as well');
     is($status->json()->{runningCalls}, 0, 'nothing runs');
 
     # --- retried
@@ -423,7 +401,7 @@ sub call {
     my $res = act("tasks/$id/retry");
     is($res->{status}, 201, 'retried');
     is($res->{json}{kind}, 'gateway', 'a call again');
-    runs('c1', 'upstream gets it again');
+    $g->runs('c1', 'upstream gets it again');
     my $new = $res->{json}{taskId};
     $g->go('plain', ['result', '{"content":[],"structuredContent":{"a":1.0}}']);
     wait_for { task($new)->{phase} eq 'completed' };
@@ -438,9 +416,9 @@ sub call {
     {
         my $name = $case->[0];
         my $bound = $case->[1]->();
-        runs('b1', "$name: it runs");
+        $g->runs('b1', "$name: it runs");
         act("tasks/$bound/cancel");
-        runs('', "$name: cancelled");
+        $g->runs('', "$name: cancelled");
         is(task($bound)->{retryable}, JSON::PP::false, "$name: bound");
         problem(act("tasks/$bound/retry"), 409, 'not_retryable', undef, $name);
     }
@@ -448,27 +426,27 @@ sub call {
     # --- paused
 
     my @first = map { call($_, "f$_") } @many;
-    runs(join(' ', sort map { "f$_" } @many), 'calls of many tools');
+    $g->runs(join(' ', sort map { "f$_" } @many), 'calls of many tools');
     $admin->rest("api/tasks/$_", method => 'DELETE') for @first;
-    runs('', 'that are removed');
+    $g->runs('', 'that are removed');
 
     act('tools/pause', { tool => $_ }) for 'plain', @many;
     my @waiting = map { call($_, "w$_") } 'plain', @many;
     my $other = call('other', 'o1');
-    runs('o1', 'calls of paused tools wait, and others do not for them');
+    $g->runs('o1', 'calls of paused tools wait, and others do not for them');
     is(task($waiting[0])->{phase}, 'queued', 'it is in the queue');
     is($admin->rest("api/tasks/$waiting[1]", method => 'DELETE')->{status},
        204, 'one of them is removed');
-    runs('o1', 'which begins none');
+    $g->runs('o1', 'which begins none');
 
     act('tools/resume', { tool => 'plain' });
-    runs('o1 wplain', 'one goes on');
+    $g->runs('o1 wplain', 'one goes on');
     act('tools/resume', { tool => $_ }) for @many;
-    runs(join(' ', sort 'o1', 'wplain', map { "w$_" } @many[1 .. $#many]),
+    $g->runs(join(' ', sort 'o1', 'wplain', map { "w$_" } @many[1 .. $#many]),
          'all of them do');
 
     $admin->rest("api/tasks/$_", method => 'DELETE') for $other, @waiting;
-    runs('', 'and are gone');
+    $g->runs('', 'and are gone');
 }
 
 
@@ -476,9 +454,9 @@ sub call {
 
 {
     my $id = call('plain', 'g1');
-    runs('g1', 'a call');
+    $g->runs('g1', 'a call');
     act("tasks/$id/cancel");
-    runs('', 'is cancelled');
+    $g->runs('', 'is cancelled');
     is(task($id)->{retryable}, JSON::PP::true, 'may be retried');
 
     my $old = join ' ', $t->worker_pids();

@@ -21,19 +21,16 @@ my $h2port = free_port();
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=16k',
     http => 'mcp_tasks_zone zone=z:32m; mcp_tasks_zone zone=two:1m;',
+    surfaces => [qw/ mcp worker status probe /],
     server => <<"END");
     listen 127.0.0.1:$h2port http2;
     mcp_tasks_owner \$http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
     location /console/ { mcp_tasks_console zone=z; }
     location /lively/ { mcp_tasks_console zone=z; mcp_tasks_keepalive 200ms; }
     location /full/ {
         mcp_tasks_console zone=two;
         mcp_tasks_max_waiters 100 zone=1;
     }
-    location /status { mcp_tasks_status zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
@@ -44,13 +41,6 @@ my $status = MCPStatus->new($t);
 
 # events that never come are waited for as long
 use constant NEVER => 0.6;
-
-
-sub add {
-    my ($who, $tool) = @_;
-    my $res = $who->rest_post('tasks', { tool => $tool });
-    return $res->{json}{taskId} // die "$res->{body}\n";
-}
 
 
 # many tasks, or changes of one, quickly
@@ -87,23 +77,9 @@ sub fresh {
 }
 
 
-# the next event that is not a comment
-sub next_of {
-    my ($stream, $seconds) = @_;
-
-    while (my $event = $stream->event($seconds)) {
-        next if exists $event->{comment};
-        $stream->{last} = $event->{id} if defined $event->{id};
-        return $event;
-    }
-
-    return {};
-}
-
-
 sub silent {
     my ($stream, $name) = @_;
-    my $event = next_of($stream, NEVER);
+    my $event = $stream->next_event(NEVER);
     is_deeply($event, {}, $name);
 }
 
@@ -115,7 +91,7 @@ sub until_row {
     my @rows;
 
     while (time() < $end) {
-        my $event = next_of($stream, $end - time());
+        my $event = $stream->next_event($end - time());
         last unless defined $event->{data};
         push @rows, $event;
         last if $code->($event->{json});
@@ -137,8 +113,8 @@ sub until_row {
     like($head, qr{^X-Content-Type-Options: nosniff\r$}m, 'for our own page');
     unlike($head, qr{^Access-Control}mi, 'alone');
 
-    my $id = add($ann, 'dig');
-    my $event = next_of($stream);
+    my $id = $ann->create_rest('dig');
+    my $event = $stream->next_event();
     is($event->{json}{taskId}, $id, 'a new task is told');
     is($event->{json}{owner}, 'ann', 'whosever it is');
     ok(!exists $event->{event}, 'as a message');
@@ -170,16 +146,16 @@ sub until_row {
     my $stream = fresh('', undef, $listener);
 
     for my $pid (@pids) {
-        my $id = add($ann->as(via => $conn->{$pid}), 'dig');
-        is(next_of($stream)->{json}{taskId}, $id, 'of whichever process');
+        my $id = $ann->as(via => $conn->{$pid})->create_rest('dig');
+        is($stream->next_event()->{json}{taskId}, $id, 'of whichever process');
     }
 
     my %other = map { my $s = $t->connect_to($_);
                       ($_ => fresh('', undef, $s)) } @pids[1 .. $#pids];
-    my $id = add($bob->as(via => $conn->{ $pids[0] }), 'dig');
-    is(next_of($other{$_})->{json}{taskId}, $id, 'to all of them')
+    my $id = $bob->as(via => $conn->{ $pids[0] })->create_rest('dig');
+    is($other{$_}->next_event()->{json}{taskId}, $id, 'to all of them')
         for sort keys %other;
-    is(next_of($stream)->{json}{taskId}, $id, 'the same');
+    is($stream->next_event()->{json}{taskId}, $id, 'the same');
 }
 
 
@@ -190,19 +166,22 @@ sub until_row {
         '?tool=a', '?owner=bob', '?owner=', '?status=running', '?minAge=1000',
         '?tool=a&owner=ann&maxAge=1000';
 
-    my $one = add($ann, 'a');
-    my $two = add($bob, 'b');
-    my $three = add($c, 'b');
+    my $one = $ann->create_rest('a');
+    my $two = $bob->create_rest('b');
+    my $three = $c->create_rest('b');
 
-    is(next_of($stream{'?tool=a'})->{json}{taskId}, $one, 'of a tool');
-    is(next_of($stream{'?owner=bob'})->{json}{taskId}, $two, 'of an owner');
-    is(next_of($stream{'?owner='})->{json}{taskId}, $three, 'of nobody');
-    is(next_of($stream{'?tool=a&owner=ann&maxAge=1000'})->{json}{taskId}, $one,
-       'of both');
+    is($stream{'?tool=a'}->next_event()->{json}{taskId}, $one, 'of a tool');
+    is($stream{'?owner=bob'}->next_event()->{json}{taskId}, $two,
+       'of an owner');
+    is($stream{'?owner='}->next_event()->{json}{taskId}, $three, 'of nobody');
+    is($stream{'?tool=a&owner=ann&maxAge=1000'}->next_event()->{json}
+           {taskId}, $one, 'of both');
 
     my $work = $c->claim('a');
-    is(next_of($stream{'?status=running'})->{json}{taskId}, $one, 'running');
-    is(next_of($stream{'?tool=a'})->{json}{phase}, 'running', 'what it does');
+    is($stream{'?status=running'}->next_event()->{json}{taskId}, $one,
+       'running');
+    is($stream{'?tool=a'}->next_event()->{json}{phase}, 'running',
+       'what it does');
     silent($stream{$_}, "nothing else: $_") for '?minAge=1000', '?owner=bob';
 
     problem($console->rest("api/events?$_"), 400, 'invalid_argument',
@@ -283,7 +262,7 @@ sub until_row {
     my $end = time() + 30;
 
     while (time() < $end) {
-        my $event = next_of($stream, 2);
+        my $event = $stream->next_event(2);
 
         if (($event->{event} // '') eq 'reset') {
             is($event->{data}, '{}', 'begin anew') unless $reset++;
@@ -299,7 +278,7 @@ sub until_row {
         }
 
         last if defined $id;
-        $id = add($ann, 'after');
+        $id = $ann->create_rest('after');
     }
 
     cmp_ok($reset, '>', 0, 'too much was missed');
@@ -309,16 +288,16 @@ sub until_row {
     # one that comes back after so much
     my ($life) = $stream->{last} =~ /^([0-9a-f]+)-/;
     my $far = follow('', "$life-1");
-    my $event = next_of($far);
+    my $event = $far->next_event();
     is($event->{event}, 'reset', 'resuming from long ago');
-    $id = add($ann, 'after');
-    is(next_of($far)->{json}{taskId}, $id, 'goes on from now');
+    $id = $ann->create_rest('after');
+    is($far->next_event()->{json}{taskId}, $id, 'goes on from now');
 
     for my $last ('00000000-5', 'x', '', '99999999999999999999', "$life-x",
                   "$life-", "$life-999999999")
     {
         my $other = follow('', $last);
-        is(next_of($other)->{event}, 'reset', "Last-Event-ID '$last'");
+        is($other->next_event()->{event}, 'reset', "Last-Event-ID '$last'");
     }
 }
 
@@ -328,14 +307,14 @@ sub until_row {
 {
     my $stream = fresh('?owner=cut');
     my $one = $t->probe('op=create&owner=cut&tool=t&params={}')->{id};
-    my $event = next_of($stream);
+    my $event = $stream->next_event();
     is($event->{json}{taskId}, $one, 'a task');
     $stream->close();
 
     my @ids = map { $t->probe('op=create&owner=cut&tool=t&params={}')->{id} }
               1 .. 3;
     $stream = follow('?owner=cut', $event->{id});
-    my @got = map { next_of($stream)->{json}{taskId} } 1 .. 3;
+    my @got = map { $stream->next_event()->{json}{taskId} } 1 .. 3;
     is_deeply(\@got, \@ids, 'those that came meanwhile');
     silent($stream, 'and no others');
 
@@ -346,7 +325,7 @@ sub until_row {
     $stream->close();
     my $id = $t->probe('op=create&owner=cut2&tool=t&params={}')->{id};
     $stream = follow('?owner=cut2', $last);
-    is(next_of($stream)->{json}{taskId}, $id, 'nor is the first one lost');
+    is($stream->next_event()->{json}{taskId}, $id, 'nor is the first one lost');
 
     # a reload ends streams in an orderly way
     my $old = join ' ', $t->worker_pids();
@@ -357,7 +336,7 @@ sub until_row {
     $id = $t->probe('op=create&owner=cut2&tool=t&params={}')->{id};
     ok(wait_for { join(' ', $t->worker_pids()) ne $old }, 'new processes');
     $stream = follow('?owner=cut2', $stream->{last});
-    is(next_of($stream)->{json}{taskId}, $id, 'have what came meanwhile');
+    is($stream->next_event()->{json}{taskId}, $id, 'have what came meanwhile');
 }
 
 
@@ -373,17 +352,17 @@ sub until_row {
     # more than any buffer takes
     for my $n (1 .. 9) {
         my $of = $c->as(via => $kept, headers => { 'X-User' => 'slow' });
-        add($of, "$n$long") for 1 .. 50;
+        $of->create_rest("$n$long") for 1 .. 50;
         sleep(0.26) if $n % 3 == 0;
     }
 
     is($status->json()->{streams}, 1, 'it is still there');
-    my $id = add($c->as(headers => { 'X-User' => 'slow' }), 'last');
+    my $id = $c->user('slow')->create_rest('last');
     my ($reset, $last, $n) = (0, 0, 0);
     my $end = time() + 30;
 
     while (!$last && time() < $end) {
-        my $event = next_of($stream, 10);
+        my $event = $stream->next_event(10);
         last unless defined $event->{data};
         $reset++ if ($event->{event} // '') eq 'reset';
         $n++;
@@ -412,7 +391,7 @@ sub until_row {
     ok($h2->until(sub { $h2->over($foreign) }), 'h2: another port');
     like($h2->text($foreign), qr/origin_not_allowed/, 'h2: is another origin');
 
-    my $id = add($ann, 'h2');
+    my $id = $ann->create_rest('h2');
     ok($h2->until(sub { $h2->text($stream) =~ /^data: .*"$id"/m }),
        'h2: an event');
     $h2->reset($stream);

@@ -11,7 +11,8 @@ use POSIX ();
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use MCPTasks qw/ scale slurp wait_for workers /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ scale wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',

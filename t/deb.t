@@ -15,7 +15,8 @@ use JSON::PP;
 use POSIX qw/ _exit /;
 use Test::More;
 
-use MCPTasks qw/ slurp wait_for /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ wait_for /;
 
 my $top = "$FindBin::Bin/..";
 my $package = 'libnginx-mod-http-mcp-tasks';

@@ -14,15 +14,12 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
     location /lively { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
@@ -37,18 +34,6 @@ use constant NEVER => 0.4;
 
 sub waiting {
     return $t->probe('op=waits')->{zone};
-}
-
-
-# the next event that is not a comment
-sub next_of {
-    my ($stream, $seconds) = @_;
-
-    while (my $event = $stream->event($seconds)) {
-        return $event unless exists $event->{comment};
-    }
-
-    return {};
 }
 
 
@@ -116,10 +101,10 @@ my @seen;
 
     for my $n (1 .. 5) {
         $c->held('progress', $work, progress => $n / 10, message => "at\n$n");
-        my $event = next_of($stream);
+        my $event = $stream->next_event();
 
         # that it was claimed is a change, too
-        $event = next_of($stream) unless exists $event->{json}{progress};
+        $event = $stream->next_event() unless exists $event->{json}{progress};
 
         is($event->{json}{progress}, $n / 10, "progress $n");
         is($event->{json}{statusMessage}, "at\n$n", 'and its message');
@@ -128,21 +113,21 @@ my @seen;
     }
 
     $c->held('ask', $work, inputRequests => { q => form('why?') });
-    my $asked = next_of($stream);
+    my $asked = $stream->next_event();
     is($asked->{json}{inputRequests}{q}{params}{message}, 'why?',
        'a question');
     push @seen, $asked;
 
     $c->modern('tasks/update', { taskId => $id, inputResponses => {
         q => { action => 'decline' } } });
-    my $back = next_of($stream);
+    my $back = $stream->next_event();
     is($back->{json}{status}, 'working', 'it was answered');
     push @seen, $back;
 
     # bytes as the worker sent them: lines are told from each other
     $c->complete($work, "{\"content\":[\n{\"type\":\r\n\"text\",\r"
                         . '"text":"end"}]}');
-    my $end = next_of($stream);
+    my $end = $stream->next_event();
     is($end->{json}{status}, 'completed', 'the end');
     is($end->{json}{result}{content}[0]{text}, 'end', 'with its result');
     push @seen, $end;
@@ -166,7 +151,7 @@ my @seen;
         my $name = 'back with ' . (defined $known ? "'$known'" : 'no id');
         my $stream = $c->follow("tasks/$id/events", $known);
         begins($stream, $name);
-        my $event = next_of($stream);
+        my $event = $stream->next_event();
         is($event->{data}, $last->{data}, "$name: the state");
         is($event->{id}, $last->{id}, "$name: by its version");
         ends($stream, $name);
@@ -185,7 +170,7 @@ my @seen;
     begins($stream, 'nothing new');
     silent($stream, 'what is known is not told again');
     $c->held('progress', $work, progress => 0.1);
-    my $event = next_of($stream);
+    my $event = $stream->next_event();
     is($event->{json}{progress}, 0.1, 'what is new, is');
     $stream->close();
 
@@ -193,11 +178,11 @@ my @seen;
     $c->held('progress', $work, progress => $_ / 10) for 2 .. 5;
     $stream = $c->follow("tasks/$made/events", $event->{id});
     begins($stream, 'back again');
-    is(next_of($stream)->{json}{progress}, 0.5, 'the latest');
+    is($stream->next_event()->{json}{progress}, 0.5, 'the latest');
     silent($stream, 'and only that');
 
     $c->legacy('tasks/cancel', { taskId => $made });
-    is(next_of($stream)->{json}{status}, 'cancelled', 'cancelled');
+    is($stream->next_event()->{json}{status}, 'cancelled', 'cancelled');
     ends($stream, 'a cancelled task');
 
     is($c->rest("tasks/$made/events", headers =>
@@ -233,14 +218,14 @@ my @seen;
 
     my $stream = $ann->follow("tasks/$made->{id}/events");
     begins($stream, 'to be deleted');
-    next_of($stream);
+    $stream->next_event();
     $t->probe("op=delete&id=$made->{id}");
     ends($stream, 'a task that is deleted');
 
     $made = $t->probe('op=create&owner=ann&tool=t&params=x&ttl=1500');
     $stream = $ann->follow("tasks/$made->{id}/events");
     begins($stream, 'to expire');
-    next_of($stream);
+    $stream->next_event();
     ends($stream, 'a task that expires');
 }
 
@@ -272,7 +257,7 @@ my @seen;
 
     my $stream = $ann->follow("tasks/$made->{id}/events");
     begins($stream, 'elsewhere');
-    next_of($stream);
+    $stream->next_event();
     silent($stream, 'not so often elsewhere');
     $stream->close();
     $t->probe("op=delete&id=$made->{id}");
@@ -311,7 +296,7 @@ sub take {
     my @events;
 
     while (@events < $n) {
-        my $event = next_of($stream);
+        my $event = $stream->next_event();
         last unless $event->{json};
         push @events, $event;
         $state->{$event->{json}{taskId}} = $event->{json} if $state;
@@ -333,7 +318,7 @@ my $event_id = qr/\A[0-9a-f]{8}-(\d+)\z/;
     begins($foreign, 'another owner');
 
     my $first = $ann->create('slow');
-    my $event = next_of($empty);
+    my $event = $empty->next_event();
     is($event->{json}{taskId}, $first, 'the first task is told of');
     like($event->{id}, $event_id, 'by its change');
     ok(!exists $event->{json}{result}, 'in short');
@@ -341,16 +326,16 @@ my $event_id = qr/\A[0-9a-f]{8}-(\d+)\z/;
 
     my $work = $c->claim('slow');
     $c->held('progress', $work, progress => 0.5, message => 'half');
-    $event = next_of($empty);
-    $event = next_of($empty) unless exists $event->{json}{progress};
+    $event = $empty->next_event();
+    $event = $empty->next_event() unless exists $event->{json}{progress};
     is($event->{json}{progress}, 0.5, 'progress');
     is($event->{json}{statusMessage}, 'half', 'and its message');
 
     my $second = $ann->create('slow');
-    is(next_of($empty)->{json}{taskId}, $second, 'the second task');
+    is($empty->next_event()->{json}{taskId}, $second, 'the second task');
 
     $c->complete($work, '{"content":[]}');
-    $event = next_of($empty);
+    $event = $empty->next_event();
     is("$event->{json}{taskId} $event->{json}{status}", "$first completed",
        'the end of the first one');
     ok(!exists $event->{json}{result}, 'where its result is not told');
@@ -373,7 +358,7 @@ my $event_id = qr/\A[0-9a-f]{8}-(\d+)\z/;
     my $id = 0;
 
     for my $stream ($empty, $late) {
-        $event = next_of($stream);
+        $event = $stream->next_event();
         is($event->{json}{taskId}, $second, 'a change is told to both');
         $id ||= $event->{id};
         is($event->{id}, $id, 'by the same id');
@@ -481,7 +466,7 @@ my $life;
 
         # several changes of a task may come as one
         while (grep { ($state{$_} || '') ne 'completed' } keys %final) {
-            my $event = next_of($stream);
+            my $event = $stream->next_event();
             last unless $event->{json};
 
             my ($change) = $event->{id} =~ $event_id;
@@ -509,7 +494,7 @@ my $life;
 
     for my $stream (@streams) {
         begins($stream, 'before a reload');
-        push @last, next_of($stream)->{id};
+        push @last, $stream->next_event()->{id};
     }
 
     my %old = map { $_ => 1 } $t->worker_pids();
@@ -534,7 +519,7 @@ my $life;
         my $stream = $kim->follow($n ? 'tasks/events'
                                      : "tasks/$made->{id}/events", $last[$n]);
         begins($stream, 'after a reload');
-        is(next_of($stream)->{json}{taskId}, $made->{id},
+        is($stream->next_event()->{json}{taskId}, $made->{id},
            'what was missed comes');
         silent($stream, 'only that');
         $stream->close();
@@ -549,7 +534,7 @@ is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
     my $kim = $c->as(headers => { 'X-User' => 'kim' });
     my $stream = $kim->follow('tasks/events');
     begins($stream, 'before a restart');
-    my $last = next_of($stream)->{id};
+    my $last = $stream->next_event()->{id};
     my $start = time();
     ok($t->stop(), 'nginx stops');
     cmp_ok(time() - $start, '<', 2, 'at once');
@@ -560,7 +545,7 @@ is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
     my $made = $t->probe('op=create&owner=kim&tool=t&params=x');
     $stream = $kim->follow('tasks/events', $last);
     begins($stream, 'after a restart');
-    my $event = next_of($stream);
+    my $event = $stream->next_event();
     is($event->{json}{taskId}, $made->{id}, 'from the beginning');
     unlike($event->{id}, qr/^$life-/, 'in another life');
     $stream->close();

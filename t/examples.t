@@ -6,12 +6,13 @@ use strict;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
-use JSON::PP;
 use POSIX qw/ WNOHANG setpgid /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPClient;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ wait_for workers /;
 
 my $root = "$FindBin::Bin/..";
 
@@ -26,83 +27,32 @@ my $t = MCPTasks->new(
     server => 'location /mcp { mcp_tasks zone=z; mcp_tasks_tools tools.json; }'
               . ' location /worker { mcp_tasks_worker zone=z; }');
 
-my $json = JSON::PP->new->utf8->canonical;
-my $modern = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
-    . '"io.modelcontextprotocol/clientCapabilities":{"extensions":'
-    . '{"io.modelcontextprotocol/tasks":{}}}}';
-
+my $c = MCPClient->new($t);
 my %running;
-
-
-sub body {
-    my ($method, $params) = @_;
-    return qq({"jsonrpc":"2.0","id":7,"method":"$method","params":{$params}});
-}
-
-
-sub decoded {
-    my ($res) = @_;
-    return {} unless $res && $res->{body};
-    return $json->decode($res->{body});
-}
-
-
-sub legacy {
-    my ($method, $params) = @_;
-    return decoded($t->post('/mcp', body($method, $params),
-                            { 'MCP-Protocol-Version' => '2025-11-25' }));
-}
-
-
-sub modern {
-    my ($method, $name, $params) = @_;
-    return decoded($t->post('/mcp', body($method, "$params,$modern"),
-                            { 'MCP-Protocol-Version' => '2026-07-28',
-                              'Mcp-Method' => $method, 'Mcp-Name' => $name }));
-}
 
 
 # the task of a call, in the legacy era
 sub create {
-    my ($tool, $arguments) = @_;
-    my $got = legacy('tools/call', qq("name":"$tool","arguments":$arguments,)
-                                   . '"task":{"ttl":60000}');
-    return $got->{result}{task}{taskId};
+    my ($tool, %arguments) = @_;
+    return $c->create($tool, arguments => \%arguments,
+                      task => { ttl => 60000 });
 }
 
 
-sub task {
-    my ($id) = @_;
-    return modern('tasks/get', $id, qq("taskId":"$id"))->{result};
+# the answer to a request of the legacy era about a task
+sub about {
+    my ($method, $id) = @_;
+    return $c->legacy($method, { taskId => $id })->{json} || {};
 }
 
 
-# the next message of a stream, decoded
-sub event {
-    my ($s) = @_;
-    my $buf = \ ${*$s}{mcp_tasks};
-    my $text = \ ${*$s}{text};
-    $$text = '' unless defined $$text;
-
-    for (;;) {
-        if (defined $$buf) {
-            $$buf =~ s/\AHTTP.*?\r\n\r\n//s;
-
-            while ($$buf =~ /\A([0-9a-f]+)\r\n/i
-                   && length $$buf >= length($1) + 4 + hex $1)
-            {
-                $$text .= substr($$buf, length($1) + 2, hex $1);
-                substr($$buf, 0, length($1) + 4 + hex $1, '');
-            }
-        }
-
-        while ($$text =~ s/\A(.*?)\n\n//s) {
-            my $event = $1;
-            return $json->decode($1) if $event =~ /^data: (.*)$/m;
-        }
-
-        MCPTasks::fill($s) or return;
-    }
+# the task of a modern client, as soon as it is like that
+sub until_task {
+    my ($id, $member, $pattern) = @_;
+    return wait_for {
+        my $task = $c->get_modern($id);
+        return ($task->{$member} || '') =~ $pattern ? $task : undef;
+    };
 }
 
 
@@ -164,24 +114,21 @@ for my $example (@examples) {
                     "http://127.0.0.1:$t->{port}/worker");
 
     # count
-    my $id = create('count', '{"to":4,"delay":0.3}');
-    my $seen = wait_for {
-        my $task = task($id);
-        ($task->{statusMessage} || '') =~ /^at \d$/ ? $task : undef;
-    };
+    my $id = create('count', to => 4, delay => 0.3);
+    my $seen = until_task($id, 'statusMessage', qr/^at \d$/);
     is($seen->{status}, 'working', "$name: count tells how far it got");
 
-    my $got = legacy('tasks/result', qq("taskId":"$id"));
+    my $got = about('tasks/result', $id);
     is($got->{result}{content}[0]{text}, 'counted to 4', "$name: count");
-    is(task($id)->{status}, 'completed', "$name: count is completed");
+    is($c->get_modern($id)->{status}, 'completed', "$name: count is completed");
 
     # count as a plain call, with progress
-    my $s = $t->post_later('/mcp', body('tools/call',
-        '"name":"count","arguments":{"to":2,"delay":0.6},'
-        . '"_meta":{"progressToken":5}'));
+    my $s = $c->stream($c->legacy_bytes('tools/call', { name => 'count',
+        arguments => { to => 2, delay => 0.6 },
+        _meta => { progressToken => 5 } }));
     my @events;
 
-    while (my $event = event($s)) {
+    while (my $event = $s->message()) {
         push @events, $event;
         last if $event->{result} || $event->{error};
     }
@@ -193,89 +140,82 @@ for my $example (@examples) {
        "$name: its result");
 
     # greet, legacy: the question comes on the stream of tasks/result
-    $id = create('greet', '{}');
-    $s = $t->post_later('/mcp', body('tasks/result', qq("taskId":"$id")));
-    my $question = event($s);
+    $id = create('greet');
+    $s = $c->stream($c->legacy_bytes('tasks/result', { taskId => $id }));
+    my $question = $s->message();
     is($question->{method}, 'elicitation/create', "$name: greet asks");
     is($question->{params}{message}, 'What is your name?', "$name: the name");
     is($question->{params}{_meta}{'io.modelcontextprotocol/related-task'}
        {taskId}, $id, "$name: for its task");
 
-    my $res = $t->post('/mcp', $json->encode({
-        jsonrpc => '2.0', id => $question->{id},
-        result => { action => 'accept',
-                    content => { name => "Ann \"\x{e9}\"" } } }));
+    my $res = $c->post(qq({"jsonrpc":"2.0","id":"$question->{id}",)
+        . '"result":{"action":"accept","content":{"name":"Ann \"\u00e9\""}}}');
     is($res->{status}, 202, "$name: the answer is taken");
 
-    my $answer = event($s);
-    is($answer->{result}{content}[0]{text}, "Hello, Ann \"\x{e9}\"!",
-       "$name: greet, legacy");
+    # as it is, or escaped
+    my $text = $s->message()->{result}{content}[0]{text};
+    utf8::decode($text);
+    is($text, "Hello, Ann \"\x{e9}\"!", "$name: greet, legacy");
 
     # greet, modern
-    for my $case (['{"action":"accept","content":{"name":"Bob"}}',
+    for my $case ([{ action => 'accept', content => { name => 'Bob' } },
                    'Hello, Bob!', 0],
-                  ['{"action":"decline"}', 'no name, no greeting', 1])
+                  [{ action => 'decline' }, 'no name, no greeting', 1])
     {
         my ($response, $text, $is_error) = @$case;
 
-        $got = modern('tools/call', 'greet', '"name":"greet","arguments":{}');
+        $got = $c->modern('tools/call', { name => 'greet', arguments => {} })
+               ->{json};
         is($got->{result}{resultType}, 'task', "$name: greet is a task");
         $id = $got->{result}{taskId};
 
-        $seen = wait_for {
-            my $task = task($id);
-            $task->{status} eq 'input_required' ? $task : undef;
-        };
+        $seen = until_task($id, 'status', qr/^input_required$/);
         is($seen->{inputRequests}{name}{method}, 'elicitation/create',
            "$name: greet asks");
-        modern('tasks/update', $id,
-               qq("taskId":"$id","inputResponses":{"name":$response}));
+        $c->modern('tasks/update', { taskId => $id,
+                                     inputResponses => { name => $response } });
 
-        $seen = wait_for {
-            my $task = task($id);
-            $task->{status} eq 'completed' ? $task : undef;
-        };
+        $seen = until_task($id, 'status', qr/^completed$/);
         is($seen->{result}{content}[0]{text}, $text, "$name: greet, modern");
         is($seen->{result}{isError} ? 1 : 0, $is_error, "$name: isError");
     }
 
     # fail
-    $id = create('fail', '{"how":"tool"}');
-    $got = legacy('tasks/result', qq("taskId":"$id"));
+    $id = create('fail', how => 'tool');
+    $got = about('tasks/result', $id);
     ok($got->{result}{isError}, "$name: fail with a result");
-    is(legacy('tasks/get', qq("taskId":"$id"))->{result}{status}, 'failed',
-       "$name: failed, legacy");
-    is(task($id)->{status}, 'completed', "$name: completed, modern");
+    is($c->status($id), 'failed', "$name: failed, legacy");
+    is($c->get_modern($id)->{status}, 'completed', "$name: completed, modern");
 
-    $id = create('fail', '{"how":"protocol"}');
-    $got = legacy('tasks/result', qq("taskId":"$id"));
+    $id = create('fail', how => 'protocol');
+    $got = about('tasks/result', $id);
     is_deeply($got->{error}, { code => -32050, message => 'broken' },
               "$name: fail with an error");
-    is(task($id)->{status}, 'failed', "$name: failed in both eras");
+    is($c->get_modern($id)->{status}, 'failed', "$name: failed in both eras");
 
     # cancelled while it counts: the worker goes on with something else
-    $id = create('count', '{"to":1000,"delay":0.1}');
-    wait_for { (task($id)->{statusMessage} || '') =~ /^at/ };
-    $got = legacy('tasks/cancel', qq("taskId":"$id"));
+    $id = create('count', to => 1000, delay => 0.1);
+    until_task($id, 'statusMessage', qr/^at/);
+    $got = about('tasks/cancel', $id);
     is($got->{result}{status}, 'cancelled', "$name: cancelled");
 
     my $began = time();
-    my $next = create('count', '{"to":1,"delay":0}');
-    $got = legacy('tasks/result', qq("taskId":"$next"));
+    my $next = create('count', to => 1, delay => 0);
+    $got = about('tasks/result', $next);
     is($got->{result}{content}[0]{text}, 'counted to 1',
        "$name: goes on with the next task");
     cmp_ok(time() - $began, '<', 10, "$name: soon");
-    is(task($id)->{status}, 'cancelled', "$name: the other stays cancelled");
+    is($c->get_modern($id)->{status}, 'cancelled',
+       "$name: the other stays cancelled");
 
     # stopped while it counts: the task is given back
-    $id = create('count', '{"to":1000,"delay":0.1}');
-    wait_for { (task($id)->{statusMessage} || '') =~ /^at/ };
+    $id = create('count', to => 1000, delay => 0.1);
+    until_task($id, 'statusMessage', qr/^at/);
     ok(stop($pid), "$name ends when it is told to");
-    $got = decoded($t->post('/worker', body('worker/claim',
-                                            '"tools":["count"]')));
-    is($got->{result}{tasks}[0]{taskId}, $id, "$name: gives its task back");
-    is($got->{result}{tasks}[0]{attempt}, 1, "$name: no attempt was lost");
-    legacy('tasks/cancel', qq("taskId":"$id"));
+    my $work = $c->worker('worker/claim', { tools => ['count'] })->{tasks}[0];
+    is($work->{taskId}, $id, "$name: gives its task back");
+    is($work->{attempt}, 1, "$name: no attempt was lost");
+    about('tasks/cancel', $id);
 }
 
 # told twice, by Ctrl-C and by whoever started it: the second signal comes while
@@ -287,8 +227,8 @@ for my $example (@examples) {
         . ' atexit.register(os.kill, os.getpid(), signal.SIGTERM);'
         . ' sys.argv[:1] = []; runpy.run_path(sys.argv[0])',
         "$root/examples/worker.py", "http://127.0.0.1:$t->{port}/worker");
-    my $id = create('count', '{"to":1,"delay":0}');
-    wait_for { task($id)->{status} eq 'completed' };
+    my $id = create('count', to => 1, delay => 0);
+    until_task($id, 'status', qr/^completed$/);
     ok(stop($pid), 'told twice, it ends');
     is(substr(slurp($log), $before), '', 'without a word');
 }
@@ -297,13 +237,13 @@ for my $example (@examples) {
 {
     my $pid = start('python3', "$root/examples/worker.py",
                     "http://127.0.0.1:$t->{port}/worker");
-    my $id = create('count', '{"to":6,"delay":0.3}');
-    wait_for { (task($id)->{statusMessage} || '') =~ /^at/ };
+    my $id = create('count', to => 6, delay => 0.3);
+    until_task($id, 'statusMessage', qr/^at/);
     $t->reload();
 
     # whom an old process tells that it goes down asks again
     my $got = wait_for {
-        legacy('tasks/result', qq("taskId":"$id"))->{result};
+        about('tasks/result', $id)->{result};
     };
     is($got->{content}[0]{text}, 'counted to 6', 'work goes on over a reload');
     ok(stop($pid), 'then it ends');

@@ -38,12 +38,6 @@ sub answer_bytes {
 }
 
 
-sub count {
-    my ($tool) = @_;
-    return scalar(my @calls = $up->calls($tool));
-}
-
-
 sub begin {
     my ($tool, $modern) = @_;
     $up->clear();
@@ -65,7 +59,7 @@ for my $case ([500, 4], [400, 1]) {
     my $got = $g->fails($id, 'upstream_status', "$status: the task ends", 25);
     is($got->{error}{data}{status}, $status, "$status: and says why");
     ok($up->left($call, 10), "$status: its request is ended");
-    is(count('ask'), 1, "$status: it was called once");
+    is($up->count('ask'), 1, "$status: it was called once");
     is(scalar(my @said = $up->said('response')), $times,
        "$status: told $times times");
 }
@@ -89,7 +83,7 @@ $up->script(response => undef);
               'refused: it is sent when the server is back');
     $up->go($call, ['result', '{"n":2}']);
     is($g->ends($id, 10)->{result}{n}, 2, 'refused: and the call completes');
-    is(count('ask'), 1, 'refused: it was called once');
+    is($up->count('ask'), 1, 'refused: it was called once');
     is(scalar(my @said = $up->said('response')), 1, 'refused: and told once');
 }
 
@@ -108,7 +102,7 @@ $up->script(response => undef);
               'a round: it is sent when the server is back, with the answers');
     is($call->{json}{params}{requestState}, 's', 'a round: and its state');
     is($g->ends($id, 10)->{result}{n}, 1, 'a round: and the call completes');
-    is(count('modern'), 2, 'a round: nothing began anew');
+    is($up->count('modern'), 2, 'a round: nothing began anew');
 }
 
 # --- no connection is left, while the answer comes
@@ -147,14 +141,14 @@ for my $modern (0, 1) {
                   { a => { action => 'accept', content => {} } },
                   "$name: it is sent when there is one, with the answers");
         is($g->ends($id, 10)->{result}{n}, 1, "$name: the call completes");
-        is(count($tool), 2, "$name: nothing began anew");
+        is($up->count($tool), 2, "$name: nothing began anew");
 
     } else {
         ok($up->wait_for(sub { ($_[0]{rpc} // '') eq 'response' }, 20),
            "$name: it is sent when there is one");
         $up->go($call, ['result', '{"n":3}']);
         is($g->ends($id, 10)->{result}{n}, 3, "$name: the call completes");
-        is(count($tool), 1, "$name: it was called once");
+        is($up->count($tool), 1, "$name: it was called once");
     }
 
     is_deeply([$t->worker_pids()], [$pid], "$name: it is the same process");

@@ -11,7 +11,8 @@ use IO::Socket::INET;
 use Test::More;
 
 use MCPClient;
-use MCPTasks qw/ slurp wait_for /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ wait_for /;
 
 my $ok = '{"jsonrpc":"2.0","id":1,"result":{}}';
 

@@ -13,7 +13,8 @@ use Time::HiRes qw/ time /;
 
 use MCPClient;
 use MCPGateway;
-use MCPTasks qw/ slurp wait_for /;
+use MCPProcess qw/ descriptors_of memory_of /;
+use MCPTasks qw/ wait_for /;
 
 # what a sanitizer keeps of freed memory is not what we look for
 $ENV{ASAN_OPTIONS} = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64';
@@ -39,18 +40,6 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my ($pid) = $t->worker_pids();
 
 
-sub descriptors {
-    my @fds = glob "/proc/$pid/fd/*";
-    return scalar @fds;
-}
-
-
-sub memory {
-    my ($size, $resident, $shared) = split ' ', slurp("/proc/$pid/statm");
-    return ($resident - $shared) * 4096;
-}
-
-
 sub answer {
     my ($id) = @_;
     my ($key) = keys %{ $g->becomes($id, 'input_required', 10)
@@ -61,17 +50,17 @@ sub answer {
 }
 
 
-my $fds = descriptors();
+my $fds = descriptors_of($pid);
 
 # --- rounds that ask nothing, with much to send
 
 {
-    my $memory = memory();
+    my $memory = memory_of($pid);
     my $id = $g->modern_task('loop', params => {
         arguments => { a => 'x' x 400_000 } });
     my $most = 0;
     my $got = $g->until($id, sub {
-        $most = memory() if memory() > $most;
+        $most = memory_of($pid) if memory_of($pid) > $most;
         return $_[0]{status} ne 'working';
     }, 20);
     is($got->{error}{data}{reason}, 'upstream_invalid', 'bare rounds: it ends');
@@ -87,7 +76,7 @@ my $fds = descriptors();
     my $call = $up->call('pings');
     my $most = 0;
     my $some = wait_for {
-        my $now = descriptors();
+        my $now = descriptors_of($pid);
         $most = $now if $now > $most;
         return $up->said('response') >= 8;
     } 20;
@@ -145,12 +134,14 @@ for my $case (['a stream', ['sse'], ['flood', ": x\n\n", 0.01]],
     is(answer($id), 200, "$name: an answer");
     ok($up->wait_for(sub { ($_[0]{rpc} // '') eq 'response' }, 10),
        "$name: it is sent");
-    my $memory = memory();
+    my $memory = memory_of($pid);
     $up->go($up->call('ask'), ['result', '{"n":5}']);
     is($g->ends($id, 10)->{result}{n}, 5, "$name: the call completes");
-    ok((wait_for { descriptors() <= $fds } 15), "$name: nothing is left open")
-        or diag("$fds before, " . descriptors() . ' now');
-    cmp_ok(memory() - $memory, '<', 8 * 1024 * 1024, "$name: nor in memory");
+    ok((wait_for { descriptors_of($pid) <= $fds } 15),
+       "$name: nothing is left open")
+        or diag("$fds before, " . descriptors_of($pid) . ' now');
+    cmp_ok(memory_of($pid) - $memory, '<', 8 * 1024 * 1024,
+           "$name: nor in memory");
     is(scalar(my @said = $up->said('response')), 1, "$name: it was told once");
 }
 
@@ -170,8 +161,8 @@ for my $case (['a stream', ['sse'], ['flood', ": x\n\n", 0.01]],
     like($g->ends($id, 10)->{status}, qr/^cancelled$/, 'and it is cancelled');
 }
 
-ok((wait_for { descriptors() <= $fds } 15), 'no descriptor is left')
-    or diag("$fds before, " . descriptors() . ' now');
+ok((wait_for { descriptors_of($pid) <= $fds } 15), 'no descriptor is left')
+    or diag("$fds before, " . descriptors_of($pid) . ' now');
 is_deeply([$t->worker_pids()], [$pid], 'it is the same process');
 $g->done('background failed: upstream_invalid');
 done_testing();

@@ -212,7 +212,7 @@ is($c->legacy('tools/call', { name => 'unheard' })->{json}{result}{content}[0]
 # --- clients may use an id again: upstream never gets the same one twice
 
 {
-    my $before = @{[$up->calls('slow')]};
+    my $before = $up->count('slow');
     my @ids = map { $g->task('slow', id => $_) } '1', '1', '"1"', '1';
     $up->call('slow', $before + 4);
     my @calls = @{[$up->calls('slow')]}[$before .. $before + 3];
@@ -236,7 +236,7 @@ for my $value ('', 'x', 'Mozilla/4.0 (compatible; MSIE 6.0) Opera Gecko/')
                  'X-Real-IP', 'Depth', 'Date', 'Authorization', 'If-Match',
                  'Accept-Language', 'Keep-Alive', 'If-Modified-Since', 'Range',
                  'TE');
-    my $before = @{[$up->calls('headers')]};
+    my $before = $up->count('headers');
     my $id = $g->task('headers', headers => { map { $_ => $value } @names });
     is($g->ends($id, 5)->{status}, 'completed', "headers: $value");
     my $call = $up->call('headers', $before + 1, 5) || {};

@@ -32,7 +32,7 @@ my @all = map { $c->as(via => $conn->{$_}) } @pids;
 # the n-th call of the tool from now on
 sub begin {
     my ($tool, $era, $who) = @_;
-    my $n = @{[$up->calls($tool)]};
+    my $n = $up->count($tool);
     my $id = $era eq 'legacy'
              ? $g->task($tool, who => $who, id => "\"$tool-$n\"",
                         headers => { Authorization => 'Bearer abc' })

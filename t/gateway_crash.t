@@ -32,26 +32,11 @@ sub kill_one {
 }
 
 
-sub all_back {
-    my ($pid) = @_;
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
-
 # a process, a client that speaks to it, and one that speaks to another
 sub pair {
     my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
     my ($pid, $other) = sort keys %$conn;
     return ($pid, $c->as(via => $conn->{$pid}), $c->as(via => $conn->{$other}));
-}
-
-
-sub count {
-    my ($tool) = @_;
-    return scalar @{[$up->calls($tool)]};
 }
 
 
@@ -84,7 +69,7 @@ for my $case (
     my ($name, $tool, $client, %opt) = @$case;
     my ($pid, $here, $there) = pair();
     my $who = via($client, $here, uri => $opt{uri} // '/mcp');
-    my $before = count($tool);
+    my $before = $up->count($tool);
     my $id = $opt{legacy} ? $g->task($tool, who => $who)
              : $g->modern_task($tool, who => $who, headers => $opt{headers});
     my $call = $up->call($tool, $before + 1);
@@ -98,15 +83,15 @@ for my $case (
                                    $got->{error}{data}{reason}),
        'failed -32013 process_lost', "$name: and says why");
     ok($up->left($call, 10), "$name: upstream was left");
-    ok(all_back($pid), "$name: there is another process");
-    is(count($tool) - $before, 1, "$name: it was not sent again");
+    ok($t->replaced($pid), "$name: there is another process");
+    is($up->count($tool) - $before, 1, "$name: it was not sent again");
 }
 
 # --- again, with headers that say nothing of the client
 
 {
     my ($pid, $here, $there) = pair();
-    my $before = count('same');
+    my $before = $up->count('same');
     my $id = $g->modern_task('same', who => via($nobody, $here),
         headers => { 'User-Agent' => 'x/1', 'Accept-Language' => 'en',
                      'Cache-Control' => 'no-cache', Pragma => 'no-cache',
@@ -138,13 +123,13 @@ for my $case (
     my $got = $g->until($id, sub { ($_[0]{status} // '') eq 'completed' }, 10,
                         via($nobody, $there));
     like($got->{text}, qr/"a":1\.0/, 'it completes');
-    ok(all_back($pid), 'there is another process');
-    is(count('same') - $before, 2, 'after two calls');
+    ok($t->replaced($pid), 'there is another process');
+    is($up->count('same') - $before, 2, 'after two calls');
 }
 
 # twice, then there is no attempt left
 {
-    my $before = count('same');
+    my $before = $up->count('same');
     my ($pid, $here) = pair();
     my $id = $g->modern_task('same', who => via($nobody, $here));
 
@@ -155,19 +140,19 @@ for my $case (
         my $now = $call->{head}{'x-pid'};
         kill_one($now);
         ok($up->left($call, 10), 'is killed');
-        ok(all_back($now), 'there is another process');
+        ok($t->replaced($now), 'there is another process');
     }
 
     is($g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10, $nobody)
        ->{error}{data}{reason}, 'process_lost', 'then it fails');
-    is(count('same') - $before, 3, 'after three attempts');
+    is($up->count('same') - $before, 3, 'after three attempts');
 }
 
 # --- who waits elsewhere is told
 
 {
     my ($pid, $here, $there) = pair();
-    my $n = count('plain');
+    my $n = $up->count('plain');
     my $id = $g->task('plain', who => $here);
     $up->call('plain', $n + 1);
     MCPTasks::send_raw($there->{via}, $c->legacy_bytes('tasks/result',
@@ -176,14 +161,14 @@ for my $case (
     my $res = MCPTasks::read_response($there->{via});
     my $text = $res ? $res->{body} : '';
     like($text, qr/"reason":"process_lost"/, 'who waits elsewhere is told');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
 }
 
 # --- several calls in one process, others in another
 
 {
     my ($pid, $here, $there) = pair();
-    my $before = count('plain');
+    my $before = $up->count('plain');
     my @lost = map { $g->task('plain', who => $here) } 1 .. 5;
     my @kept = map { $g->task('plain', who => $there) } 1 .. 5;
     $up->call('plain', $before + 10);
@@ -199,14 +184,14 @@ for my $case (
     $up->go($_, ['result', '{}']) for $up->calls('plain');
     is(@{[grep { $g->ends($_)->{status} eq 'completed' } @kept]}, 5,
        'and complete');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
 }
 
 # --- while it asks: nobody is there to hear the answer
 
 {
     my ($pid, $here, $there) = pair();
-    my $n = count('plain');
+    my $n = $up->count('plain');
     my $id = $g->task('plain', who => $here);
     my $call = $up->call('plain', $n + 1);
     $up->go($call, ['event', '{"jsonrpc":"2.0","id":"q","method":"roots/list"'
@@ -217,7 +202,7 @@ for my $case (
     my $got = $g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10,
                         $there);
     is($got->{error}{data}{reason}, 'process_lost', 'a task that asks fails');
-    ok(all_back($pid), 'there is another process');
+    ok($t->replaced($pid), 'there is another process');
 }
 
 # the room that lost calls took is there again

@@ -12,6 +12,7 @@ use Test::More;
 use MCPClient;
 use MCPGateway;
 use MCPTasks qw/ wait_for workers /;
+use MCPTools qw/ tools_json /;
 use MCPUpstream;
 
 my @held = (['sse'], ['hold']);
@@ -19,7 +20,7 @@ my $second = MCPUpstream->new(on => { slow => \@held }, list => ['other']);
 
 my $g = MCPGateway->new(
     workers => workers(),
-    file => '{"tools":[{"name":"queued","inputSchema":{"type":"object"}}]}',
+    file => tools_json('queued'),
     on => { slow => \@held },
     conf => 'mcp_tasks_max_running 2;',
     server => <<"END");
@@ -141,11 +142,11 @@ sub seen {
     is($second->call('slow')->{path}, '/two', 'and another to the other');
     my $third = $g->task('slow', who => $other);
     is($c->legacy('ping')->{status}, 200, 'a third one');
-    is(@{[$second->calls('slow')]}, 1, 'waits: they are counted together');
+    is($second->count('slow'), 1, 'waits: they are counted together');
     $up->go($up->call('slow'), ['result', '{"a":1}']);
     is($g->ends($ids[0])->{result}{a}, 1, 'the first ends');
     ok($second->call('slow', 2), 'then it runs, at its own upstream');
-    is(@{[$up->calls('slow')]}, 1, 'and at no other');
+    is($up->count('slow'), 1, 'and at no other');
     $second->go($_, ['result', '{"a":2}']) for $second->calls('slow');
     is($g->ends($_)->{result}{a}, 2, 'they end') for $ids[1], $third;
 

@@ -11,7 +11,8 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPExample qw/ blocks section shell unsteady /;
-use MCPTasks qw/ slurp wait_for /;
+use MCPFile qw/ slurp write_file /;
+use MCPTasks qw/ wait_for /;
 use MCPUpstream;
 
 my $root = "$FindBin::Bin/..";
@@ -76,9 +77,7 @@ unlike($said, qr/\[warn\]/, 'has nothing to say');
     my ($command) = grep { /load_module/ } blocks($readme, 'sh');
     my $copy = slurp("$t->{dir}/nginx.conf");
     $copy =~ s/^(load_module|daemon) .*;$//mg;
-    open(my $fh, '>', "$t->{dir}/copy.conf") or die "copy.conf: $!\n";
-    print $fh $copy;
-    close($fh) or die "copy.conf: $!\n";
+    write_file("$t->{dir}/copy.conf", $copy);
 
     $command =~ s/^make .*\n//;
     my $changed = ($command =~ s{\S+_module\.so}{$t->{module}})

@@ -11,7 +11,8 @@ use Test::More;
 
 use MCPClient;
 use MCPGateway;
-use MCPTasks qw/ slurp wait_for /;
+use MCPProcess qw/ descriptors_of memory_of /;
+use MCPTasks qw/ wait_for /;
 
 # what a sanitizer keeps of freed memory is not what we look for
 $ENV{ASAN_OPTIONS} = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64';
@@ -24,19 +25,7 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my ($pid) = $t->worker_pids();
 
 
-sub descriptors {
-    my @fds = glob "/proc/$pid/fd/*";
-    return scalar @fds;
-}
-
-
-sub open_calls {
-    my ($tool) = @_;
-    return grep { !$_->{done} && !$_->{closed} } $up->calls($tool);
-}
-
-
-my $fds = descriptors();
+my $fds = descriptors_of($pid);
 
 # --- until there is no room
 
@@ -46,7 +35,7 @@ for (1 .. 30) {
     my $id = $g->task('once');
     my $n = @ids;
     my $got = $g->until($id, sub {
-        return $_[0]{status} eq 'failed' || open_calls('once') == $n + 1;
+        return $_[0]{status} eq 'failed' || $up->open_calls('once') == $n + 1;
     }, 15);
 
     if ($got->{status} eq 'failed') {
@@ -62,7 +51,7 @@ is(join(' ', map { $_ // '-' } $failed->{error}{code},
                                $failed->{error}{data}{reason}),
    '-32014 upstream_unreachable', 'then one fails, and says why');
 $g->fails($g->task('once'), 'upstream_unreachable', 'and another');
-is(@{[open_calls('once')]}, scalar @ids, 'those before go on');
+is(@{[$up->open_calls('once')]}, scalar @ids, 'those before go on');
 
 # --- one that is tried again waits for room
 
@@ -70,7 +59,7 @@ my $waits = $g->task('again');
 ok((wait_for { $t->log() =~ /upstream_unreachable, task \Q$waits\E/ } 15),
    'one that may be retried');
 is($g->get($waits)->{status}, 'working', 'waits');
-is(@{[$up->calls('again')]}, 0, 'and is not sent');
+is($up->count('again'), 0, 'and is not sent');
 
 # one is cancelled: there may be no room to say so, but it is closed
 my $first = shift @ids;
@@ -83,12 +72,12 @@ is($g->ends($waits)->{result}{a}, 1, 'which completes');
 
 # --- all of them end well
 
-$up->go($_, ['result', '{}']) for open_calls('once');
+$up->go($_, ['result', '{}']) for $up->open_calls('once');
 is(@{[grep { $g->ends($_)->{status} eq 'completed' } @ids]}, scalar @ids,
    'all others complete');
 ok((wait_for { ($up->connections())[0] == 0 }), 'no connection is left');
-ok((wait_for { descriptors() <= $fds }), 'nor a descriptor')
-    or diag("$fds before, " . descriptors() . ' now');
+ok((wait_for { descriptors_of($pid) <= $fds }), 'nor a descriptor')
+    or diag("$fds before, " . descriptors_of($pid) . ' now');
 
 # --- a server that asks faster than it can be answered
 
@@ -102,11 +91,10 @@ ok((wait_for { descriptors() <= $fds }), 'nor a descriptor')
           1 .. 20]}, 20, 'others are served');
     $c->legacy('tasks/cancel', { taskId => $id });
     ok($up->left($call, 20), 'and it can be cancelled');
-    my ($size, $resident, $shared) = split ' ', slurp("/proc/$pid/statm");
-    cmp_ok(($resident - $shared) * 4096, '<', 64 * 1024 * 1024, 'it takes '
-           . 'little for it: ' . ($resident - $shared) * 4096);
-    ok((wait_for { descriptors() <= $fds }), 'and nothing is left')
-        or diag("$fds before, " . descriptors() . ' now');
+    my $memory = memory_of($pid);
+    cmp_ok($memory, '<', 64 * 1024 * 1024, "it takes little for it: $memory");
+    ok((wait_for { descriptors_of($pid) <= $fds }), 'and nothing is left')
+        or diag("$fds before, " . descriptors_of($pid) . ' now');
 }
 
 is_deeply([$t->worker_pids()], [$pid], 'it is the same process');

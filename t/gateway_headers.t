@@ -60,7 +60,7 @@ sub heads {
 # the same call, passed and in the background, and what upstream has got
 sub compare {
     my ($name, $headers) = @_;
-    my $n = @{[$up->calls('echo')]};
+    my $n = $up->count('echo');
     my $res = $c->legacy('tools/call', { name => 'echo', arguments => {} },
                          headers => $headers);
     my $passed = $up->call('echo', $n + 1);

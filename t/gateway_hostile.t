@@ -11,7 +11,8 @@ use Test::More;
 
 use MCPClient;
 use MCPGateway;
-use MCPTasks qw/ slurp wait_for /;
+use MCPProcess qw/ memory_of /;
+use MCPTasks qw/ wait_for /;
 
 # what a sanitizer keeps of freed memory is not what we look for
 $ENV{ASAN_OPTIONS} = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64';
@@ -25,14 +26,7 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my ($pid) = $t->worker_pids();
 
 
-# what the process has for itself
-sub memory {
-    my ($size, $resident, $shared) = split ' ', slurp("/proc/$pid/statm");
-    return ($resident - $shared) * 4096;
-}
-
-
-my $memory = memory();
+my $memory = memory_of($pid);
 my $ok = '{"jsonrpc":"2.0","id":%ID%,"result":{"a":1.0}}';
 my %json = ('Content-Type' => 'application/json');
 
@@ -199,7 +193,7 @@ sub outcome {
 for my $case (@cases) {
     my ($name, $want, @steps) = @$case;
     $up->script(bad => \@steps);
-    my $n = @{[$up->calls('bad')]};
+    my $n = $up->count('bad');
     my $id = $g->task('bad');
     my $open = $want =~ /working/;
     my $got = outcome($open ? $g->ends($id, 0.5) : $g->ends($id, 20));
@@ -213,7 +207,7 @@ for my $case (@cases) {
     my $call = ($up->calls('bad'))[$n] or fail("$name: was called"), next;
     ok((wait_for { my $now = $up->get($call); $now->{done} || $now->{closed} }
         10), "$name: the call is over");
-    is(@{[$up->calls('bad')]}, $n + 1, "$name: and was sent once");
+    is($up->count('bad'), $n + 1, "$name: and was sent once");
 }
 
 # --- nobody listens
@@ -228,7 +222,7 @@ $up->open();
     $up->script(bad => [['sse'], ['flood', "data: {\"jsonrpc\":\"2.0\","
         . "\"method\":\"notifications/progress\",\"params\":{"
         . "\"progressToken\":%TOKEN%,\"progress\":1}}\n\n"]]);
-    my $n = @{[$up->calls('bad')]};
+    my $n = $up->count('bad');
     my $id = $g->task('bad');
     my $call = $up->call('bad', $n + 1);
 
@@ -240,7 +234,7 @@ $up->open();
 
 # --- nginx has not grown, nor died
 
-my $grown = memory() - $memory;
+my $grown = memory_of($pid) - $memory;
 is_deeply([$t->worker_pids()], [$pid], 'it is the same process');
 cmp_ok($grown, '<', 64 * 1024 * 1024, "which has not kept much ($grown)");
 ok((wait_for { ($up->connections())[0] == 0 } 10),

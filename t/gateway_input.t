@@ -68,30 +68,14 @@ sub response {
 }
 
 
-# a call that has begun: the task and the call
-sub begin {
-    my (%opt) = @_;
-    my $n = @{[$up->calls('slow')]};
-    my $id = $g->task('slow', %opt);
-    my $call = $up->call('slow', $n + 1);
-    return ($id, $call);
-}
-
-
-sub finish {
-    my ($id, $call, $name) = @_;
-    $up->go($call, ['result', '{"content":[]}']);
-    is($g->ends($id, 15)->{status}, 'completed', "$name: completes");
-}
-
-
 # --- each kind of question
 
 my $n = 0;
 
 for my $method (sort keys %params) {
     $n++;
-    my ($id, $call) = begin(headers => { Authorization => 'Bearer abc' });
+    my ($id, $call) = $g->begin('slow', headers => {
+        Authorization => 'Bearer abc' });
     $up->go($call, question("\"e$n\"", $method));
 
     my $requests = asked($id);
@@ -113,13 +97,13 @@ for my $method (sort keys %params) {
     is($got->{head}{'content-type'}, 'application/json', 'as JSON');
     is($got->{path}, '/mcp', 'where the call went');
     is($g->becomes($id, 'working', 15)->{status}, 'working', 'it goes on');
-    finish($id, $call, $method);
+    $g->finish($id, $call, $method);
 }
 
 # --- on the stream of tasks/result
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     my $stream = $c->stream($c->legacy_bytes('tasks/result',
                                              { taskId => $id }));
     $up->go($call, question('7', 'elicitation/create'));
@@ -141,7 +125,7 @@ for my $method (sort keys %params) {
 # --- a client that declines, and one that fails
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     $up->go($call, question('"err"', 'sampling/createMessage'));
     my ($key) = keys %{ asked($id) };
     is(answer($id, $key, '"error":{"code":-1,"message":"no \u00e9"}'), 202,
@@ -151,13 +135,13 @@ for my $method (sort keys %params) {
     ok(!exists $got->{json}{result}, 'and as nothing else');
     like($got->{body} // '', qr/"error":\{"code":-1,"message":"no \\u00e9"\}/,
          'to the byte');
-    finish($id, $call, 'after an error');
+    $g->finish($id, $call, 'after an error');
 }
 
 # --- two, whose ids differ only in type: one after the other
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     $up->go($call, question('1', 'elicitation/create', '{"message":"number"}'),
             question('"1"', 'elicitation/create', '{"message":"string"}'));
     my ($first) = my @keys = keys %{ asked($id) };
@@ -191,13 +175,13 @@ for my $method (sort keys %params) {
               'and the answer has the id');
     is(scalar(grep { $_->{id} eq '1' } $up->said('response')), 2,
        'nothing was answered twice');
-    finish($id, $call, 'several questions');
+    $g->finish($id, $call, 'several questions');
 }
 
 # --- those that come while one is asked are asked together after it
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     $up->go($call, question('"t1"', 'roots/list'));
     my ($first) = keys %{ asked($id) };
     $up->go($call, question('"t2"', 'roots/list'),
@@ -215,13 +199,13 @@ for my $method (sort keys %params) {
     answer($id, $key{'roots/list'}, '"result":{"n":2}', 2);
     is((response("\"t$_\"") || {})->{json}{result}{n}, $_,
        "the answer to $_") for 2, 3;
-    finish($id, $call, 'all are answered');
+    $g->finish($id, $call, 'all are answered');
 }
 
 # --- modern clients answer in their way
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     $up->go($call, question('"m"', 'elicitation/create'));
     my ($key) = keys %{ asked($id) };
     my $res = $c->modern('tasks/update', { taskId => $id,
@@ -229,13 +213,13 @@ for my $method (sort keys %params) {
     is($res->{json}{result}{resultType}, 'complete', 'tasks/update');
     is_deeply((response('"m"') || {})->{json}{result},
               { action => 'decline' }, 'reaches upstream');
-    finish($id, $call, 'answered by an update');
+    $g->finish($id, $call, 'answered by an update');
 }
 
 # --- what no client is asked
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     $up->go($call, question('"p"', 'ping'), question('"u"', 'some/thing'),
             question('5', 'tasks/get'));
     is_deeply((response('"p"') || {})->{json},
@@ -247,16 +231,16 @@ for my $method (sort keys %params) {
     is((response('"p"') || {})->{head}{'mcp-session-id'}, $c->{session},
        'in the session');
     is($g->get($id)->{status}, 'working', 'the task does not ask');
-    finish($id, $call, 'nothing to ask');
+    $g->finish($id, $call, 'nothing to ask');
 }
 
 # --- an answer that comes too late
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     $up->go($call, question('"late"', 'elicitation/create'));
     my ($key) = keys %{ asked($id) };
-    finish($id, $call, 'without an answer');
+    $g->finish($id, $call, 'without an answer');
     answer($id, $key, '"result":{}');
     is($c->legacy('ping')->{status}, 200, 'an answer after the end');
     is(scalar(grep { ($_->{id} // '') eq '"late"' } $up->said('response')), 0,
@@ -266,7 +250,7 @@ for my $method (sort keys %params) {
 # --- a question byte by byte, in pieces
 
 {
-    my ($id, $call) = begin();
+    my ($id, $call) = $g->begin('slow');
     $up->go($call, ['bytewise', "id: 1\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":"
         . "\"b\",\r\ndata: \"method\":\"roots/list\"}\r\n\r\n"]);
     my $requests = asked($id);
@@ -274,7 +258,7 @@ for my $method (sort keys %params) {
               'a question in pieces, without params');
     answer($id, keys %$requests, '"result":{"roots":[]}');
     ok(response('"b"'), 'is answered');
-    finish($id, $call, 'in pieces');
+    $g->finish($id, $call, 'in pieces');
 }
 
 $g->done();

@@ -10,8 +10,10 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
+use MCPFile qw/ slurp /;
 use MCPGateway;
-use MCPTasks qw/ scale slurp wait_for workers /;
+use MCPProcess qw/ descriptors_of memory_of /;
+use MCPTasks qw/ scale wait_for workers /;
 
 # a sanitizer keeps freed memory, as far as it is allowed to
 $ENV{ASAN_OPTIONS} = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64';
@@ -28,36 +30,12 @@ my $g = MCPGateway->new(
 my ($up, $t, $c) = @{$g}{qw/ up t c /};
 
 
-# what the processes have for themselves, and their descriptors
-sub memory {
-    my $sum = 0;
-
-    for my $pid ($t->worker_pids()) {
-        my ($size, $resident, $shared) = split ' ', slurp("/proc/$pid/statm");
-        $sum += ($resident - $shared) * 4096;
-    }
-
-    return $sum;
-}
-
-
-sub descriptors {
-    my $sum = 0;
-
-    for my $pid ($t->worker_pids()) {
-        $sum += () = glob "/proc/$pid/fd/*";
-    }
-
-    return $sum;
-}
-
-
 # as many calls of a tool as are under way
 sub open_calls {
     my ($tool, $n) = @_;
     my @calls;
     wait_for {
-        @calls = grep { !$_->{done} && !$_->{closed} } $up->calls($tool);
+        @calls = $up->open_calls($tool);
         return @calls == $n;
     };
     return @calls;
@@ -125,14 +103,16 @@ sub round {
 # of them in the same processes
 
 round("at first, $_") for 1 .. 3;
-my ($memory, $fds) = (memory(), descriptors());
+my $memory = memory_of($t->worker_pids());
+my $fds = descriptors_of($t->worker_pids());
 round("round $_") for 1 .. scale(3);
 
-ok((wait_for { descriptors() <= $fds }), 'no descriptor was kept')
-    or diag("$fds before, " . descriptors() . ' now');
+ok((wait_for { descriptors_of($t->worker_pids()) <= $fds }),
+   'no descriptor was kept')
+    or diag("$fds before, " . descriptors_of($t->worker_pids()) . ' now');
 my $mb = 1024 * 1024 * (slurp('/proc/' . ($t->worker_pids())[0] . '/maps')
                         =~ /libasan/ ? 16 : 1);
-my $grown = memory() - $memory;
+my $grown = memory_of($t->worker_pids()) - $memory;
 cmp_ok($grown, '<', 4 * $mb, "nor memory ($grown)");
 
 # --- one call that goes on and on
@@ -151,10 +131,10 @@ cmp_ok($grown, '<', 4 * $mb, "nor memory ($grown)");
     };
 
     $send->(1, 1000);
-    $memory = memory();
+    $memory = memory_of($t->worker_pids());
     my $got = $send->(1001, 21_000);
     is($got->{statusMessage}, 'm21000', 'a call with much progress');
-    $grown = memory() - $memory;
+    $grown = memory_of($t->worker_pids()) - $memory;
     cmp_ok($grown, '<', 2 * $mb, "takes no more for it ($grown)");
     $up->go($call, ['result', '{}']);
     is($g->ends($id)->{status}, 'completed', 'and completes');
@@ -192,7 +172,7 @@ cmp_ok($grown, '<', 4 * $mb, "nor memory ($grown)");
     is_deeply(ended($c, @ids), { completed => 10 * scale(6) },
               'all complete');
     ok((wait_for { $t->worker_pids() == 2 }), 'old processes are gone');
-    is(@{[$up->calls('slow')]}, 10 * scale(6), 'each was sent once');
+    is($up->count('slow'), 10 * scale(6), 'each was sent once');
 }
 
 $g->done('background failed: upstream_closed|Connection reset');

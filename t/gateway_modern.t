@@ -10,7 +10,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 use Time::HiRes qw/ time /;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPGateway;
 use MCPTasks qw/ wait_for workers /;
 
@@ -36,14 +36,6 @@ sub call_later {
     MCPTasks::send_raw($s, $who->modern_bytes('tools/call', { name => $tool },
                                               %opt));
     return $s;
-}
-
-
-sub answer {
-    my ($s) = @_;
-    my $res = MCPTasks::read_response($s) || { body => 'no answer' };
-    $res->{json} = MCPClient::decode($res->{body});
-    return $res;
 }
 
 

@@ -122,12 +122,12 @@ unlike($eve->legacy('tasks/result', { taskId => $id })->{body}, qr/"a"/,
     is($res->{json}{error}{data}{reason}, 'limit_owner_tasks', 'says so');
 
     my $calls = 4;
-    wait_for { @{[$up->calls('slow')]} == $calls } 10;
-    is(@{[$up->calls('slow')]}, $calls, 'what is refused is not sent');
+    wait_for { $up->count('slow') == $calls } 10;
+    is($up->count('slow'), $calls, 'what is refused is not sent');
     my $bob = $c->as(headers => { 'X-User' => 'bob' });
     ok($bob->legacy('tools/call', { name => 'slow', task => {} })
        ->{json}{result}{task}, 'another has room');
-    wait_for { @{[$up->calls('slow')]} == $calls + 1 } 10;
+    wait_for { $up->count('slow') == $calls + 1 } 10;
     $up->go($_, ['result', '{}']) for $up->calls('slow');
 }
 

@@ -12,12 +12,13 @@ use Test::More;
 use MCPClient;
 use MCPGateway;
 use MCPTasks qw/ wait_for workers /;
+use MCPTools qw/ tools_json /;
 
 my $uuid = '01234567-89ab-4cde-8f01-23456789abcd';
 
 my $g = MCPGateway->new(
     workers => workers(),
-    file => '{"tools":[{"name":"queued","inputSchema":{"type":"object"}}]}',
+    file => tools_json('queued'),
     tool => ['slow support=optional', 'never support=forbidden'],
     server => 'client_body_buffer_size 1k; client_max_body_size 4m;',
     on => {

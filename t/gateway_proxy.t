@@ -10,8 +10,9 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
+use MCPFile qw/ slurp /;
 use MCPGateway;
-use MCPTasks qw/ slurp wait_for /;
+use MCPTasks qw/ wait_for /;
 
 # a port that nobody listens on, and one with TLS
 my $closed = MCPTasks::free_port();
@@ -31,13 +32,8 @@ is(system('openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=up.test'
 
 sub reload {
     my ($conf) = @_;
-    my %old = map { $_ => 1 } $t->worker_pids();
-    $t->reload(%$conf);
-    my $done = wait_for {
-        my @pids = $t->worker_pids();
-        return @pids == 1 && !$old{$pids[0]};
-    };
-    BAIL_OUT('nginx does not reload: ' . $t->log()) unless $done;
+    $t->reload_all(%$conf)
+        or BAIL_OUT('nginx does not reload: ' . $t->log());
     $up->clear();
 }
 
@@ -137,7 +133,7 @@ configure("https://127.0.0.1:$tls/mcp", 'proxy_ssl_verify on;'
           . ' proxy_ssl_trusted_certificate cert.pem; proxy_ssl_name not.it;');
 $g->fails($g->task('slow'), 'upstream_unreachable',
           'a certificate of somebody else', 15);
-is(@{[$up->calls('slow')]}, 0, 'upstream gets nothing');
+is($up->count('slow'), 0, 'upstream gets nothing');
 
 # --- variables, headers
 

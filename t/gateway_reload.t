@@ -12,19 +12,13 @@ use Time::HiRes qw/ time /;
 
 use MCPClient;
 use MCPGateway;
-use MCPTasks qw/ pids_of wait_for workers /;
+use MCPTasks qw/ wait_for workers /;
 
 my $g = MCPGateway->new(
     workers => workers(),
     tool => ['slow support=optional', 'same idempotent'],
     on => { map { $_ => [['sse'], ['hold']] } qw/ slow same / });
 my ($up, $t, $c) = @{$g}{qw/ up t c /};
-
-
-sub count {
-    my ($tool) = @_;
-    return scalar @{[$up->calls($tool)]};
-}
 
 
 # New processes are there, and one of them answers; the old ones may be there as
@@ -107,7 +101,7 @@ sub alive {
 # --- two reloads while a call runs
 
 {
-    my $n = count('slow');
+    my $n = $up->count('slow');
     my $id = $g->task('slow');
     my $call = $up->call('slow', $n + 1);
     ok(reload(), 'reloaded once');
@@ -121,7 +115,7 @@ sub alive {
 # --- the configuration that a call began with is the one it ends with
 
 {
-    my $n = count('slow');
+    my $n = $up->count('slow');
     my $id = $g->task('slow');
     my $call = $up->call('slow', $n + 1);
     my $s = reload(%{ $g->config(tool => ['slow support=forbidden']) });
@@ -141,7 +135,7 @@ for my $tool ('slow', 'same') {
     reload(main => 'worker_shutdown_timeout 1s;');
     wait_for { $t->worker_pids() == workers() };
 
-    my $n = count($tool);
+    my $n = $up->count($tool);
     my $id = $g->task($tool);
     my $call = $up->call($tool, $n + 1);
     my $start = time();
@@ -151,13 +145,13 @@ for my $tool ('slow', 'same') {
     ok($up->left($call, 10), "$tool: upstream is left");
     ok((wait_for { $t->worker_pids() == workers() }),
        "$tool: old processes are gone");
-    is(count($tool), $n + 1, "$tool: it is not sent again");
+    is($up->count($tool), $n + 1, "$tool: it is not sent again");
 }
 
 # --- the end: nginx waits for calls, or not
 
 {
-    my $n = count('slow');
+    my $n = $up->count('slow');
     my $id = $g->task('slow');
     my $call = $up->call('slow', $n + 1);
     my $start = time();
@@ -170,7 +164,7 @@ for my $tool ('slow', 'same') {
     is($g->{c}->modern('tasks/get', { taskId => $id })
           ->{json}{error}{data}{reason}, 'task_not_found',
        'the task is gone with the process');
-    is(count('slow'), $n + 1, 'and its call is not sent again');
+    is($up->count('slow'), $n + 1, 'and its call is not sent again');
 }
 
 $g->done('background failed: shutdown');

@@ -68,14 +68,6 @@ sub news {
 }
 
 
-sub completes {
-    my ($id, $name) = @_;
-    my $got = $g->ends($id, 15);
-    is($got->{status} . ' ' . ($got->{result}{a} // '-'), 'completed 1', $name)
-        or diag($got->{text});
-}
-
-
 # --- closed on purpose, several times
 
 {
@@ -99,8 +91,8 @@ sub completes {
     $up->go($get, news($call, 'e2', 'two'), ['reset']);
     is(get(3)->{head}{'last-event-id'}, 'e2', 'after a reset as well');
     $up->go(get(3), result($call), ['end']);
-    completes($id, 'then the answer comes');
-    is(@{[$up->calls('slow')]}, 1, 'the call was sent once');
+    $g->completes($id, 'then the answer comes', 15);
+    is($up->count('slow'), 1, 'the call was sent once');
     is(@{[gets()]}, 3, 'and resumed three times');
 }
 
@@ -116,7 +108,7 @@ sub completes {
     ok($up->wait_for(sub { ($_[0]{id} // '') eq '"q"' }, 15),
        'the answer goes its own way');
     $up->go(get(1), result($call), ['end']);
-    completes($id, 'and the result comes');
+    $g->completes($id, 'and the result comes', 15);
 }
 
 # --- when the server says, and as long as it says
@@ -131,7 +123,7 @@ sub completes {
     cmp_ok($when[1] - $when[0], '>=', 0.29, 'nor the next time');
     is(get(2)->{head}{'last-event-id'}, 'a', 'a stream without events');
     $up->go(get(2), result($call), ['end']);
-    completes($id, 'then it completes');
+    $g->completes($id, 'then it completes', 15);
 }
 
 {
@@ -141,7 +133,7 @@ sub completes {
     my $end = $up->get($call)->{done};
     cmp_ok($when - $end, '>=', 0.99, 'a second, if it says nothing');
     $up->go(get(1), result($call), ['end']);
-    completes($id, 'then it completes');
+    $g->completes($id, 'then it completes', 15);
 }
 
 # --- nobody asks for ever
@@ -150,14 +142,14 @@ sub completes {
     my ($id, $call) = begin(\@primed, [['sse'], ['end']]);
     $g->fails($id, 'upstream_closed', 'streams without events: it fails', 15);
     is(@{[gets()]}, 10, 'after ten of them');
-    is(@{[$up->calls('slow')]}, 1, 'and is not sent again');
+    is($up->count('slow'), 1, 'and is not sent again');
 
     my @more = map { [['sse'], news($call, "n$_", $_), ['end']] } 1 .. 15;
     ($id, $call) = begin(\@primed, { rounds => [@more, \@held] });
     ok(get(16), 'those with news do not count');
     is(get(16)->{head}{'last-event-id'}, 'n15', 'after the last event');
     $up->go(get(16), result($call), ['end']);
-    completes($id, 'and it completes');
+    $g->completes($id, 'and it completes', 15);
 }
 
 # --- the server is away for a while
@@ -173,7 +165,7 @@ sub completes {
     $up->open();
     ok(get(1), 'it is asked for when somebody does');
     $up->go(get(1), result($call), ['end']);
-    completes($id, 'and completes');
+    $g->completes($id, 'and completes', 15);
 }
 
 # --- the server refuses
@@ -191,8 +183,8 @@ for my $body ('', '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,'
     my ($id, $call) = begin({ rounds => [\@primed,
                                          [['result', '{"a":1.0}']]] },
                             [['json', '', 405]], tool => 'same');
-    completes($id, 'refused, idempotent: it completes');
-    is(@{[$up->calls('same')]}, 2, 'when the call is sent again');
+    $g->completes($id, 'refused, idempotent: it completes', 15);
+    is($up->count('same'), 2, 'when the call is sent again');
     my @calls = $up->calls('same');
     isnt($calls[0]{id}, $calls[1]{id}, 'which is another one');
 }
@@ -202,7 +194,7 @@ for my $body ('', '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,'
                                                    \@held] });
     ok(get(2), 'the server is busy: it is asked for again');
     $up->go(get(2), result($call), ['end']);
-    completes($id, 'and completes');
+    $g->completes($id, 'and completes', 15);
 }
 
 # --- cancelled while it waits
@@ -235,7 +227,7 @@ for my $body ('', '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,'
 
     ($id) = begin([['sse'], ['text', "id: x\ndata:\n\n"],
                    ['result', '{"a":1.0}']], \@held);
-    completes($id, 'an answer is the end');
+    $g->completes($id, 'an answer is the end', 15);
     is(@{[gets()]}, 0, 'then nothing is asked for');
 }
 

@@ -12,7 +12,7 @@ use Time::HiRes qw/ sleep /;
 
 use MCPClient;
 use MCPGateway;
-use MCPTasks qw/ wait_for workers /;
+use MCPTasks qw/ workers /;
 
 my @end = ['result', '{"a":1.0}'];
 
@@ -26,33 +26,18 @@ my $g = MCPGateway->new(
 my ($up, $c) = @{$g}{qw/ up c /};
 
 
-# how often a tool was called
-sub count {
-    my ($tool) = @_;
-    return scalar @{[$up->calls($tool)]};
-}
-
-
-sub completes {
-    my ($id, $name) = @_;
-    my $got = $g->ends($id, 30);
-    is($got->{status} . ' ' . ($got->{result}{a} // '-'), 'completed 1', $name)
-        or diag($got->{text});
-}
-
-
 # --- nobody listens, then somebody does
 
 for my $tool ('plain', 'same', 'default') {
-    my $before = count($tool);
+    my $before = $up->count($tool);
     $up->script($tool => \@end);
     $up->shut();
     my $id = $g->task($tool);
     sleep(0.05);
     is($g->get($id)->{status}, 'working', "$tool: nobody listens, it waits");
     $up->open();
-    completes($id, "$tool: somebody does, it completes");
-    is(count($tool) - $before, 1, "$tool: after one call");
+    $g->completes($id, "$tool: somebody does, it completes");
+    is($up->count($tool) - $before, 1, "$tool: after one call");
 }
 
 # nobody ever does
@@ -76,53 +61,53 @@ my @breaks = (
 
 for my $break (@breaks) {
     my ($name, $steps) = @$break;
-    my $before = count('plain');
+    my $before = $up->count('plain');
     $up->script(plain => $steps);
     $g->fails($g->task('plain'), 'upstream_closed',
               "cut $name: it fails", 30);
-    is(count('plain') - $before, 1, "cut $name: it is not sent again");
+    is($up->count('plain') - $before, 1, "cut $name: it is not sent again");
 
-    $before = count('same');
+    $before = $up->count('same');
     $up->script(same => { rounds => [$steps, \@end] });
-    completes($g->task('same'), "cut $name, idempotent: it completes");
-    is(count('same') - $before, 2, "cut $name: when it is sent again");
+    $g->completes($g->task('same'), "cut $name, idempotent: it completes");
+    is($up->count('same') - $before, 2, "cut $name: when it is sent again");
 
     my @calls = ($up->calls('same'))[-2, -1];
     is_deeply($calls[1]{json}{params}{arguments},
               $calls[0]{json}{params}{arguments}, 'the same call');
 
-    $before = count('same');
+    $before = $up->count('same');
     $up->script(same => { rounds => [$steps, $steps, \@end] });
-    completes($g->task('same'), "cut $name twice: it completes");
-    is(count('same') - $before, 3, 'at the last attempt');
+    $g->completes($g->task('same'), "cut $name twice: it completes");
+    is($up->count('same') - $before, 3, 'at the last attempt');
 
-    $before = count('same');
+    $before = $up->count('same');
     $up->script(same => $steps);
     $g->fails($g->task('same'), 'upstream_closed',
               "cut $name each time: it fails", 30);
-    is(count('same') - $before, 3, 'after three attempts');
+    is($up->count('same') - $before, 3, 'after three attempts');
 
-    $before = count('never');
+    $before = $up->count('never');
     $up->script(never => $steps);
     $g->fails($g->task('never'), 'upstream_closed',
               "cut $name, no retries: it fails", 30);
-    is(count('never') - $before, 1, 'after one attempt');
+    is($up->count('never') - $before, 1, 'after one attempt');
 }
 
 # as many as the directive says, where the tool says nothing
 {
-    my $before = count('default');
+    my $before = $up->count('default');
     $up->script(default => [['reset']]);
     $g->fails($g->task('default'), 'upstream_closed', 'by default', 30);
-    is(count('default') - $before, 4, 'after four attempts');
+    is($up->count('default') - $before, 4, 'after four attempts');
 }
 
 # silence is a failure of transport as well
 {
-    my $before = count('same');
+    my $before = $up->count('same');
     $up->script(same => { rounds => [[['hold']], \@end] });
-    completes($g->task('same'), 'silence, idempotent: it completes');
-    is(count('same') - $before, 2, 'at the second attempt');
+    $g->completes($g->task('same'), 'silence, idempotent: it completes');
+    is($up->count('same') - $before, 2, 'at the second attempt');
 }
 
 # --- what upstream has said is not asked again
@@ -135,20 +120,20 @@ for my $case (
 )
 {
     my ($name, $step, $want) = @$case;
-    my $before = count('same');
+    my $before = $up->count('same');
     $up->script(same => [$step]);
     my $got = $g->ends($g->task('same'), 30);
     is($got->{status} . ' ' . ($got->{error}{data}{reason}
                                // $got->{error}{code} // '-'),
        "failed $want", "$name: it fails");
-    is(count('same') - $before, 1, "$name: after one attempt");
+    is($up->count('same') - $before, 1, "$name: after one attempt");
 }
 
 # --- cancelled between two attempts
 
 {
     $up->shut();
-    my $before = count('plain');
+    my $before = $up->count('plain');
     $up->script(plain => \@end);
     my $id = $g->task('plain');
     $c->legacy('tasks/cancel', { taskId => $id });
@@ -157,16 +142,16 @@ for my $case (
 
     # by now the next attempt would have been made
     sleep(0.3);
-    is(count('plain') - $before, 0, 'it is not sent any more');
+    is($up->count('plain') - $before, 0, 'it is not sent any more');
 }
 
 # --- in the modern era
 
 {
     $up->script(same => { rounds => [[['reset']], \@end] });
-    my $before = count('same');
-    completes($g->modern_task('same'), 'modern: it completes');
-    is(count('same') - $before, 2, 'modern: at the second attempt');
+    my $before = $up->count('same');
+    $g->completes($g->modern_task('same'), 'modern: it completes');
+    is($up->count('same') - $before, 2, 'modern: at the second attempt');
 }
 
 $g->done('\[error\]');

@@ -169,14 +169,14 @@ sub asked {
 # --- nothing to ask: only to be called again
 
 {
-    my $before = @{[$up->calls('slow')]};
+    my $before = $up->count('slow');
     $up->script(slow => { rounds => [[['result', asks(undef, 's1')]],
                                      [['sse'], ['result', asks('{}', 's2')]],
                                      [@end]] });
     my $id = task('slow');
     is($g->ends($id, 15)->{status}, 'completed', 'nothing to ask');
     my @calls = @{[$up->calls('slow')]}[$before .. $before + 2];
-    is(@{[$up->calls('slow')]}, $before + 3, 'it was called again, twice');
+    is($up->count('slow'), $before + 3, 'it was called again, twice');
     is_deeply([map { $_->{json}{params}{requestState} } @calls],
               [undef, 's1', 's2'], 'each time with the state');
     is_deeply([map { $_->{json}{params}{arguments}{n} } @calls], [5, 5, 5],
@@ -188,7 +188,7 @@ sub asked {
 # --- params that a method does not need
 
 {
-    my $n = @{[$up->calls('slow')]};
+    my $n = $up->count('slow');
     $up->script(slow => { rounds => [
         [['result', asks('{"r":{"method":"roots/list"}}')]], [@end]] });
     my $id = task('slow');
@@ -210,7 +210,7 @@ sub asked {
 
 {
     $up->script(slow => $once);
-    my $n = @{[$up->calls('slow')]};
+    my $n = $up->count('slow');
     my $id = task('slow');
     asked($id);
     $c->modern('tasks/cancel', { taskId => $id });
@@ -224,7 +224,7 @@ sub asked {
 
 {
     $up->script(slow => $once);
-    my $n = @{[$up->calls('slow')]};
+    my $n = $up->count('slow');
     my $id = task('slow');
     asked($id);
     is($c->post({ jsonrpc => '2.0', id => "$id/name",
@@ -292,10 +292,10 @@ for my $bad (asks(), asks('{}'),
 
 # for ever
 {
-    my $n = @{[$up->calls('slow')]};
+    my $n = $up->count('slow');
     $up->script(slow => [['result', asks(undef, 's')]]);
     $g->fails(task('slow'), 'upstream_invalid', 'again and again', 15);
-    is(@{[$up->calls('slow')]}, $n + 17, 'is given up');
+    is($up->count('slow'), $n + 17, 'is given up');
 }
 
 $g->done('background failed: upstream_invalid');

@@ -10,8 +10,9 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
+use MCPFile qw/ slurp /;
 use MCPGateway;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPTasks qw/ wait_for workers /;
 
 my $format = q(log_format all '$remote_addr $request $status $mcp_method )
              . q($mcp_tool $mcp_task_id $mcp_error';);

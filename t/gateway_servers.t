@@ -78,12 +78,6 @@ sub kill_all {
 }
 
 
-sub get {
-    my ($id) = @_;
-    return $c->modern('tasks/get', { taskId => $id })->{json}{result} || {};
-}
-
-
 for my $case (['the first server', $first, $t->{port}, 'localhost'],
               ['the second', $second, $port, 'localhost'],
               ['another name than the first', $third, $port, 'd.example'],
@@ -106,13 +100,13 @@ for my $case (['the first server', $first, $t->{port}, 'localhost'],
                   "$name: it is sent again");
         is(counts(), '0 0 2', "$name: to its own upstream");
         $up->go($call, ['result', '{"resultType":"complete","n":8}']);
-        ok((wait_for { (get($id)->{result}{n} // 0) == 8 } 10),
+        ok((wait_for { ($c->get_modern($id)->{result}{n} // 0) == 8 } 10),
            "$name: and it completes");
         next;
     }
 
-    wait_for { (get($id)->{status} // '') ne 'working' } 10;
-    my $got = get($id);
+    wait_for { ($c->get_modern($id)->{status} // '') ne 'working' } 10;
+    my $got = $c->get_modern($id);
     is(join(' ', map { $_ // '-' } $got->{status}, $got->{error}{code},
                                    $got->{error}{data}{reason}),
        'failed -32013 process_lost', "$name: it fails, and says why");

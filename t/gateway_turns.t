@@ -23,34 +23,6 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my $nobody = $c->as(headers => {});
 
 
-sub all_back {
-    my ($pid) = @_;
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
-
-# what is at upstream now
-sub running {
-    return grep { defined $_->{tool} && !$_->{done} && !$_->{closed} }
-           $up->requests();
-}
-
-
-sub runs {
-    my ($want, $name) = @_;
-    my $got = '';
-    wait_for {
-        $got = join ' ', sort map { $_->{json}{params}{arguments}{n} }
-                              running();
-        return $got eq $want;
-    } 15;
-    is($got, $want, $name);
-}
-
-
 sub start {
     my ($n, $who, $tool, $legacy) = @_;
     my %params = (arguments => { n => $n });
@@ -61,9 +33,17 @@ sub start {
 }
 
 
+# the call that is running with that argument
+sub running {
+    my ($n) = @_;
+    return (grep { $_->{json}{params}{arguments}{n} eq $n }
+            $up->open_calls())[0];
+}
+
+
 sub finish {
     my ($n) = @_;
-    my ($call) = grep { $_->{json}{params}{arguments}{n} eq $n } running();
+    my $call = running($n);
     return $call && $up->go($call, ['result', '{"a":1.0}']);
 }
 
@@ -87,7 +67,7 @@ sub reason {
     my $there = $conn->{$other};
 
     my @ran = map { start($_, $c->as(via => $there)) } 'r1', 'r2';
-    runs('r1 r2', 'two calls run');
+    $g->runs('r1 r2', 'two calls run');
 
     my $free = start('free', $nobody->as(via => $here));
     my $bound = start('bound', $c->as(via => $here));
@@ -95,24 +75,24 @@ sub reason {
     my $last = start('last', $c->as(via => $there));
     is($g->get($free, $nobody->as(via => $there))->{status}, 'working',
        'more calls wait');
-    runs('r1 r2', 'and do not run');
+    $g->runs('r1 r2', 'and do not run');
 
     kill('KILL', $pid);
     is(reason($bound, $c->as(via => $there)), '-32013 process_lost',
        'their process is killed: one that is bound to its client fails');
     is(reason($legacy, $nobody->as(via => $there)), '-32013 process_lost',
        'so does one of the legacy era');
-    ok(all_back($pid), 'there is another process');
-    runs('r1 r2', 'the others wait');
+    ok($t->replaced($pid), 'there is another process');
+    $g->runs('r1 r2', 'the others wait');
     is($g->get($free, $nobody->as(via => $there))->{status}, 'working',
        'and seem to work');
 
     ok(finish('r1'), 'one ends');
-    runs('free r2', 'the one that waited longest runs, though its tool minds');
-    my ($call) = grep { $_->{json}{params}{arguments}{n} eq 'free' } running();
-    isnt($call->{head}{'x-pid'}, $pid, 'in another process');
+    $g->runs('free r2',
+             'the one that waited longest runs, though its tool minds');
+    isnt(running('free')->{head}{'x-pid'}, $pid, 'in another process');
     ok(finish('r2'), 'another ends');
-    runs('free last', 'then the next one');
+    $g->runs('free last', 'then the next one');
     ok(finish($_), "$_ ends") for 'free', 'last';
     is(reason($free, $nobody), 'completed', 'it completes');
     is(reason($last, $c), 'completed', 'and so does the other');
@@ -133,18 +113,18 @@ sub reason {
     my $same = start('same', $nobody->as(via => $here), 'same');
     my @late = map { start("z$_", $c->as(via => $conn->{$others[$_]})) }
                0 .. $#others;
-    runs('1 2', 'two of one process run, others wait');
+    $g->runs('1 2', 'two of one process run, others wait');
     kill('KILL', $pid);
     is(reason($_, $nobody->as(via => $there)), '-32013 process_lost',
        'those that ran fail') for @ids[0, 1];
-    runs('3 4', 'those that waited run in their turn');
-    ok(all_back($pid), 'there is another process');
+    $g->runs('3 4', 'those that waited run in their turn');
+    ok($t->replaced($pid), 'there is another process');
     finish(3);
-    runs('4 5', 'the next');
+    $g->runs('4 5', 'the next');
     finish(4);
-    runs('5 same', 'the next');
+    $g->runs('5 same', 'the next');
     finish(5);
-    runs('same z0', 'then those that came later');
+    $g->runs('same z0', 'then those that came later');
     finish('same');
     finish("z$_") || wait_for { finish("z$_") } for 0 .. $#late;
     is(reason($_, $nobody), 'completed', 'all complete') for @ids[2 .. 4],
@@ -162,7 +142,7 @@ sub reason {
     $up->clear();
     my @ids = map { start($_, $nobody->as(via => $conn->{$pids[$_ % @pids]})) }
               1 .. 8;
-    runs('1 2', 'two run, and more wait in all processes');
+    $g->runs('1 2', 'two run, and more wait in all processes');
     kill('KILL', @pids);
     wait_for {
         my %old = map { $_ => 1 } @pids;
@@ -174,16 +154,16 @@ sub reason {
 
     for my $n (1 .. 3) {
         my @now;
-        wait_for { (@now = running()) == 2 } 15;
+        wait_for { (@now = $up->open_calls()) == 2 } 15;
         is(scalar @now, 2, 'two at a time');
         $up->go($_, ['result', '{"a":1.0}']) for @now;
-        wait_for { my %n = map { $_->{n} => 1 } running();
+        wait_for { my %n = map { $_->{n} => 1 } $up->open_calls();
                    !grep { $n{$_->{n}} } @now };
     }
 
     is(reason($_, $nobody), 'completed', 'the others complete')
         for @ids[2 .. 7];
-    is(@{[$up->calls('plain')]}, 8, 'each was sent once');
+    is($up->count('plain'), 8, 'each was sent once');
 }
 
 $g->done('exited on signal 9');

@@ -24,10 +24,7 @@ my @all = map { $c->as(via => $conn->{$_}) } sort keys %$conn;
 
 sub begin {
     my (%opt) = @_;
-    my $n = @{[$up->calls('slow')]};
-    my $id = $opt{modern} ? $g->modern_task('slow', who => $all[0], %opt)
-                          : $g->task('slow', who => $all[0], %opt);
-    return ($id, $up->call('slow', $n + 1));
+    return $g->begin('slow', who => $all[0], %opt);
 }
 
 

@@ -70,13 +70,6 @@ sub begin {
 }
 
 
-sub finish {
-    my ($id, $call, $name) = @_;
-    $up->go($call, ['result', '{}']);
-    is($g->ends($id, 15)->{status}, 'completed', "$name: it completes");
-}
-
-
 # --- the only one
 
 {
@@ -97,7 +90,7 @@ sub finish {
     isnt($next{2}, $key{1}, 'the next one has another key');
     answer($id, $next{2});
     ok((wait_for { grep { $_ eq '2' } responses() } 15), 'and is answered');
-    finish($id, $call, 'the only one withdrawn');
+    $g->finish($id, $call, 'the only one withdrawn');
     is_deeply([responses()], ['2'], 'nothing else is');
     my $last = $stream->message(15);
     $last = $stream->message(15) if $last && $last->{method};
@@ -116,7 +109,7 @@ sub finish {
     %key = asks($id, 3);
     answer($id, $key{3});
     ok((wait_for { grep { $_ eq '"3"' } responses() } 15), 'the other ones');
-    finish($id, $call, 'one that was not asked');
+    $g->finish($id, $call, 'one that was not asked');
     is_deeply([sort(responses())], ['"3"', '1'], 'are answered, and no more');
 }
 
@@ -134,7 +127,7 @@ for my $which (2, 3) {
     answer($id, $key{$other});
     ok((wait_for { grep { $_ eq $other } responses() } 15),
        "$which of two is withdrawn, $other is answered");
-    finish($id, $call, "$which of two");
+    $g->finish($id, $call, "$which of two");
     is_deeply([sort(responses())], [1, $other], 'no other is');
 }
 
@@ -150,7 +143,7 @@ for my $which (2, 3) {
     asks($id);
     ok((wait_for { grep { $_ eq '2' } responses() } 15),
        'the last is withdrawn: the other is answered');
-    finish($id, $call, 'the last of two');
+    $g->finish($id, $call, 'the last of two');
     is_deeply([sort(responses())], [1, 2], 'no other is');
 }
 
@@ -168,7 +161,7 @@ for my $which (2, 3) {
     %key = asks($id, 1);
     answer($id, $key{1});
     ok((wait_for { grep { $_ eq '1' } responses() } 15), 'an id is used again');
-    finish($id, $call, 'all withdrawn');
+    $g->finish($id, $call, 'all withdrawn');
     is_deeply([responses()], ['1'], 'it is answered once');
 }
 
@@ -187,7 +180,7 @@ for my $which (2, 3) {
     answer($id, $key{1});
     ok((wait_for { grep { $_ eq '1' } responses() } 15), 'change nothing');
     $up->go($call, withdrawn('1'));
-    finish($id, $call, 'too late to be withdrawn');
+    $g->finish($id, $call, 'too late to be withdrawn');
 }
 
 # --- the server does not take the answer: it is the end of the call
@@ -215,7 +208,7 @@ for my $case (['fails', ['json', 'x', 500]], ['closes', ['close']]) {
     my %key = asks($id, 1);
     is(answer($id, $key{1}), 202, "upstream $name");
     ok((wait_for { @{[responses()]} == 2 } 15), 'it is sent again');
-    finish($id, $call, "upstream $name");
+    $g->finish($id, $call, "upstream $name");
     $up->script(response => undef);
 }
 
@@ -232,7 +225,7 @@ for my $case (['fails', ['json', 'x', 500]], ['closes', ['close']]) {
     ok((wait_for { $t->log() =~ /Connection refused/ } 10), 'the log says so');
     $up->open();
     ok((wait_for { grep { $_ eq '1' } responses() } 15), 'and is sent again');
-    finish($id, $call, 'nobody listens');
+    $g->finish($id, $call, 'nobody listens');
 }
 
 $g->done('call in the background failed: upstream_status'

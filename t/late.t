@@ -13,21 +13,12 @@ use Time::HiRes qw/ time /;
 use MCPClient;
 use MCPTasks;
 
-my $t = MCPTasks->new();
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh '{"tools":[{"name":"slow","inputSchema":{"type":"object"}}]}';
-close($fh);
-
-$t->stop();
-$t->{http} = 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;';
-$t->{server} = <<'END';
-    mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
-ok($t->start(), 'nginx starts');
+my $t = MCPTasks->new(
+    tools => ['slow'],
+    http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_owner $http_x_user;');
+ok($t->{pid}, 'nginx starts');
 ok($t->probe('op=late'), 'from now on the store takes its time');
 
 my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });

@@ -11,75 +11,33 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPPattern qw/ result_like task_pattern /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    http => 'mcp_tasks_zone zone=z:2m;',
-    server => 'location /mcp { mcp_tasks zone=z; }');
-
-my @tools = (
-    ['slow', ''],
-    ['must', '"taskSupport":"required"'],
-    ['never', '"taskSupport":"forbidden"'],
-    ['short', '"ttl":"90s"'],
-);
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh '{"tools":[' . join(',', map {
-    "{\"name\":\"$_->[0]\",\"inputSchema\":{\"type\":\"object\"},"
-    . "\"mcpTasks\":{$_->[1]}}"
-} @tools) . ']}';
-close($fh);
-
-$t->stop();
-$t->{http} = 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;';
-$t->{server} = <<'END';
+    tools => [['slow', ''],
+              ['must', '"taskSupport":"required"'],
+              ['never', '"taskSupport":"forbidden"'],
+              ['short', '"ttl":"90s"']],
+    http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
+    server => <<'END');
     mcp_tasks_owner $http_x_user;
     location /mcp { mcp_tasks zone=z; mcp_tasks_ttl 1h max=2h; }
     location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
     location /endless { mcp_tasks zone=z; mcp_tasks_ttl off max=off; }
     location /worker { mcp_tasks_worker zone=z; }
 END
-ok($t->start(), 'nginx starts');
+ok($t->{pid}, 'nginx starts');
 
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
-
-my $uuid = qr/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
-my $date = qr/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/;
 
 
 # a task as it has to be, byte for byte
 sub task_like {
     my ($status, $ttl, $message) = @_;
-    return qr/"taskId":"$uuid","status":"$status"/
-           . (defined $message ? qr/,"statusMessage":\Q$message\E/ : '')
-           . qr/,"createdAt":$date,"lastUpdatedAt":$date,"ttl":$ttl/
-           . qr/,"pollInterval":1000/;
-}
-
-
-sub result_like {
-    my ($pattern) = @_;
-    return qr/\A\{"jsonrpc":"2\.0","id":1,"result":$pattern\}\z/;
-}
-
-
-sub create {
-    my ($who, $tool, %params) = @_;
-    my $res = $who->legacy('tools/call', { name => $tool || 'slow',
-                                           task => {}, %params });
-    my $id = $res->{json}{result}{task}{taskId};
-    diag($res->{body}) unless $id;
-    return $id;
-}
-
-
-sub status {
-    my ($who, $id) = @_;
-    my $got = $who->legacy('tasks/get', { taskId => $id })->{json};
-    return $got->{result}{status} || "error $got->{error}{message}";
+    return task_pattern('', $status, $ttl, $message);
 }
 
 
@@ -163,7 +121,7 @@ for my $case (['{}', '{"_meta":{%}}'],
               ['{"\u005fmeta":{"x":1}}', '{"\u005fmeta":{%,"x":1}}'])
 {
     my ($result, $want) = @$case;
-    my $id = create($c);
+    my $id = $c->create('slow');
     $c->complete($c->claim('slow'), $result);
     $want =~ s/%/related($id)/e;
     is($c->legacy('tasks/result', { taskId => $id })->{body},
@@ -171,18 +129,18 @@ for my $case (['{}', '{"_meta":{%}}'],
 }
 
 # errors, of the tool and of the protocol
-$id = create($c);
+$id = $c->create('slow');
 $c->complete($c->claim('slow'), '{"content":[],"isError":true}');
-is(status($c, $id), 'failed', 'isError: the task failed');
+is($c->status($id), 'failed', 'isError: the task failed');
 is($c->legacy('tasks/result', { taskId => $id })->{body},
    '{"jsonrpc":"2.0","id":1,"result":{"_meta":{' . related($id)
    . '},"content":[],"isError":true}}', 'and the result is that of the tool');
 
-$id = create($c);
+$id = $c->create('slow');
 $work = $c->claim('slow');
 $c->worker('worker/fail', "{\"taskId\":\"$id\",\"lease\":\"$work->{lease}\","
            . '"error":{"code":-32050,"message":"\u00e9","data":1.0}}');
-is(status($c, $id), 'failed', 'an error: the task failed');
+is($c->status($id), 'failed', 'an error: the task failed');
 is($c->legacy('tasks/result', { taskId => $id })->{body},
    '{"jsonrpc":"2.0","id":1,"error":{"code":-32050,"message":"\u00e9",'
    . '"data":1.0}}', 'and the result is that error');
@@ -242,7 +200,7 @@ refused($c->legacy('tools/call', { name => 'must' }), -32601, undef,
         'a tool that needs a task');
 refused($c->legacy('tools/call', { name => 'never', task => {} }), -32601,
         undef, 'a tool that cannot be a task');
-ok(create($c, 'must'), 'a task that is needed');
+ok($c->create('must'), 'a task that is needed');
 ok($c->claim('must'), 'and claimed');
 
 
@@ -309,7 +267,7 @@ is($res->{header}{'content-type'}, 'application/json', 'without a stream');
 is($res->{body}, '{"jsonrpc":"2.0","id":"p","result":{"content":'
                  . '[{"type":"text","text":"\u00e9"}]}}',
    'with the bytes of the worker, and no related task');
-is(status($c, $work->{taskId}), 'error Task not found',
+is($c->status($work->{taskId}), 'task_not_found',
    'the task was nobody\'s to know');
 
 $s = $t->connect();
@@ -335,7 +293,7 @@ is($c->held('heartbeat', $work)->{phase}, 'running',
    'a client that goes away does not cancel');
 is($c->complete($work, '{}')->{phase}, 'completed', 'the work can end');
 
-$id = create($c);
+$id = $c->create('slow');
 $s = $t->connect();
 MCPTasks::send_raw($s, $c->legacy_bytes('tasks/result', { taskId => $id }));
 sleep(0.2);
@@ -343,7 +301,7 @@ close($s);
 $work = $c->claim('slow');
 is($work->{taskId}, $id, 'who does not wait any more leaves the task as it is');
 $c->complete($work, '{}');
-is(status($c, $id), 'completed', 'and it ends');
+is($c->status($id), 'completed', 'and it ends');
 
 
 # Progress
@@ -395,7 +353,7 @@ my $last;
 1 while ($last = $stream->event(10)) && !$last->{data};
 is($last->{data}, '{"jsonrpc":"2.0","id":1,"result":{}}', 'then the answer');
 
-$id = create($c);
+$id = $c->create('slow');
 $stream = parked($quick, $quick->legacy_bytes('tasks/result',
                                               { taskId => $id }));
 ok(defined $stream->event(10)->{comment}, 'a comment from tasks/result');
@@ -428,11 +386,11 @@ sub ask {
     } keys %questions });
 }
 
-$id = create($c);
+$id = $c->create('slow');
 $work = $c->claim('slow', leaseMs => 60000);
 $stream = parked($c, $c->legacy_bytes('tasks/result', { taskId => $id }));
 is(ask($work, 'q1' => \%form)->{phase}, 'input_required', 'the worker asks');
-is(status($c, $id), 'input_required', 'the client sees that');
+is($c->status($id), 'input_required', 'the client sees that');
 
 my $question = $stream->message(10);
 is($question->{method}, 'elicitation/create', 'the question on the stream');
@@ -445,13 +403,13 @@ ok(defined $question->{id} && !ref $question->{id}, 'and an id');
 is($ann->post({ jsonrpc => '2.0', id => $question->{id},
                 result => { action => 'decline' } })->{status}, 202,
    'the answer of a stranger is taken');
-is(status($c, $id), 'input_required', 'and of no consequence');
+is($c->status($id), 'input_required', 'and of no consequence');
 
 $res = $c->post({ jsonrpc => '2.0', id => $question->{id},
                   result => { action => 'accept', content => { a => 1 } } });
 is($res->{status}, 202, 'the answer is taken');
 is($res->{body}, '', 'without a body');
-is(status($c, $id), 'working', 'the task goes on');
+is($c->status($id), 'working', 'the task goes on');
 is_deeply($c->held('answers', $work)->{inputResponses},
           { q1 => { action => 'accept', content => { a => 1 } } },
           'the worker gets it');
@@ -476,9 +434,9 @@ is($questions{$q2}{params}{_meta}{'io.modelcontextprotocol/related-task'}
 
 $c->post({ jsonrpc => '2.0', id => $q3,
            error => { code => -1, message => 'refused' } });
-is(status($c, $id), 'input_required', 'one answer is missing');
+is($c->status($id), 'input_required', 'one answer is missing');
 $c->post({ jsonrpc => '2.0', id => $q2, result => {} });
-is(status($c, $id), 'working', 'all are answered');
+is($c->status($id), 'working', 'all are answered');
 is_deeply($c->held('answers', $work)->{inputResponses}{q3},
           { error => { code => -1, message => 'refused' } },
           'an error is an answer too');
@@ -506,7 +464,7 @@ $c->post('{"jsonrpc":"2.0","id":"' . all_escaped($odd)
          . '","result":{"n":1}}');
 $plain =~ s{/}{\\/}g;
 $c->post("{\"jsonrpc\":\"2.0\",\"id\":\"$plain\",\"result\":{\"n\":2}}");
-is(status($c, $id), 'working', 'answers by ids that are written differently');
+is($c->status($id), 'working', 'answers by ids that are written differently');
 my $answers = $c->held('answers', $work)->{inputResponses};
 is($answers->{$key}{n}, 1, 'each character escaped');
 is($answers->{plain}{n}, 2, 'a slash escaped');
@@ -546,7 +504,7 @@ is_deeply($stream->message(10)->{result}, { content => [] }, 'the answer');
 
 # Cancelling
 
-$id = create($c);
+$id = $c->create('slow');
 $work = $c->claim('slow');
 $s = $t->connect();
 MCPTasks::send_raw($s, $c->legacy_bytes('tasks/result', { taskId => $id }));
@@ -558,11 +516,11 @@ is(MCPTasks::read_response($s)->{body} =~ /task_cancelled/ ? 1 : 0, 1,
 my $late = $c->complete($work, '{}');
 is($late->{error}{data}{reason}, 'task_terminal', 'the worker is told');
 is($late->{error}{data}{cancelled}, JSON::PP::true, 'why');
-is(status($c, $id), 'cancelled', 'it stays cancelled');
+is($c->status($id), 'cancelled', 'it stays cancelled');
 refused($c->legacy('tasks/cancel', { taskId => $id }), -32602,
         'task_terminal', 'a second time');
 
-$id = create($c);
+$id = $c->create('slow');
 $res = $c->legacy('tasks/cancel', "{\"taskId\":\"$id\",\"reason\":"
                                   . '"\u00e9 \"why\""}');
 like($res->{body}, result_like('\{' . task_like('cancelled', 3600000,
@@ -571,21 +529,21 @@ like($res->{body}, result_like('\{' . task_like('cancelled', 3600000,
 is($c->legacy('tasks/get', { taskId => $id })->{json}{result}{statusMessage},
    "\x{e9} \"why\"", 'which stays');
 
-$id = create($c);
+$id = $c->create('slow');
 refused($c->legacy('tasks/cancel', { taskId => $id, reason => $_ }), -32602,
         undef, 'a reason that is none')
     for 7, [], 'x' x 1100;
-is(status($c, $id), 'working', 'nothing was cancelled');
+is($c->status($id), 'working', 'nothing was cancelled');
 
 for my $state ('completed', 'failed') {
-    my $id = create($c);
+    my $id = $c->create('slow');
     my $work;
     do { $work = $c->claim('slow') } until $work->{taskId} eq $id;
     $state eq 'completed' ? $c->complete($work, '{}')
         : $c->held('fail', $work, error => { code => 1, message => '' });
     refused($c->legacy('tasks/cancel', { taskId => $id }), -32602,
             'task_terminal', "cancelling what is $state");
-    is(status($c, $id), $state, 'changes nothing');
+    is($c->status($id), $state, 'changes nothing');
 }
 
 refused($c->legacy("tasks/$_", { taskId => 7 }), -32602, undef,
@@ -603,7 +561,7 @@ my $lister = $c->as(headers => { 'X-User' => 'lister' });
 is_deeply($lister->legacy('tasks/list')->{json}{result}, { tasks => [] },
           'nothing to list');
 
-my @ids = map { create($lister, $_ % 2 ? 'slow' : 'must') } 1 .. 9;
+my @ids = map { $lister->create($_ % 2 ? 'slow' : 'must') } 1 .. 9;
 
 
 sub list {
@@ -782,14 +740,14 @@ for my $bad ('"status":"input_required","lease":"%"',
     (my $params = $bad) =~ s/%/$work->{lease}/;
     like(update($params), qr/"code":-32602/, "asking wrongly: $bad");
 }
-is(status($c, $id), 'working', 'nothing was asked');
+is($c->status($id), 'working', 'nothing was asked');
 my $asking = '"status":"input_required","inputRequests":{"q":{"method":'
              . "\"m\",\"params\":{}}},\"lease\":\"$work->{lease}\"";
 is(update($asking), '{"jsonrpc":"2.0","id":1,"result":{}}', 'asking');
-is(status($c, $id), 'input_required', 'it waits');
+is($c->status($id), 'input_required', 'it waits');
 is(update('"inputResponses":{"q":{"r":1}}'),
    '{"jsonrpc":"2.0","id":1,"result":{}}', 'and is answered');
-is(status($c, $id), 'working', 'it goes on');
+is($c->status($id), 'working', 'it goes on');
 like(update($asking), qr/"code":-32602.*used before/, 'not the same key again');
 $c->complete($work, '{}');
 like(update('"metadata":{"z":1}'), qr/task_terminal/, 'after the end');
@@ -851,7 +809,7 @@ refused(progress('{"progressToken":"ab","progress":8,"total":8}'), -32602,
 while (@{ $c->worker('worker/claim', { tools => ['slow'], max => 32 })
           ->{tasks} }) { }
 
-$id = create($c);
+$id = $c->create('slow');
 $work = $c->claim('slow', leaseMs => 60000);
 
 @waiting = map {
@@ -885,7 +843,7 @@ is($stream->event(5), undef, 'and ends');
 
 ok(wait_for(sub { !grep { $old{$_} } $t->worker_pids() }, 10),
    'the old workers leave');
-is(status($c, $id), 'working', 'the task goes on');
+is($c->status($id), 'working', 'the task goes on');
 $c->complete($work, '{"n":1}');
 is($c->legacy('tasks/result', { taskId => $id })->{json}{result}{n}, 1,
    'and ends');

@@ -7,7 +7,6 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use JSON::PP;
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -17,17 +16,14 @@ use MCPTasks qw/ wait_for workers /;
 # with a socket of its own for each worker, connections go to all of them
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=8k',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     client_max_body_size 4m;
     client_body_buffer_size 4m;
-    location /mcp { mcp_tasks zone=z; }
     location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $ann = MCPClient->new($t, headers => { 'X-User' => 'ann' });
@@ -42,11 +38,8 @@ use constant SOON => 8;
 # a task that is claimed: what its worker needs to know of it
 sub task {
     my ($who, %params) = @_;
-    my $id = ($who || $ann)->modern('tools/call', { name => 'slow', %params })
-             ->{json}{result}{taskId};
-    my $work = $ann->claim('slow', leaseMs => 600000);
-    die "no task\n" unless $id && $work && $work->{taskId} eq $id;
-    return $work;
+    my $id = ($who || $ann)->create_modern('slow', %params);
+    return $ann->claim_id('slow', $id);
 }
 
 
@@ -434,12 +427,7 @@ sub next_of {
     my @work = map { task() } 1 .. 64;
     $ann->complete($_, "{\"text\":\"$big\"}") for @work;
 
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-
+    my $s = $t->connect_narrow();
     my $stream = listening($ann, \@work, s => $s);
     my %told;
     sleep(0.5);

@@ -8,13 +8,14 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use IO::Select;
-use Socket qw/ :DEFAULT SO_RCVBUF SO_LINGER /;
+use Socket qw/ :DEFAULT SO_LINGER /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp /;
 use MCPHttp2;
-use MCPTasks qw/ scale slurp wait_for workers /;
+use MCPTasks qw/ scale wait_for workers /;
 
 my $h2port = MCPTasks::free_port();
 
@@ -22,18 +23,15 @@ my $h2port = MCPTasks::free_port();
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=8k',
     connections => 4096,
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:32m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<"END");
     listen 127.0.0.1:$h2port http2 sndbuf=8k;
     client_body_buffer_size 1m;
     keepalive_timeout 600s;
     mcp_tasks_owner \$http_x_user;
     mcp_tasks_max_waiters 0 zone=0;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
@@ -61,23 +59,14 @@ sub at {
 # a message to a certain process, and its answer
 sub say_to {
     my ($pid, $bytes) = @_;
-    MCPTasks::send_raw($conn->{$pid}, $bytes);
-    my $res = MCPTasks::read_response($conn->{$pid});
-    return MCPClient::decode($res->{body});
+    return $c->as(via => $conn->{$pid})->say_bytes($bytes)->{json};
 }
 
 
 # a connection to a certain process
 sub reach {
     my ($pid) = @_;
-
-    return wait_for {
-        for (1 .. 50) {
-            my $s = $t->connect();
-            my $got = $t->probe('op=pid', $s);
-            return $s if $got && $got->{pid} == $pid;
-        }
-    } || BAIL_OUT("process $pid cannot be reached");
+    return $t->connect_to($pid) || BAIL_OUT("process $pid cannot be reached");
 }
 
 
@@ -111,18 +100,6 @@ sub task {
     my ($tool) = @_;
     at($pids[0], "op=create&owner=ann&tool=$tool&params=x");
     return at($pids[1], "op=claim&tool=$tool");
-}
-
-
-# the next event that tells something
-sub next_of {
-    my ($stream, $seconds) = @_;
-
-    while (my $event = $stream->event($seconds)) {
-        return $event if defined $event->{data};
-    }
-
-    return {};
 }
 
 
@@ -232,7 +209,7 @@ sub switches {
         my $stream = MCPClient::Stream->new($s);
 
         # how things are: of one task, or of both
-        next_of($stream) for 1 .. ($kind eq 'owner' ? 2 : 1);
+        $stream->next_data() for 1 .. ($kind eq 'owner' ? 2 : 1);
         come(1, 'a waiter');
 
         %before = $counts->();
@@ -240,7 +217,7 @@ sub switches {
 
         for (1 .. $n) {
             event($busy, $held, PROGRESS);
-            next_of($stream)->{json} or fail('an event');
+            $stream->next_data()->{json} or fail('an event');
         }
 
         %woken = map { $_ => switches($_) - $slept{$_} } @pids;
@@ -281,10 +258,10 @@ sub switches {
         MCPTasks::send_raw($s, $wait{events}->($held->{id}, 0));
         MCPClient::Stream->new($s);
     } 1 .. 10;
-    next_of($_) for @streams;
+    $_->next_data() for @streams;
     %before = $counts->();
     event($busy, $held, PROGRESS);
-    is(scalar(grep { next_of($_)->{json} } @streams), 10, 'ten are told');
+    is(scalar(grep { $_->next_data()->{json} } @streams), 10, 'ten are told');
     %after = $counts->();
     cmp_ok($after{$waiter} - $before{$waiter}, '<=', 2,
            'and their process was woken once');
@@ -310,7 +287,7 @@ sub switches {
     } @held;
 
     is(scalar keys %served, scalar @pids, "$n streams: in every process");
-    is(scalar(grep { (next_of($streams[$_])->{json}{taskId} || '')
+    is(scalar(grep { ($streams[$_]->next_data()->{json}{taskId} || '')
                      eq $held[$_]{id} } 0 .. $#held), $n, 'each has its task');
     come($n, "$n streams");
 
@@ -320,7 +297,7 @@ sub switches {
     my ($told, $wrong) = (0, 0);
 
     for my $i (0 .. $#held) {
-        my $event = next_of($streams[$i]);
+        my $event = $streams[$i]->next_data();
         $told++ if ($event->{json}{taskId} || '') eq $held[$i]{id};
         $wrong++ unless $event->{id} == $held[$i]{version} + 1;
     }
@@ -332,7 +309,7 @@ sub switches {
     $told = 0;
 
     for my $i (0 .. $#held) {
-        my $event = next_of($streams[$i]);
+        my $event = $streams[$i]->next_data();
         $told++ if ($event->{json}{status} || '') eq 'completed'
                    && $event->{json}{taskId} eq $held[$i]{id}
                    && !$streams[$i]->event(5) && $streams[$i]{whole};
@@ -359,7 +336,7 @@ sub switches {
         MCPClient::Stream->new($s);
     } 1 .. $n;
 
-    is(scalar(grep { next_of($_)->{json} } @streams), $n,
+    is(scalar(grep { $_->next_data()->{json} } @streams), $n,
        "$n streams on one task");
     is(scalar keys %served, scalar @pids, 'in every process');
 
@@ -367,7 +344,7 @@ sub switches {
 
     for my $round (1 .. 3) {
         my $got = event($pids[$round % @pids], $held, PROGRESS);
-        is(scalar(grep { (next_of($_)->{id} || 0) == $got->{version} }
+        is(scalar(grep { ($_->next_data()->{id} || 0) == $got->{version} }
                   @streams), $n, "change $round is told to all");
         $last = $got->{version};
     }
@@ -380,7 +357,7 @@ sub switches {
         my $seen = 0;
 
         while ($seen < $last) {
-            my $id = next_of($stream)->{id} or last;
+            my $id = $stream->next_data()->{id} or last;
             $disorder++ if $id <= $seen;
             $seen = $id;
         }
@@ -398,7 +375,7 @@ sub switches {
     event($pids[1], $held, COMPLETE, '{}');
     $_->close() for @gone[$half .. $#gone];
 
-    is(scalar(grep { (next_of($_)->{json}{status} || '') eq 'completed'
+    is(scalar(grep { ($_->next_data()->{json}{status} || '') eq 'completed'
                      && !$_->event(5) && $_->{whole} } @streams),
        scalar @streams, 'the others are told of the end');
     come(0, 'all are over');
@@ -406,18 +383,6 @@ sub switches {
 }
 
 # --- clients that go
-
-# one that has little room, and does not read
-sub narrow {
-    my ($port) = @_;
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($port || $t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-    return $s;
-}
-
 
 # closed in an orderly way, half, or with a reset
 my %leave = (
@@ -466,7 +431,7 @@ for my $how (sort keys %leave) {
     my $id = $ann->create('slow');
     my $work = $c->claim('slow');
     my $held = { id => $id, lease => $work->{lease} };
-    my @s = map { my $s = narrow();
+    my @s = map { my $s = $t->connect_narrow();
                   MCPTasks::send_raw($s,
                       $ann->rest_bytes("tasks/$id/events"));
                   $s } 1 .. 8;
@@ -626,7 +591,7 @@ for my $how (sort keys %leave) {
     my $id = $ann->create('slow');
     my $work = $c->claim('slow');
     $c->held('progress', $work, message => 'x' x 500_000);
-    my $stuck = narrow();
+    my $stuck = $t->connect_narrow();
     MCPTasks::send_raw($stuck, $ann->rest_bytes("tasks/$id/events"));
     my $full = MCPHttp2->new($h2port, window => 10);
     my $blocked = $full->get("/mcp/$base/events", %ann);

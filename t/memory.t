@@ -8,13 +8,13 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use IO::Select;
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
 use MCPHttp2;
-use MCPTasks qw/ slurp wait_for /;
+use MCPProcess qw/ memory_of /;
+use MCPTasks qw/ wait_for /;
 
 # what a sanitizer keeps of freed memory is not what we look for
 $ENV{ASAN_OPTIONS} = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64';
@@ -24,15 +24,12 @@ my $h2port = MCPTasks::free_port();
 # one process, so that all of it happens there; its sockets hold little
 my $t = MCPTasks->new(
     workers => 1, listen => 'sndbuf=8k',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<"END");
     listen 127.0.0.1:$h2port http2;
     mcp_tasks_owner \$http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
@@ -45,14 +42,6 @@ my ($pid) = $t->worker_pids();
 # events that are tried here even such a link would come to more.
 use constant SLOPE => 8;
 use constant CHANCE => 256 * 1024;
-
-
-# memory that the process has for itself: the zone's pages are counted as soon
-# as they are touched
-sub memory {
-    my ($size, $resident, $shared) = split ' ', slurp("/proc/$pid/statm");
-    return ($resident - $shared) * 4096;
-}
 
 
 sub flat {
@@ -138,16 +127,6 @@ sub change_beside {
 }
 
 
-sub narrow {
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-    return $s;
-}
-
-
 # --- read all the time
 
 # $more gives what has come, or nothing at the end
@@ -166,10 +145,10 @@ sub reads {
         $line .= $text;
         my $end = rindex($line, "\n") + 1;
         $n += () = substr($line, 0, $end, '') =~ /^id: /mg;
-        $from = memory() if !defined $from && $n >= $first;
+        $from = memory_of($pid) if !defined $from && $n >= $first;
     }
 
-    my $to = memory();
+    my $to = memory_of($pid);
     kill('KILL', $child);
     waitpid($child, 0);
 
@@ -240,19 +219,19 @@ sub reads {
 {
     my $n = 20_000;
     my $held = task();
-    my @s = map { my $s = narrow();
+    my @s = map { my $s = $t->connect_narrow();
                   MCPTasks::send_raw($s,
                       $ann->rest_bytes("tasks/$held->{id}/events"));
                   $s } 1 .. 3;
-    push @s, narrow();
+    push @s, $t->connect_narrow();
     MCPTasks::send_raw($s[3], $ann->rest_bytes('tasks/events'));
     ok((wait_for { $t->probe('op=waits')->{zone} == 4 }), 'four do not read');
 
     # until nothing more fits into the sockets
     ok(change(1000, $held), 'changes');
-    my $from = memory();
+    my $from = memory_of($pid);
     ok(change($n, $held), 'many changes');
-    flat($from, memory(), $n, 'nobody reads');
+    flat($from, memory_of($pid), $n, 'nobody reads');
 
     # they read again
     my @streams = map { MCPClient::Stream->new($_) } @s;
@@ -317,7 +296,7 @@ sub reads {
 
     # a connection for each stream: they end with it
     for my $i (1 .. 2 * $rounds) {
-        $from = memory() if $i == $rounds;
+        $from = memory_of($pid) if $i == $rounds;
         my $s = $t->connect();
         MCPTasks::send_raw($s, $waits[$i % 2]);
         IO::Select->new($s)->can_read(30);
@@ -327,7 +306,8 @@ sub reads {
     ok((wait_for { $t->probe('op=waits')->{zone} == 0 }), 'all have gone');
 
     # a request takes kilobytes: that of one in fifty would show
-    cmp_ok((memory() - $from) / $rounds, '<', 100, 'nothing is left of them');
+    cmp_ok((memory_of($pid) - $from) / $rounds, '<', 100,
+           'nothing is left of them');
 }
 
 is($t->probe('op=check')->{check}, 'ok', 'the table is in order');

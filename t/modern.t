@@ -12,48 +12,32 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPPattern qw/ result_like task_pattern /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    http => 'mcp_tasks_zone zone=z:2m;',
-    server => 'location /mcp { mcp_tasks zone=z; }');
-
-my @tools = (
-    ['slow', ''],
-    ['must', '"taskSupport":"required"'],
-    ['never', '"taskSupport":"forbidden"'],
-    ['after', '"after":"1500ms"'],
-    ['later', '"after":100'],
-    ['\u00e9t\u00e9', ''],
-);
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh '{"tools":[' . join(',', map {
-    "{\"name\":\"$_->[0]\",\"inputSchema\":{\"type\":\"object\"},"
-    . "\"mcpTasks\":{$_->[1]}}"
-} @tools) . ']}';
-close($fh);
-
-$t->stop();
-$t->{http} = 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;';
-$t->{server} = <<'END';
+    tools => [['slow', ''],
+              ['must', '"taskSupport":"required"'],
+              ['never', '"taskSupport":"forbidden"'],
+              ['after', '"after":"1500ms"'],
+              ['later', '"after":100'],
+              ['\u00e9t\u00e9', '']],
+    http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
+    server => <<'END');
     mcp_tasks_owner $http_x_user;
     location /mcp { mcp_tasks zone=z; }
     location /endless { mcp_tasks zone=z; mcp_tasks_ttl off max=off; }
     location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
     location /worker { mcp_tasks_worker zone=z; }
 END
-ok($t->start(), 'nginx starts');
+ok($t->{pid}, 'nginx starts');
 
 my $tasks = 'io.modelcontextprotocol/tasks';
 my $ours = 'org.nginx.mcp-tasks/extended';
 
 my $c = MCPClient->new($t);
 my $plain = $c->as(extensions => []);
-
-my $uuid = qr/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
-my $date = qr/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/;
 
 my $missing = '"error":{"code":-32021,"message":"Missing required client '
               . 'capability","data":{"requiredCapabilities":{"extensions":'
@@ -63,16 +47,7 @@ my $missing = '"error":{"code":-32021,"message":"Missing required client '
 sub task_like {
     my ($status, $ttl, $message) = @_;
     $ttl = 86400000 unless defined $ttl;
-    return qr/"taskId":"$uuid","status":"$status"/
-           . (defined $message ? qr/,"statusMessage":\Q$message\E/ : '')
-           . qr/,"createdAt":$date,"lastUpdatedAt":$date,"ttlMs":$ttl/
-           . qr/,"pollIntervalMs":1000/;
-}
-
-
-sub result_like {
-    my ($pattern) = @_;
-    return qr/\A\{"jsonrpc":"2\.0","id":1,"result":$pattern\}\z/;
+    return task_pattern('Ms', $status, $ttl, $message);
 }
 
 
@@ -84,24 +59,9 @@ sub got {
 }
 
 
-sub create {
-    my ($who, $tool) = @_;
-    my $res = $who->modern('tools/call', { name => $tool || 'slow' });
-    diag($res->{body}) unless $res->{json}{result}{taskId};
-    return $res->{json}{result}{taskId};
-}
-
-
 sub get {
     my ($id, $who) = @_;
     return ($who || $c)->modern('tasks/get', { taskId => $id })->{body};
-}
-
-
-sub status {
-    my ($id, $who) = @_;
-    my ($status) = get($id, $who) =~ /"status":"(\w+)"/;
-    return $status || get($id, $who);
 }
 
 
@@ -149,26 +109,26 @@ like(get($id), got($id, ',"result":{"resultType":"complete",'
 while (@{ $c->worker('worker/claim', { tools => ['slow'], max => 32 })
           ->{tasks} }) { }
 
-$id = create($c);
+$id = $c->create_modern('slow');
 $c->complete($c->claim('slow'), '{"isError":true}');
 like(get($id), got($id, ',"result":{"resultType":"complete","isError":true}',
                    'completed'),
      'isError: completed');
 
-$id = create($c);
+$id = $c->create_modern('slow');
 $c->complete($c->claim('slow'), '{"resultType":"complete","content":[]}');
 like(get($id), got($id, ',"result":{"resultType":"complete","content":[]}',
                    'completed'),
      'the type only once');
 
-$id = create($c);
+$id = $c->create_modern('slow');
 $work = $c->claim('slow');
 $c->worker('worker/fail', "{\"taskId\":\"$id\",\"lease\":\"$work->{lease}\","
            . '"error":{"code":-32050,"message":"\u00e9","data":1.0}}');
 like(get($id), got($id, ',"error":{"code":-32050,"message":"\u00e9",'
                         . '"data":1.0}', 'failed'), 'an error inline');
 
-$id = create($c);
+$id = $c->create_modern('slow');
 $c->modern('tasks/cancel', { taskId => $id });
 like(get($id), got($id, undef, 'cancelled'), 'cancelled: no error, no result');
 
@@ -312,7 +272,7 @@ $c->complete($work, '{}');
 
 # Questions
 
-$id = create($c);
+$id = $c->create_modern('slow');
 $work = $c->claim('slow', leaseMs => 60000);
 my $requests = '{"a":{"method":"elicitation/create","params":{"x":1.0}},'
                . '"b\u00e9":{"method":"sampling/createMessage","params":{}},'
@@ -333,7 +293,7 @@ like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
 is(update($id, '"inputResponses":{"a":{"r":2}}'), $ack, 'answered before');
 is(update($id, "\"inputResponses\":{\"b\x{c3}\x{a9}\":{\"r\":3}}"), $ack,
    'a key with other escapes');
-is(status($id), 'input_required', 'one is still open');
+is($c->get_modern($id)->{status}, 'input_required', 'one is still open');
 is(update($id, '"inputResponses":{"\u0063":{"r":4}}'), $ack, 'the last');
 like(get($id), got($id, undef, 'working'), 'it works again');
 is_deeply($c->held('answers', $work)->{inputResponses},
@@ -356,7 +316,7 @@ is(update($id, '"inputResponses":{"c":{}}'), $ack, 'after the end');
 for my $state ('working', 'input_required', 'completed', 'failed',
                'cancelled')
 {
-    my $id = create($c);
+    my $id = $c->create_modern('slow');
     my $work = $c->claim('slow');
     $c->held('ask', $work, inputRequests => { q => { method => 'm',
                                                      params => {} } })
@@ -366,12 +326,13 @@ for my $state ('working', 'input_required', 'completed', 'failed',
         if $state eq 'failed';
     $c->modern('tasks/cancel', { taskId => $id }) if $state eq 'cancelled';
 
-    is(status($id), $state, "a task that is $state");
+    is($c->get_modern($id)->{status}, $state, "a task that is $state");
     $res = $c->modern('tasks/cancel', { taskId => $id });
     is($res->{body}, $ack, 'tasks/cancel');
     is($res->{status}, 200, 'and its status');
-    is(status($id), $state =~ /ed$/ && $state ne 'input_required'
-                    ? $state : 'cancelled', 'and what becomes of it');
+    is($c->get_modern($id)->{status},
+       $state =~ /ed$/ && $state ne 'input_required' ? $state : 'cancelled',
+       'and what becomes of it');
 }
 
 
@@ -391,7 +352,7 @@ sub base64 {
     return '=?base64?' . encode_base64($_[0], '') . '?=';
 }
 
-$id = create($c);
+$id = $c->create_modern('slow');
 
 for my $case (['tools/call', { name => 'slow' }, 'slow'],
               ['tasks/get', { taskId => $id }, $id],
@@ -412,7 +373,7 @@ for my $case (['tools/call', { name => 'slow' }, 'slow'],
     }
 }
 
-is(status($id), 'working', 'none of them did anything');
+is($c->get_modern($id)->{status}, 'working', 'none of them did anything');
 
 ok(named('tasks/get', { taskId => $id }, base64($id))->{json}{result},
    'base64 of an id');
@@ -540,14 +501,15 @@ MCPTasks::send_raw($s, $c->modern_bytes('tools/call', { name => 'later' }));
 $id = MCPClient::decode(MCPTasks::read_response($s)->{body})->{result}{taskId};
 close($s);
 sleep(0.3);
-is(status($id), 'working', 'closing never touches a task');
+is($c->get_modern($id)->{status}, 'working', 'closing never touches a task');
 $s = $t->connect();
 MCPTasks::send_raw($s, $c->modern_bytes('tasks/get', { taskId => $id }));
 close($s);
 sleep(0.3);
-is(status($id), 'working', 'nor does closing while asking for it');
+is($c->get_modern($id)->{status}, 'working',
+   'nor does closing while asking for it');
 $c->complete($c->claim('later'), '{}');
-is(status($id), 'completed', 'it ends as it should');
+is($c->get_modern($id)->{status}, 'completed', 'it ends as it should');
 
 
 # One record, two eras
@@ -555,7 +517,7 @@ is(status($id), 'completed', 'it ends as it should');
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
 my $bob = $c->as(headers => { 'X-User' => 'bob' });
 
-$id = create($ann);
+$id = $ann->create_modern('slow');
 is($ann->legacy('tasks/get', { taskId => $id })->{json}{result}{status},
    'working', 'created modern, read legacy');
 is($bob->legacy('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
@@ -572,7 +534,7 @@ $c->complete($work, '{"isError":true}');
 is($stream->message(10)->{result}{isError}, JSON::PP::true, 'ends for both');
 is($ann->legacy('tasks/get', { taskId => $id })->{json}{result}{status},
    'failed', 'failed in one era');
-is(status($id, $ann), 'completed', 'completed in the other');
+is($ann->get_modern($id)->{status}, 'completed', 'completed in the other');
 
 $id = $ann->legacy('tools/call', { name => 'slow', task => { ttl => 77000 } })
       ->{json}{result}{task}{taskId};
@@ -588,7 +550,7 @@ $stream = $ann->stream($ann->legacy_bytes('tasks/result', { taskId => $id }));
 $question = $stream->message(10);
 is($ann->post({ jsonrpc => '2.0', id => $question->{id}, result => { r => 2 }
               })->{status}, 202, 'answered legacy');
-is(status($id, $ann), 'working', 'seen modern');
+is($ann->get_modern($id)->{status}, 'working', 'seen modern');
 $ann->modern('tasks/cancel', { taskId => $id });
 is($stream->message(10)->{error}{data}{reason}, 'task_cancelled',
    'cancelled modern, seen legacy');

@@ -11,8 +11,9 @@ use JSON::PP;
 use Test::More;
 
 use MCPClient;
+use MCPFile qw/ write_file /;
 use MCPRest qw/ unknown /;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPTasks qw/ wait_for workers /;
 
 my $root = "$FindBin::Bin/..";
 
@@ -40,15 +41,9 @@ my $t = MCPTasks->new(
 END
 
 my $c = MCPClient->new($t);
-my $ann = of('ann');
+my $ann = $c->user('ann');
 my $json = JSON::PP->new->canonical->latin1;
 my (@seen, %task);
-
-
-sub of {
-    my ($name) = @_;
-    return $c->as(headers => { 'X-User' => $name });
-}
 
 
 sub record {
@@ -246,9 +241,9 @@ for my $path ($tasks, $of{cancel}, $of{input}) {
 ask($ann, 'POST', $tasks, body => '{"tool":""}');
 ask($ann, 'POST', $tasks, at => '/tight', body => {
     tool => 'x', arguments => { a => 'b' x 2000 } });
-ask(of('two'), 'POST', $tasks, at => '/tasks', body => { tool => 'x' })
+ask($c->user('two'), 'POST', $tasks, at => '/tasks', body => { tool => 'x' })
     for 1 .. 2;
-ask(of('two'), 'POST', $tasks, at => '/bytes', body => {
+ask($c->user('two'), 'POST', $tasks, at => '/bytes', body => {
     tool => 'x', arguments => { a => 'b' x 3000 } });
 ask($ann, 'POST', $of{cancel}, id => $task{cancelled});
 
@@ -352,9 +347,7 @@ my ($python) = grep {
 
 ok($python, 'a Python with jsonschema and yaml');
 
-open(my $fh, '>', "$t->{dir}/exchanges") or die "exchanges: $!\n";
-print $fh $json->encode($_), "\n" for @seen;
-close($fh) or die "exchanges: $!\n";
+write_file("$t->{dir}/exchanges", map { $json->encode($_) . "\n" } @seen);
 
 my $verdict = $python ? qx{$python $FindBin::Bin/lib/openapi.py \\
     $root/docs/openapi.yaml < $t->{dir}/exchanges} : '';

@@ -13,7 +13,9 @@ use JSON::PP;
 use Test::More;
 
 use MCPClient;
-use MCPTasks qw/ pids_of slurp wait_for /;
+use MCPFile qw/ slurp write_file /;
+use MCPProcess qw/ pids_of /;
+use MCPTasks qw/ wait_for /;
 
 my $root = "$FindBin::Bin/..";
 my $doc = decode_utf8(slurp("$root/docs/operations.md"));
@@ -159,13 +161,6 @@ my $upgrade = section('Reload, restart, upgrade');
 my @signals = $upgrade =~ /^kill -(\w+) \$\(cat \S+nginx\.pid(\.oldbin)?\)/mg;
 is("@signals[0, 2, 4]", 'USR2 WINCH QUIT', 'the signals were read');
 
-sub pid_in {
-    my ($name) = @_;
-    my ($pid) = slurp("$t->{dir}/$name") =~ /^(\d+)$/m;
-    return $pid && kill(0, $pid) ? $pid : 0;
-}
-
-
 my @masters;
 
 END {
@@ -178,12 +173,10 @@ END {
     $t->configure(http => 'mcp_tasks_zone zone=z:1m;',
                   server => 'location /mcp { mcp_tasks zone=z; }');
     my $conf = slurp("$t->{dir}/nginx.conf") =~ s/^daemon .*;$//mr;
-    open(my $fh, '>', "$t->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh $conf;
-    close($fh) or die "nginx.conf: $!\n";
+    write_file("$t->{dir}/nginx.conf", $conf);
 
     is(system($t->command()), 0, 'nginx starts');
-    my $old = wait_for { pid_in('nginx.pid') } or die "no master\n";
+    my $old = wait_for { $t->pid_in('nginx.pid') } or die "no master\n";
     push @masters, $old;
 
     my $c = MCPClient->new($t);
@@ -197,11 +190,11 @@ END {
 
     kill($signals[0], $old);
     my $new = wait_for {
-        my $pid = pid_in('nginx.pid');
+        my $pid = $t->pid_in('nginx.pid');
         return $pid != $old && pids_of($pid) == $t->{workers} ? $pid : 0;
     } or die "no new master\n";
     push @masters, $new;
-    is(pid_in('nginx.pid.oldbin'), $old, 'a new master, beside the old');
+    is($t->pid_in('nginx.pid.oldbin'), $old, 'a new master, beside the old');
 
     kill($signals[2], $old);
     ok(wait_for { pids_of($old) == 1 }, 'the old workers go');

@@ -14,22 +14,9 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    http => 'mcp_tasks_zone zone=z:1m;',
-    server => 'location /mcp { mcp_tasks zone=z; }');
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh <<'END';
-{"tools":[
-{"name":"slow","inputSchema":{"type":"object"}},
-{"name":"own","inputSchema":{"type":"object"},"mcpTasks":
-    {"attempts":1,"lease":"5s","queueTimeout":"6s","runTimeout":"7s",
-     "ttl":"8s"}}
-]}
-END
-close($fh);
-
-$t->stop();
-$t->{http} = <<'END';
+    tools => ['slow', ['own', '"attempts":1,"lease":"5s","queueTimeout":"6s",'
+                              . '"runTimeout":"7s","ttl":"8s"']],
+    http => <<'END', server => <<'SERVER');
     mcp_tasks_zone zone=z:1m;
     mcp_tasks_zone zone=small:32k max_tasks=8;
     mcp_tasks_zone zone=bytes:64k max_tasks=64;
@@ -41,7 +28,6 @@ $t->{http} = <<'END';
     mcp_tasks_timeout run=33s;
     mcp_tasks_retries 6;
 END
-$t->{server} = <<'END';
     mcp_tasks_poll_interval 3s;
 
     location /mcp { mcp_tasks zone=z; }
@@ -82,8 +68,8 @@ $t->{server} = <<'END';
     }
     location /small { mcp_tasks zone=small; }
     location /full { mcp_tasks zone=bytes; }
-END
-ok($t->start(), 'nginx starts') or diag($t->log());
+SERVER
+ok($t->{pid}, 'nginx starts');
 
 my $c = MCPClient->new($t);
 
@@ -101,14 +87,6 @@ sub create {
                                            %params });
     return $res->{json}{result}{task} || { error => $res->{json}{error},
                                            http => $res->{status} };
-}
-
-
-sub status {
-    my ($who, $id) = @_;
-    my $got = $who->legacy('tasks/get', { taskId => $id })->{json};
-    return $got->{result} ? $got->{result}{status}
-                          : $got->{error}{data}{reason};
 }
 
 
@@ -168,15 +146,15 @@ for my $era ('legacy', 'modern') {
     }
 }
 
-is(status($ann, $of_ann), 'working', 'nothing has happened to it');
-is(status($nobody, $of_nobody), 'working', 'nor to the other');
-is(status($ann, $of_nobody), 'task_not_found', 'who is known is not nobody');
-is(status(at('/fixed', 'x'), create(at('/fixed', 'y'))->{taskId}), 'working',
+is($ann->status($of_ann), 'working', 'nothing has happened to it');
+is($nobody->status($of_nobody), 'working', 'nor to the other');
+is($ann->status($of_nobody), 'task_not_found', 'who is known is not nobody');
+is(at('/fixed', 'x')->status(create(at('/fixed', 'y'))->{taskId}), 'working',
    'an owner that is a constant');
-is(status(at('/none', 'x'), create(at('/none', 'y'))->{taskId}), 'working',
+is(at('/none', 'x')->status(create(at('/none', 'y'))->{taskId}), 'working',
    'an owner that is empty');
-is(status(at('/mcp', 'Ann'), $of_ann), 'task_not_found', 'case matters');
-is(status(at('/mcp', 'an'), $of_ann), 'task_not_found', 'length matters');
+is(at('/mcp', 'Ann')->status($of_ann), 'task_not_found', 'case matters');
+is(at('/mcp', 'an')->status($of_ann), 'task_not_found', 'length matters');
 
 is($ann->as(headers => { 'X-User' => 'o' x 1024 })->legacy('tasks/list')
    ->{status}, 200, 'a long name');
@@ -236,7 +214,7 @@ my $boss = $c->as(work => '/workload');
 my $work = $boss->claim('slow');
 is($boss->complete($work, { x => 'x' x 1100 })->{error}{data}{reason},
    'payload_too_large', 'a result that is too large');
-is(status($big, $id), 'working', 'the task goes on');
+is($big->status($id), 'working', 'the task goes on');
 is($boss->complete($work, { x => 'y' })->{phase}, 'completed', 'a smaller one');
 
 
@@ -266,7 +244,7 @@ is(create(at('/queue', 'ann'), task => { ttl => undef })->{ttl}, 22000,
 
 sub until_gone {
     my ($who, $id, $begin) = @_;
-    my $gone = wait_for { status($who, $id) eq 'task_not_found' } 15;
+    my $gone = wait_for { $who->status($id) eq 'task_not_found' } 15;
     return $gone ? time() - $begin : 99;
 }
 
@@ -293,7 +271,7 @@ my %when;
 while (time() < $begin + 12 && keys %when < keys %tasks) {
     for my $name (grep { !$when{$_} } keys %tasks) {
         $when{$name} = time() - $begin
-            if status($ann, $tasks{$name}) eq 'task_not_found';
+            if $ann->status($tasks{$name}) eq 'task_not_found';
     }
     sleep(0.05);
 }
@@ -312,14 +290,14 @@ drain();
 
 my $late = at('/queue', 'ann');
 $id = create($late)->{taskId};
-ok(wait_for(sub { status($late, $id) eq 'failed' }, 10), 'nobody took it');
+ok(wait_for(sub { $late->status($id) eq 'failed' }, 10), 'nobody took it');
 is($late->legacy('tasks/result', { taskId => $id })->{body},
    '{"jsonrpc":"2.0","id":1,"error":{"code":-32013,"message":"No worker took '
    . 'the task in time","data":{"reason":"task_timeout"}}}', 'in time');
 
 $id = create($late)->{taskId};
 $work = $c->claim('slow');
-ok(wait_for(sub { status($late, $id) eq 'failed' }, 10), 'it ran too long');
+ok(wait_for(sub { $late->status($id) eq 'failed' }, 10), 'it ran too long');
 is($late->modern('tasks/get', { taskId => $id })->{json}{result}{error}{data}
    {reason}, 'task_timeout', 'says the error');
 is($c->complete($work, {})->{error}{data}{reason}, 'task_terminal',
@@ -333,7 +311,7 @@ is($two->{taskId}, $id, 'a lost lease: another worker gets the task');
 is($two->{attempt}, 2, 'in another attempt');
 is($c->complete($one, {})->{error}{data}{reason}, 'lease_lost',
    'the first worker has lost it');
-ok(wait_for(sub { status($again, $id) eq 'failed' }, 10),
+ok(wait_for(sub { $again->status($id) eq 'failed' }, 10),
    'no attempt is left');
 is($again->legacy('tasks/result', { taskId => $id })->{json}{error}{data}
    {reason}, 'lease_lost', 'says the error');
@@ -345,7 +323,7 @@ my $small = at('/small', 'ann');
 my @small = map { create($small)->{taskId} } 1 .. 8;
 is(scalar(grep { defined } @small), 8, 'as many as there are slots');
 limited(create($small), -32010, 'limit_tasks', 'no slot');
-is(status($small, $small[0]), 'working', 'nothing is thrown out');
+is($small->status($small[0]), 'working', 'nothing is thrown out');
 $small->legacy('tasks/cancel', { taskId => $small[0] });
 limited(create($small), -32010, 'limit_tasks', 'cancelled tasks are kept too');
 

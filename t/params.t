@@ -10,6 +10,7 @@ use JSON::PP;
 use MIME::Base64;
 use Test::More;
 
+use MCPFile qw/ write_file /;
 use MCPTasks;
 
 my $t = MCPTasks->new();
@@ -21,10 +22,8 @@ my $server = "location /mcp { mcp_tasks zone=z; mcp_tasks_tools $file; }";
 
 sub tools {
     my ($schema) = @_;
-    open(my $fh, '>:raw', $file) or die "$file: $!\n";
-    print $fh JSON::PP->new->utf8->canonical->encode({ tools => [
-        { name => 'q', inputSchema => { type => 'object', %$schema } } ] });
-    close($fh) or die "$file: $!\n";
+    write_file($file, JSON::PP->new->utf8->canonical->encode({ tools => [
+        { name => 'q', inputSchema => { type => 'object', %$schema } } ] }));
     $t->configure(http => 'mcp_tasks_zone zone=z:1m;', server => $server);
     return $t->check();
 }

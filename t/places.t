@@ -13,8 +13,7 @@ use MCPTasks qw/ wait_for /;
 
 my $t = MCPTasks->new(
     workers => 1,
-    files => { 'tools.json' => '{"tools":[{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
     server => 'location /mcp { mcp_tasks zone=z; }'
               . ' location /worker { mcp_tasks_worker zone=z; }');

@@ -10,20 +10,17 @@ use IO::Select;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
     location /quick { mcp_tasks zone=z; mcp_tasks_poll_timeout 300ms max=1s; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
@@ -63,15 +60,6 @@ sub waiting {
     };
 
     return $count->[0];
-}
-
-
-sub answer {
-    my ($s) = @_;
-    my $res = MCPTasks::read_response($s)
-              || { status => 0, body => '', header => {} };
-    $res->{json} = MCPClient::decode($res->{body});
-    return $res;
 }
 
 

@@ -12,8 +12,9 @@ use JSON::PP;
 use Test::More;
 
 use MCPClient;
+use MCPFile qw/ slurp write_file /;
 use MCPStatus;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
@@ -38,9 +39,7 @@ sub promtool {
     my ($text) = @_;
     my $file = "$t->{dir}/metrics";
 
-    open(my $fh, '>:raw', $file) or die "$file: $!\n";
-    print $fh $text;
-    close($fh) or die "$file: $!\n";
+    write_file($file, $text);
 
     my $said = `$ENV{MCP_TASKS_PROMTOOL} check metrics < $file 2>&1`;
     return $said . ($? ? "exit status $?" : '');
@@ -188,9 +187,7 @@ sub rules {
     my ($text) = @_;
     my $file = "$t->{dir}/rules.yml";
 
-    open(my $fh, '>:raw', $file) or die "$file: $!\n";
-    print $fh $text;
-    close($fh) or die "$file: $!\n";
+    write_file($file, $text);
 
     my $said = `$ENV{MCP_TASKS_PROMTOOL} check rules $file 2>&1`;
     return $? ? $said : '';

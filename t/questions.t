@@ -8,7 +8,6 @@ use lib "$FindBin::Bin/lib";
 
 use IO::Select;
 use JSON::PP;
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
@@ -18,16 +17,10 @@ use MCPTasks qw/ wait_for workers /;
 # with a socket of its own for each worker, connections go to all of them
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport sndbuf=8k',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
-    server => <<'END');
-    client_max_body_size 4m;
-    client_body_buffer_size 4m;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'client_max_body_size 4m; client_body_buffer_size 4m;');
 
 my $plain = MCPClient->new($t);
 my $related = 'io.modelcontextprotocol/related-task';
@@ -38,9 +31,7 @@ use constant SOON => 8;
 # a task of the session that is claimed: what its worker needs to know of it
 sub task {
     my ($who) = @_;
-    my $res = $who->legacy('tools/call', { name => 'slow', task => {} });
-    my $id = $res->{json}{result}{task}{taskId};
-    die "no task: $res->{body}\n" unless $id;
+    my $id = $who->create('slow');
 
     # what an earlier check left may be in the way
     for (1 .. 200) {
@@ -84,13 +75,6 @@ sub result_stream {
 # it waits: the server counts it
 sub settled {
     sleep(0.2);
-}
-
-
-sub status {
-    my ($who, $work) = @_;
-    return $who->legacy('tasks/get', { taskId => $work->{taskId} })
-           ->{json}{result}{status};
 }
 
 
@@ -138,26 +122,6 @@ sub quiet {
 }
 
 
-sub killed {
-    my ($pid) = @_;
-    kill('KILL', $pid);
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
-
-sub reload {
-    my %old = map { $_ => 1 } $t->worker_pids();
-    $t->reload();
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $old{$_} } @pids;
-    };
-}
-
-
 # --- a client that only listens
 
 {
@@ -197,7 +161,7 @@ sub reload {
     my $c = $plain->in_session();
     my $work = task($c);
     ask($work, 'name');
-    is(status($c, $work), 'input_required', 'seen by tasks/get');
+    is($c->status($work->{taskId}), 'input_required', 'seen by tasks/get');
     my $stream = result_stream($c, $work);
     is(next_of($stream), 'name', 'asked in tasks/result');
     answer($c, $work, 'name');
@@ -308,7 +272,7 @@ sub reload {
 
     $second->close();
     settled();
-    is(status($c, $work), 'input_required', 'nobody is there');
+    is($c->status($work->{taskId}), 'input_required', 'nobody is there');
     $get = $c->get_stream();
     is(asked($get), 'b', 'the next one that is opened is asked');
     $get->close();
@@ -414,21 +378,11 @@ sub reload {
 
 # --- never before the client knows the task
 
-# a connection whose client has little room
-sub narrow {
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-    return $s;
-}
-
 # the answer carries the id of the request, so it can be made large
 for my $how ('reads', 'leaves') {
     my $c = $plain->in_session();
     my $get = $c->get_stream();
-    my $s = narrow();
+    my $s = $t->connect_narrow();
     my $long = '"' . 'i' x 700_000 . '"';
     MCPTasks::send_raw($s, $c->legacy_bytes('tools/call',
                            { name => 'slow', task => {} }, id => $long));
@@ -489,7 +443,7 @@ for my $how ('reads', 'leaves') {
 # --- the process that has asked dies
 
 for my $round ('at first', 'after a reload') {
-    ok(reload(), 'a reload') if $round eq 'after a reload';
+    ok($t->reload_all(), 'a reload') if $round eq 'after a reload';
 
     for my $case ([qw/ get next-get /], [qw/ get older-get /],
                   [qw/ get result /], [qw/ get next-result /],
@@ -524,7 +478,7 @@ for my $round ('at first', 'after a reload') {
             settled();
         }
 
-        ok(killed($dies), "$name: the process dies");
+        ok($t->kill_worker($dies), "$name: the process dies");
 
         $other = $c->get_stream() if $to eq 'next-get';
         $other = result_stream($c, $work) if $to eq 'next-result';
@@ -532,7 +486,7 @@ for my $round ('at first', 'after a reload') {
         is(asked($other), 'q', "$name: asked again");
         is(asked($other, 0.2), 'nothing', "$name: once");
         answer($c, $work, 'q');
-        is(status($c, $work), 'working', "$name: answered");
+        is($c->status($work->{taskId}), 'working', "$name: answered");
         $plain->complete($work, '{}');
         $other->close();
     }
@@ -549,7 +503,7 @@ for my $round ('at first', 'after a reload') {
     ask($two, 'two');
     is(asked($get), 'one', 'before a reload: the session');
     is(asked($result), 'two', 'before a reload: tasks/result');
-    ok(reload(), 'a reload');
+    ok($t->reload_all(), 'a reload');
     is(asked($result, 2), 'nothing', 'the streams end') for 1;
     $get->close();
 
@@ -576,7 +530,7 @@ for my $round ('at first', 'after a reload') {
         method => 'elicitation/create', params => {} } });
     is(next_of($get), 'input_required', 'a process hangs: the session knows');
     is(next_of($get, 0.3), 'nothing', 'but another stream is to ask');
-    ok(killed($hangs), 'the process is killed');
+    ok($t->kill_worker($hangs), 'the process is killed');
     is(asked($get), 'q', 'the question is asked all the same');
     $_->close() for $get, $result;
 

@@ -12,7 +12,7 @@ use POSIX qw/ WNOHANG /;
 use Test::More;
 
 use MCPExample qw/ blocks section shell unsteady /;
-use MCPTasks qw/ slurp wait_for /;
+use MCPFile qw/ slurp write_file /;
 
 my $root = "$FindBin::Bin/..";
 my $section = section("$root/README.md", '### As an MCP server');
@@ -41,9 +41,7 @@ like(shell($t, $mcp, q(mcp '{"jsonrpc":"2.0","id":1,"method":"tools/list"}')),
      qr/"name": ?"shout"/, 'the tool is offered');
 
 $python =~ s/127\.0\.0\.1:8080/127.0.0.1:$t->{port}/g;
-open(my $fh, '>', "$t->{dir}/worker.py") or die "worker.py: $!\n";
-print $fh $python;
-close($fh) or die "worker.py: $!\n";
+write_file("$t->{dir}/worker.py", $python);
 
 my $pid = fork();
 die "fork: $!\n" unless defined $pid;

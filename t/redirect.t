@@ -14,17 +14,14 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     error_page 412 416 500 =200 /elsewhere;
     location = /elsewhere { return 200 "elsewhere\n"; }
     location @after { return 204; }
-    location /mcp { mcp_tasks zone=z; }
     location /post { mcp_tasks zone=z; post_action @after; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);

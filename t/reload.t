@@ -41,17 +41,8 @@ sub is_all_there {
 # waits until the workers are others; how long the old ones stayed
 sub reload {
     my (%conf) = @_;
-    my %old = map { $_ => 1 } $t->worker_pids();
     my $start = time();
-
-    $t->reload(%conf);
-
-    my $done = wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $old{$_} } @pids;
-    };
-
-    return $done ? time() - $start : undef;
+    return $t->reload_all(%conf) ? time() - $start : undef;
 }
 
 

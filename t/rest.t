@@ -13,8 +13,7 @@ use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
     server => <<'END');
     mcp_tasks_owner $http_x_user;

@@ -9,28 +9,23 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPRest qw/ problem /;
+use MCPRest qw/ detail problem /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
-    files => { 'tools.json' => <<'END' },
-{"tools":[
- {"name":"slow","inputSchema":{"type":"object"}},
- {"name":"own","inputSchema":{"type":"object"},
-  "mcpTasks":{"ttl":"1h","lease":7000,"attempts":1,"runTimeout":"90s"}},
- {"name":"must","inputSchema":{"type":"object"},
-  "mcpTasks":{"taskSupport":"required"}},
- {"name":"plain","inputSchema":{"type":"object"},
-  "mcpTasks":{"taskSupport":"forbidden"}}]}
-END
+    tools => ['slow',
+              ['own', '"ttl":"1h","lease":7000,"attempts":1,'
+                      . '"runTimeout":"90s"'],
+              ['must', '"taskSupport":"required"'],
+              ['plain', '"taskSupport":"forbidden"']],
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_zone zone=few:1m max_tasks=8;'
             . ' mcp_tasks_zone zone=full:256k max_tasks=64;'
             . ' mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     location / { mcp_tasks zone=z; }
-    location /mcp { mcp_tasks zone=z; }
     location /slash/ { mcp_tasks zone=z; }
     location "/a b%" { mcp_tasks zone=z; }
     location /short { mcp_tasks zone=z; mcp_tasks_ttl 10s max=60s; }
@@ -42,24 +37,11 @@ END
     location /few { mcp_tasks zone=few; }
     location /gate { mcp_tasks zone=z; mcp_tasks_pass /not/there; }
     location /full { mcp_tasks zone=full; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
 my $json = 'application/json';
-
-
-sub of {
-    my ($name) = @_;
-    return $c->as(headers => { 'X-User' => $name });
-}
-
-
-sub detail {
-    return ",\"detail\":\"$_[0]\"";
-}
 
 
 # the id, after a look at everything
@@ -284,14 +266,14 @@ for my $type ('application/json; charset=utf-8', 'Application/JSON') {
 # --- limits
 
 {
-    my $two = of('two')->as(uri => '/two');
+    my $two = $c->user('two')->as(uri => '/two');
     my @ids = map { made($two, { tool => 'x' }, "task $_ of 2") } 1 .. 2;
     problem($two->rest_post('tasks', { tool => 'x' }), 429,
             'limit_owner_tasks', undef, 'one more');
-    is(of('three')->as(uri => '/two')->rest_post('tasks', { tool => 'x' })
+    is($c->user('three')->as(uri => '/two')->rest_post('tasks', { tool => 'x' })
        ->{status}, 201, 'others are not concerned');
 
-    problem(of('big')->as(uri => '/bytes')->rest_post('tasks',
+    problem($c->user('big')->as(uri => '/bytes')->rest_post('tasks',
             { tool => 'x', arguments => { a => 'b' x 5000 } }), 429,
             'limit_owner_bytes', undef, 'too many bytes');
 

@@ -12,7 +12,8 @@ use Test::More;
 
 use MCPClient;
 use MCPExample qw/ unsteady /;
-use MCPTasks qw/ slurp workers /;
+use MCPFile qw/ slurp write_file /;
+use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
@@ -82,8 +83,8 @@ for my $n (0 .. $#commands) {
 my ($page) = $doc =~ /^```js\n(.*?)^```$/ms;
 my $script = "$t->{dir}/page.mjs";
 
-open(my $fh, '>', $script) or die "page.mjs: $!\n";
-print $fh $page =~ s{/mcp/}{http://127.0.0.1:$t->{port}/open/}gr, <<'END';
+$page =~ s{/mcp/}{http://127.0.0.1:$t->{port}/open/}g;
+write_file($script, $page, <<'END');
 
 globalThis.EventSource = class {
     constructor(url) { this.read(url); }
@@ -113,7 +114,6 @@ console.log(failed);
 const refused = await run("", {}, () => {}).catch((e) => e.message);
 console.log(refused);
 END
-close($fh) or die "page.mjs: $!\n";
 
 SKIP: {
     skip 'this node has no fetch', 1

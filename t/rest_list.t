@@ -9,62 +9,33 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPRest qw/ problem /;
+use MCPRest qw/ detail ids page problem /;
 use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_zone zone=other:1m;',
-    server => <<'END');
-    mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /other { mcp_tasks zone=other; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_owner $http_x_user;'
+              . ' location /other { mcp_tasks zone=other; }');
 
 my $c = MCPClient->new($t);
-my $ann = of('ann');
-my $bob = of('bob');
-
-
-sub of {
-    my ($name) = @_;
-    return $c->as(headers => { 'X-User' => $name });
-}
+my $ann = $c->user('ann');
+my $bob = $c->user('bob');
 
 
 sub add {
     my ($who, $tool, $n) = @_;
-    my @ids = map {
-        $who->rest_post('tasks', JSON::PP->new->utf8->encode(
-            { tool => $tool }))->{json}{taskId}
-    } 1 .. $n || 1;
+    utf8::encode($tool);
+    my @ids = map { $who->create_rest($tool) } 1 .. $n || 1;
     return wantarray ? @ids : $ids[0];
-}
-
-
-# the ids of a page, and where the next one begins
-sub page {
-    my ($who, $query) = @_;
-    my $res = $who->rest("tasks?$query");
-    is($res->{status}, 200, "page '$query'") or diag($res->{body});
-    return ([map { $_->{taskId} } @{ $res->{json}{tasks} }],
-            $res->{json}{nextCursor});
-}
-
-
-sub ids {
-    my ($who, $query) = @_;
-    my ($ids) = page($who, $query);
-    return $ids;
 }
 
 
 sub refused {
     my ($who, $query, $why) = @_;
     problem($who->rest("tasks?$query"), 400, 'invalid_argument',
-            ",\"detail\":\"$why\"", substr($query, 0, 60));
+            detail($why), substr($query, 0, 60));
 }
 
 
@@ -207,7 +178,7 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
 # --- by status
 
 {
-    my $eve = of('eve');
+    my $eve = $c->user('eve');
     my %at = map { $_ => add($eve, "s-$_") }
              qw/ working running completed isError failed cancelled asks /;
     my %held = map { $_ => $c->claim("s-$_") }
@@ -259,14 +230,14 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
 # what has expired is not there
 $t->probe('op=create&owner=kim&tool=x&params=x&ttl=1');
 {
-    my $kim = of('kim');
+    my $kim = $c->user('kim');
     ok(MCPTasks::wait_for(sub {
         $kim->rest('tasks')->{body} eq '{"tasks":[]}' }), 'expired');
 }
 
 # a filter that matches little ends a page early, but not the list
 {
-    my $zed = of('zed');
+    my $zed = $c->user('zed');
     my $old = $t->probe('op=create&owner=zed&tool=rare&params=x');
     $t->probe('op=create&owner=zed&tool=common&params=x') for 1 .. 1500;
     my ($page, $cursor) = page($zed, 'tool=rare');

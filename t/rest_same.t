@@ -10,51 +10,26 @@ use Test::More;
 
 use MCPClient;
 use MCPHttp2;
-use MCPRest qw/ bytes_of problem unknown /;
+use MCPRest qw/ bytes_of claimed problem question unknown /;
 use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
     http => 'mcp_tasks_zone zone=z:4m;',
-    server => <<'END');
-    mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_owner $http_x_user;');
 
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
 my $bob = $c->as(headers => { 'X-User' => 'bob' });
-my $serial = 0;
-
-
-# a task that somebody works on, or that waits
-sub held {
-    my $tool = 't' . ++$serial;
-    $ann->rest_post('tasks', { tool => $tool });
-    return $c->claim($tool);
-}
-
-
-sub queued {
-    return $ann->rest_post('tasks', { tool => 'q' })->{json}{taskId};
-}
-
-
-sub question {
-    return { method => 'elicitation/create',
-             params => { mode => 'form', message => $_[0],
-                         requestedSchema => { type => 'object' } } };
-}
 
 
 # --- HEAD: the same, without the body
 
 {
-    my $done = held();
+    my $done = claimed($ann);
     $c->complete($done, '{"content":[1,2,3]}');
-    my $id = queued();
+    my $id = $ann->create_rest('q');
 
     for my $path ('tasks', 'tasks?limit=1', 'tasks?limit=x', "tasks/$id",
                   "tasks/$done->{taskId}", "tasks/$done->{taskId}/result",
@@ -76,7 +51,7 @@ sub question {
 # --- whose it is not, it does not exist for
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $id = $work->{taskId};
     $c->held('ask', $work, inputRequests => { a => question('a') });
     my $before = $ann->rest("tasks/$id")->{body};

@@ -9,54 +9,26 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPRest qw/ problem /;
+use MCPRest qw/ claimed detail problem question /;
 use MCPTasks qw/ workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
     http => 'mcp_tasks_zone zone=z:4m;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
-    location /mcp { mcp_tasks zone=z; }
     location /tight { mcp_tasks zone=z; mcp_tasks_limit payload=1k; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
 my $ann = $c->as(headers => { 'X-User' => 'ann' });
-my $serial = 0;
-
-
-sub detail {
-    return ",\"detail\":\"$_[0]\"";
-}
-
-
-# a task that somebody works on, or that waits
-sub held {
-    my $tool = 't' . ++$serial;
-    $ann->rest_post('tasks', { tool => $tool });
-    return $c->claim($tool);
-}
-
-
-sub queued {
-    return $ann->rest_post('tasks', { tool => 'q' })->{json}{taskId};
-}
-
-
-sub question {
-    return { method => 'elicitation/create',
-             params => { mode => 'form', message => $_[0],
-                         requestedSchema => { type => 'object' } } };
-}
 
 
 # --- reading, and not again what is known
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}";
     my $res = $ann->rest($path);
     my $etag = $res->{header}{etag};
@@ -109,7 +81,7 @@ sub question {
 # --- the result, byte for byte
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}/result";
     problem($ann->rest($path), 409, 'result_not_ready', undef, 'too early');
 
@@ -124,26 +96,26 @@ sub question {
     is($res->{header}{'content-type'}, 'application/json', 'as JSON');
     is($res->{header}{'cache-control'}, 'no-store', 'not to be kept');
 
-    $work = held();
+    $work = claimed($ann);
     $c->complete($work, '{"content":[],"isError":true}');
     is($ann->rest("tasks/$work->{taskId}/result")->{body},
        '{"content":[],"isError":true}', 'of a tool that failed: its result');
 
-    $work = held();
+    $work = claimed($ann);
     my $long = '{"content":[{"type":"text","text":"' . 'x' x 700000 . '"}]}';
     $c->complete($work, $long);
     is($ann->rest("tasks/$work->{taskId}/result")->{body}, $long, 'long');
     like($ann->rest("tasks/$work->{taskId}")->{body}, qr/x{60000}"\}\]\}\}\z/,
          'and in the task');
 
-    $work = held();
+    $work = claimed($ann);
     my $error = '{"code":-7, "message":"no\n","data":[1 ,2]}';
     $c->worker('worker/fail', "{\"taskId\":\"$work->{taskId}\",\"lease\":"
                . "\"$work->{lease}\",\"error\":$error}");
     problem($ann->rest("tasks/$work->{taskId}/result"), 409, 'task_failed',
             ",\"error\":$error", 'failed');
 
-    my $id = queued();
+    my $id = $ann->create_rest('q');
     $ann->rest_post("tasks/$id/cancel");
     problem($ann->rest("tasks/$id/result"), 409, 'task_cancelled',
             ',"error":{"code":-32013,"message":"The task was cancelled",'
@@ -153,7 +125,7 @@ sub question {
 # --- cancelling
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}/cancel";
     my $res = $ann->rest_post($path, { reason => 'enough' });
 
@@ -171,8 +143,9 @@ sub question {
          ['type ignored', undef, 'Content-Type' => 'text/plain'])
     {
         my ($name, $body, @type) = @$_;
-        is($ann->rest_post('tasks/' . queued() . '/cancel', $body, @type)
-           ->{status}, 200, $name);
+        my $id = $ann->create_rest('q');
+        is($ann->rest_post("tasks/$id/cancel", $body, @type)->{status}, 200,
+           $name);
     }
 
     # what pages show is up to them: the text comes back as it was
@@ -180,14 +153,14 @@ sub question {
                     "\x{1f600}\x{2028}", '', ' ')
     {
         my $text = JSON::PP->new->utf8->allow_nonref->encode($reason);
-        my $got = $ann->rest_post('tasks/' . queued() . '/cancel',
-                                  "{\"reason\":$text}");
+        my $id = $ann->create_rest('q');
+        my $got = $ann->rest_post("tasks/$id/cancel", "{\"reason\":$text}");
         is($got->{status}, 200, 'a hostile reason');
         like($got->{body}, qr/"statusMessage":\Q$text\E,/, 'as it was');
         unlike($got->{head}, qr/^X:/m, 'in its place');
     }
 
-    my $id = queued();
+    my $id = $ann->create_rest('q');
     is($ann->rest_post("tasks/$id/cancel", '{"reason":"' . 'x' x 1023 . '"}')
        ->{json}{detail}, 'reason is not a string of at most 1024 bytes',
        'too long');
@@ -213,7 +186,7 @@ sub question {
 # --- answers
 
 {
-    my $work = held();
+    my $work = claimed($ann);
     my $path = "tasks/$work->{taskId}/input";
     problem($ann->rest_post($path, { inputResponses => { a => {} } }), 409,
             'task_state_invalid', undef, 'not asked');

@@ -10,19 +10,15 @@ use JSON::PP;
 use Test::More;
 use Time::HiRes qw/ sleep /;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPTasks qw/ wait_for workers /;
-
-my $tools = '{"tools":[' . join(',', map {
-    "{\"name\":\"$_->[0]\",\"inputSchema\":{\"type\":\"object\"},"
-    . "\"mcpTasks\":{$_->[1]}}"
-} ['slow', ''], ['other', ''], ['call', '"after":"30s","input":"call"'],
-  ['soon', '"after":"300ms","input":"call"'],
-  ['task', '"after":"30s","input":"task"']) . ']}';
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => $tools },
+    tools => [['slow', ''], ['other', ''],
+              ['call', '"after":"30s","input":"call"'],
+              ['soon', '"after":"300ms","input":"call"'],
+              ['task', '"after":"30s","input":"task"']],
     http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
     server => 'mcp_tasks_owner $http_x_user;'
               . ' location /mcp { mcp_tasks zone=z; }'
@@ -69,12 +65,6 @@ sub begin {
 }
 
 
-sub answer {
-    my ($s) = @_;
-    return MCPClient::decode(MCPTasks::read_response($s)->{body});
-}
-
-
 sub ask {
     my ($work, @keys) = @_;
     return $c->held('ask', $work,
@@ -88,7 +78,7 @@ sub asked {
     my $s = begin($c, $tool, {}, %opt);
     my $work = $c->claim($tool);
     ask($work, @{ $opt{keys} || ['name'] });
-    return (answer($s), $work);
+    return (answer($s)->{json}, $work);
 }
 
 
@@ -159,7 +149,7 @@ my $state = qr/\A[0-9a-f]{64}\z/;
               'both answers');
 
     ask($work, 'roots');
-    $got = answer($s);
+    $got = answer($s)->{json};
     is_deeply($got->{result}{inputRequests}, { roots => $question{roots} },
               'and yet another round');
 
@@ -167,7 +157,7 @@ my $state = qr/\A[0-9a-f]{64}\z/;
                              inputResponses => { roots => { roots => [] } } });
     $c->held('answers', $work, waitMs => 10000);
     $c->complete($work, { content => [] });
-    is(answer($s)->{result}{resultType}, 'complete', 'the end');
+    is(answer($s)->{json}{result}{resultType}, 'complete', 'the end');
 }
 
 # --- states that are not what they should be
@@ -201,7 +191,8 @@ my $state = qr/\A[0-9a-f]{64}\z/;
                                 inputResponses => $answers });
     $c->held('answers', $work, waitMs => 10000);
     $c->complete($work, { content => [] });
-    is(answer($s)->{result}{resultType}, 'complete', 'the good one works');
+    is(answer($s)->{json}{result}{resultType}, 'complete',
+       'the good one works');
 }
 
 # --- answers that are none
@@ -229,7 +220,7 @@ is_deeply($c->worker('worker/claim', { tools => ['slow'] })->{tasks}, [],
     like(ask($work, 'name')->{error}{message}, qr/./,
          'what is answered is not asked again');
     $c->complete($work, { content => [] });
-    is(answer($s)->{result}{resultType}, 'complete', 'and needs not ask');
+    is(answer($s)->{json}{result}{resultType}, 'complete', 'and needs not ask');
 }
 
 # --- what the client cannot answer
@@ -265,7 +256,7 @@ for my $case (['name', 'elicitation'], ['poem', 'sampling'],
                   tasks => 1);
     $c->held('answers', $work, waitMs => 10000);
     $c->complete($work, { content => [] });
-    is(answer($s)->{result}{resultType}, 'complete', 'quick: a result');
+    is(answer($s)->{json}{result}{resultType}, 'complete', 'quick: a result');
 
     ($got, $work) = asked('soon', tasks => 1);
     is($got->{result}{resultType}, 'input_required', 'one that is slow');
@@ -273,7 +264,7 @@ for my $case (['name', 'elicitation'], ['poem', 'sampling'],
                              inputResponses => { name => \%yes } },
                tasks => 1);
     $c->held('answers', $work, waitMs => 10000);
-    $got = answer($s);
+    $got = answer($s)->{json};
     is($got->{result}{resultType}, 'task', 'becomes a task in a later round');
     is($got->{result}{taskId}, $work->{taskId}, 'the same');
     ask($work, 'poem');
@@ -310,7 +301,8 @@ for my $case (['name', 'elicitation'], ['poem', 'sampling'],
                                 inputResponses => { name => \%yes } });
     $c->held('answers', $work, waitMs => 10000);
     $c->complete($work, { content => [] });
-    is(answer($s)->{result}{resultType}, 'complete', 'rounds go on over it');
+    is(answer($s)->{json}{result}{resultType}, 'complete',
+       'rounds go on over it');
 }
 
 ok($t->stop(), 'nginx stops');

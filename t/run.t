@@ -14,7 +14,8 @@ use Time::HiRes qw/ sleep time /;
 
 use File::Path qw/ make_path remove_tree /;
 use MCPExample qw/ blocks section shell unsteady /;
-use MCPTasks qw/ free_port pids_of slurp wait_for /;
+use MCPFile qw/ slurp write_file /;
+use MCPTasks qw/ free_port wait_for /;
 
 my $root = "$FindBin::Bin/..";
 my $dir = "$ENV{MCP_TASKS_BUILD}/servroot-run";
@@ -82,9 +83,7 @@ like($said, qr/^nginx listens on 127\.0\.0\.1:$port, and/, 'where it listens');
 
 # all of it but the introduction
 my ($script) = $said =~ /try:\n\n(.*)\z/s;
-open(my $fh, '>', "$dir/script") or die "script: $!\n";
-print $fh $script;
-close($fh);
+write_file("$dir/script", $script);
 
 my $out = `bash -eu $dir/script 2>&1`;
 is($?, 0, 'all that it prints can be run') or diag($out);

@@ -15,7 +15,8 @@ use Test::More;
 
 use MCPClient;
 use MCPExample qw/ blocks section /;
-use MCPTasks qw/ free_port slurp wait_for /;
+use MCPFile qw/ slurp write_file /;
+use MCPTasks qw/ free_port wait_for /;
 use MCPUpstream;
 
 my $root = "$FindBin::Bin/..";
@@ -332,9 +333,7 @@ sub statuses {
             $text =~ s/(ssl_protocols )/$ca\n$verify\n$1/;
         }
 
-        open(my $fh, '>', "$t->{dir}/other.conf") or die "other.conf: $!\n";
-        print $fh $text;
-        close($fh) or die "other.conf: $!\n";
+        write_file("$t->{dir}/other.conf", $text);
 
         my @command = $t->command();
         $command[-1] = "$t->{dir}/other.conf";

@@ -8,23 +8,18 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use JSON::PP;
-use Socket qw/ :DEFAULT SO_RCVBUF /;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
 use MCPTasks qw/ wait_for workers /;
 
-my $t = MCPTasks->new(workers => workers(), listen => 'sndbuf=8k');
 my $h2 = MCPTasks::free_port();
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh '{"tools":[{"name":"slow","inputSchema":{"type":"object"}}]}';
-close($fh);
-
-$t->stop();
-$t->{http} = 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;';
-$t->{server} = <<"END";
+my $t = MCPTasks->new(
+    workers => workers(), listen => 'sndbuf=8k',
+    tools => ['slow'],
+    http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
+    server => <<"END");
     listen 127.0.0.1:$h2 http2;
     client_max_body_size 4m;
     client_body_buffer_size 4m;
@@ -36,20 +31,9 @@ $t->{server} = <<"END";
     location /except { mcp_tasks zone=z; limit_except DELETE { allow all; } }
     location /if { mcp_tasks zone=z; if (\$http_x_if) { set \$x 1; } }
 END
-ok($t->start(), 'nginx starts');
+ok($t->{pid}, 'nginx starts');
 
 my $c = MCPClient->new($t);
-
-
-# a connection whose client has little room
-sub narrow {
-    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
-    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
-    CORE::connect($s, sockaddr_in($t->{port}, inet_aton('127.0.0.1')))
-        or die "connect: $!\n";
-    binmode($s);
-    return $s;
-}
 
 
 # all that comes, with pauses
@@ -73,7 +57,7 @@ my $big = 'x' x 700_000;
 my $result = "{\"content\":[{\"type\":\"text\",\"text\":\"$big\"}]}";
 
 {
-    my $s = narrow();
+    my $s = $t->connect_narrow();
     MCPTasks::send_raw($s, $c->legacy_bytes('tools/call', { name => 'slow' }));
     ok($c->complete($c->claim('slow'), $result)->{phase}, 'a large result');
 
@@ -89,7 +73,7 @@ my $result = "{\"content\":[{\"type\":\"text\",\"text\":\"$big\"}]}";
     $c->legacy('tools/call', "{\"name\":\"slow\",\"task\":{},\"arguments\":"
                              . "{\"n\":$_,\"a\":\"$big\"}}") for 1 .. 3;
 
-    my $s = narrow();
+    my $s = $t->connect_narrow();
     MCPTasks::send_raw($s, MCPClient::bytes('/worker',
         '{"jsonrpc":"2.0","id":1,"method":"worker/claim","params":'
         . '{"tools":["slow"],"waitMs":1000}}'));
@@ -163,7 +147,7 @@ my %form = (method => 'elicitation/create',
 
 {
     my $hasty = $c->as(uri => '/hasty');
-    my $s = narrow();
+    my $s = $t->connect_narrow();
     MCPTasks::send_raw($s, $hasty->legacy_bytes('tools/call',
                                                 { name => 'slow' }));
     my $work = $c->claim('slow');
@@ -178,7 +162,7 @@ my %form = (method => 'elicitation/create',
 # --- and does not keep an old worker process
 
 {
-    my $s = narrow();
+    my $s = $t->connect_narrow();
     MCPTasks::send_raw($s, $c->legacy_bytes('tools/call', { name => 'slow' }));
     my $work = $c->claim('slow');
     $c->held('ask', $work, inputRequests => { q => \%form });

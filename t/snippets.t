@@ -10,7 +10,8 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPExample qw/ blocks /;
-use MCPTasks qw/ free_port slurp /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ free_port /;
 
 my $root = "$FindBin::Bin/..";
 

@@ -14,8 +14,11 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp write_file /;
+use MCPProcess qw/ pids_of /;
 use MCPStatus;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPStore qw/ rows sql /;
+use MCPTasks qw/ wait_for workers /;
 
 my $server = <<'END';
     mcp_tasks_owner $http_x_user;
@@ -26,15 +29,12 @@ my $server = <<'END';
     location /probe { mcp_tasks_probe zone=z; }
 END
 
-my $tools = '{"tools":[{"name":"slow","inputSchema":{"type":"object"}},'
-            . '{"name":"other","inputSchema":{"type":"object"}}]}';
-
 my ($t, $c, $db, $second);
 
 # another nginx, that a test which died would leave behind
 END {
     local $?;
-    kill('KILL', MCPTasks::pids_of($second), $second) if $second;
+    kill('KILL', pids_of($second), $second) if $second;
 }
 
 
@@ -49,28 +49,9 @@ sub up {
     my ($store, %conf) = @_;
     $t = MCPTasks->new(workers => workers(), http => zone($store),
                        listen => 'reuseport', server => $server,
-                       files => { 'tools.json' => $tools }, %conf);
+                       tools => ['slow', 'other'], %conf);
     $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
     $db = "$t->{dir}/tasks.db";
-}
-
-
-# what the database says, asked with the shell that everybody has
-sub sql {
-    my ($sql, $file) = @_;
-    open(my $fh, '-|', 'sqlite3', $file || $db, $sql) or die "sqlite3: $!\n";
-    local $/;
-    my $got = <$fh>;
-    close($fh);
-    $got = '' unless defined $got;
-    $got =~ s{\s+\z}{};
-    return $got;
-}
-
-
-sub task {
-    my ($id) = @_;
-    return $c->legacy('tasks/get', { taskId => $id })->{json}{result} || {};
 }
 
 
@@ -92,7 +73,7 @@ for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
     up($store);
 
     my $id = $c->create('slow', arguments => { a => 1 });
-    is(task($id)->{status}, 'working', "$name: a task is created");
+    is($c->get($id)->{status}, 'working', "$name: a task is created");
 
     my $work = $c->claim('slow');
     is($work->{taskId}, $id, "$name: claimed");
@@ -128,7 +109,7 @@ for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
     if ($store) {
         is($s->{type}, 'sqlite', "$name: the status names it");
         ok(saved(), "$name: all is saved");
-        is(sql('SELECT count(*) FROM tasks'), 6, "$name: in the database");
+        is(rows($db), 6, "$name: in the database");
     } else {
         is($s, undef, 'no store, no figures of one');
     }
@@ -163,7 +144,7 @@ for my $sync (qw/ always everysec off /) {
         $c->complete($c->claim('other'), $result);
         my $brief = $c->create('slow', task => { ttl => 1000 });
 
-        my %was = map { $_ => task($_) } $queued, $running, $asks, $done;
+        my %was = map { $_ => $c->get($_) } $queued, $running, $asks, $done;
         my $page = $c->legacy('tasks/list', {})->{json}{result};
 
         # all of them survive a crash; these two only what was saved by then
@@ -171,15 +152,16 @@ for my $sync (qw/ always everysec off /) {
 
         ok($end eq 'KILL' ? $t->kill_all() : $t->stop($end), "$name: down");
         my $down = time();
-        is(sql('PRAGMA integrity_check'), 'ok', "$name: it is whole");
+        is(sql($db, 'PRAGMA integrity_check'), 'ok', "$name: it is whole");
 
         # what is short expires meanwhile
         sleep(1.2 - (time() - $down)) if time() - $down < 1.2;
         ok($t->start(), "$name: and up");
 
-        is_deeply({ map { $_ => task($_) } keys %was }, \%was,
+        is_deeply({ map { $_ => $c->get($_) } keys %was }, \%was,
                   "$name: tasks are as they were");
-        is(task($brief)->{status}, undef, "$name: what expired is not there");
+        is($c->get($brief)->{status}, undef,
+           "$name: what expired is not there");
         is($t->probe('op=check')->{check}, 'ok',
            "$name: the table is in order");
 
@@ -218,7 +200,7 @@ up('store=sqlite:tasks.db', server => $server =~ s/lease 5s/lease 1s/r);
     $t->kill_all();
     sleep(1.1);
     $t->start();
-    is(task($id)->{status}, 'working', 'lost: the worker is not to blame');
+    is($c->get($id)->{status}, 'working', 'lost: the worker is not to blame');
     is($c->held('heartbeat', $work)->{phase}, 'running',
        'it has a whole lease from the start on');
     my $again = wait_for { $c->claim('slow', waitMs => 3000) };
@@ -292,12 +274,14 @@ for my $label (qw/ saved_tasks saved_gone saved_upto save_gone /) {
     ok((wait_for { my $id = eval { $c->create('slow') }; push @ids, $id if $id;
                    $id }), "$label: another one writes");
     is($t->probe('op=check')->{check}, 'ok', "$label: the table is in order");
-    is(scalar(grep { !task($_)->{status} } @ids), 0, "$label: nothing is lost");
+    is(scalar(grep { !$c->get($_)->{status} } @ids), 0,
+       "$label: nothing is lost");
 
     $t->kill_all();
     $t->start();
-    is(scalar(grep { !task($_)->{status} } @ids), 0, "$label: nor after that");
-    is(sql("SELECT count(*) FROM tasks WHERE owner = 'x'"),
+    is(scalar(grep { !$c->get($_)->{status} } @ids), 0,
+       "$label: nor after that");
+    is(rows($db, "owner = 'x'"),
        $t->probe('op=list&owner=x&limit=100')->{n},
        "$label: rows are those of tasks");
 }
@@ -311,7 +295,7 @@ up('store=sqlite:tasks.db');
 
 {
     my @ids = map { $c->create('slow') } 1 .. 50;
-    my %was = map { $_ => task($_) } @ids;
+    my %was = map { $_ => $c->get($_) } @ids;
     my $slots = status()->{slots}{total};
 
     my %old = map { $_ => 1 } $t->worker_pids();
@@ -324,7 +308,7 @@ up('store=sqlite:tasks.db');
 
     # whichever process they come to
     wait_for { !grep { $c->legacy('ping')->{status} != 200 } 1 .. 20 };
-    is_deeply({ map { $_ => task($_) } @ids }, \%was, 'as they were');
+    is_deeply({ map { $_ => $c->get($_) } @ids }, \%was, 'as they were');
     ok($c->create('slow'), 'and takes new ones');
 
     $t->reload(http => zone('store=sqlite:tasks.db', '40k'));
@@ -364,9 +348,7 @@ up('store=sqlite:tasks.db');
     my $conf = slurp("$t->{dir}/nginx.conf");
     $conf =~ s/127.0.0.1:$t->{port}/127.0.0.1:$port/;
     $conf =~ s/nginx\.pid/second.pid/;
-    open(my $fh, '>', "$t->{dir}/second.conf") or die "second.conf: $!\n";
-    print $fh $conf;
-    close($fh);
+    write_file("$t->{dir}/second.conf", $conf);
 
     my $pid = $second = fork();
 
@@ -421,21 +403,19 @@ up('');
     ok($passed, 'a new store passes the test') or diag($said);
     is_deeply([glob "$new/*"], [], 'which makes nothing');
 
-    open(my $fh, '>', "$new/t.db") or die "$!\n";
-    print $fh 'x' x 1000;
-    close($fh);
+    write_file("$new/t.db", 'x' x 1000);
     ($passed, $said) = $t->check();
     ok(!$passed && $said =~ /is not a database/, 'what is none does not pass');
     unlink("$new/t.db");
 
-    sql('CREATE TABLE a (b)', "$new/t.db");
+    sql("$new/t.db", 'CREATE TABLE a (b)');
     ($passed, $said) = $t->check();
     ok(!$passed && $said =~ /is not a database of mcp_tasks/,
        'nor does somebody else\'s');
     unlink("$new/t.db");
 
-    sql('PRAGMA application_id = 1296257108; PRAGMA user_version = 99; '
-        . 'CREATE TABLE a (b)', "$new/t.db");
+    sql("$new/t.db", 'PRAGMA application_id = 1296257108;'
+                     . ' PRAGMA user_version = 99; CREATE TABLE a (b)');
     ($passed, $said) = $t->check();
     ok(!$passed && $said =~ /version 99 of the schema/, 'nor a later one');
 
@@ -450,12 +430,13 @@ up('store=sqlite:tasks.db');
 {
     my $id = $c->create('slow');
     $c->claim('slow');
-    my $was = task($id);
+    my $was = $c->get($id);
     ok($t->stop(), 'nginx stops');
-    sql('ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
+    sql($db, 'ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
     ok($t->start(), 'migrated: nginx starts');
-    is(sql('PRAGMA user_version'), 2, 'with what is the latest version now');
-    is_deeply(task($id), $was, 'and all that there was');
+    is(sql($db, 'PRAGMA user_version'), 2,
+       'with what is the latest version now');
+    is_deeply($c->get($id), $was, 'and all that there was');
     ok($c->create('slow'), 'and goes on');
     ok($t->stop(), 'nginx stops');
     is($t->faults(), '', 'nothing in the log');
@@ -479,7 +460,7 @@ up('store=sqlite:tasks.db');
     $res = $c->legacy('tools/call', { name => 'slow', task => {} });
     is($res->{json}{error}{data}{reason}, 'store_unavailable',
        'and then at once');
-    is(task($id)->{status}, 'working', 'reads go on');
+    is($c->get($id)->{status}, 'working', 'reads go on');
     is($c->worker('worker/claim', { tools => ['slow'] })
        ->{error}{data}{reason}, 'store_unavailable', 'nothing is claimed');
 
@@ -495,7 +476,7 @@ up('store=sqlite:tasks.db');
     ok($c->create('slow'), 'again');
     is(scalar @{ $c->legacy('tasks/list')->{json}{result}{tasks} }, 2,
        'what was refused is not there');
-    is(sql('SELECT count(*) FROM tasks'), 2, 'nor in the database');
+    is(rows($db), 2, 'nor in the database');
     ok($t->stop(), 'nginx stops');
     is($t->faults('the store of zone "z" fails'), '', 'nothing in the log');
 }
@@ -507,18 +488,18 @@ up('store=sqlite:tasks.db');
 
 {
     my @ids = map { $c->create('slow') } 1 .. 20;
-    sql(".backup $t->{dir}/copy.db");
-    is(sql('SELECT count(*) FROM tasks', "$t->{dir}/copy.db"), 20,
-       'a copy has all tasks');
-    sql("VACUUM INTO '$t->{dir}/small.db'");
-    is(sql('PRAGMA integrity_check; SELECT count(*) FROM tasks',
-           "$t->{dir}/small.db"), "ok\n20", 'so has another');
+    sql($db, ".backup $t->{dir}/copy.db");
+    is(rows("$t->{dir}/copy.db"), 20, 'a copy has all tasks');
+    sql($db, "VACUUM INTO '$t->{dir}/small.db'");
+    is(sql("$t->{dir}/small.db",
+           'PRAGMA integrity_check; SELECT count(*) FROM tasks'), "ok\n20",
+       'so has another');
     ok($c->create('slow'), 'all goes on');
     ok($t->stop(), 'nginx stops');
 
     $t->configure(http => zone('store=sqlite:small.db'));
     ok($t->start(), 'it can be used in its place');
-    is(scalar(grep { task($_)->{status} } @ids), 20, 'with all that it has');
+    is(scalar(grep { $c->get($_)->{status} } @ids), 20, 'with all that it has');
     ok($t->stop(), 'nginx stops');
     is($t->faults(), '', 'nothing in the log');
 }

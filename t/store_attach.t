@@ -12,10 +12,11 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp write_file /;
 use MCPStatus;
-use MCPTasks qw/ slurp wait_for /;
-
-my $tools = '{"tools":[{"name":"dig","inputSchema":{"type":"object"}}]}';
+use MCPStore qw/ sql /;
+use MCPTasks qw/ wait_for /;
+use MCPTools qw/ tools_json /;
 
 my ($t, $c, $db);
 
@@ -31,16 +32,10 @@ sub up {
     $t = MCPTasks->new(
         workers => 2, listen => 'reuseport',
         http => zone('store=sqlite:tasks.db'),
-        files => { 'tools.json' => $tools },
-        server => <<'END', %conf);
-        mcp_tasks_owner  $http_x_user;
-        mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        location /probe { mcp_tasks_probe zone=z; }
-END
+        tools => ['dig'],
+        surfaces => [qw/ mcp worker status probe /],
+        server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;',
+        %conf);
     $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
     $db = "$t->{dir}/tasks.db";
 }
@@ -61,16 +56,6 @@ sub created {
 # how many of them are there
 sub have {
     return scalar grep { $c->rest("tasks/$_")->{status} == 200 } @_;
-}
-
-
-sub sql {
-    my ($sql) = @_;
-    open(my $fh, '-|', 'sqlite3', $db, $sql) or die "sqlite3: $!\n";
-    my @got = <$fh>;
-    close($fh);
-    chomp @got;
-    return join ' ', @got;
 }
 
 
@@ -139,7 +124,8 @@ sub kept {
         is($who->legacy('ping')->{status}, 200, "no $what: sessions go on");
     }
 
-    is(sql("SELECT count(*) FROM meta WHERE key IN ('secret', 'instance')"), 2,
+    is(sql($db, 'SELECT count(*) FROM meta WHERE key IN'
+                . " ('secret', 'instance')"), 2,
        'a database that was made anew has all it needs');
     ok($t->stop(), 'nginx stops');
 }
@@ -158,9 +144,9 @@ sub kept {
     # two will be removed after the backup
     is($c->rest_post('tasks', { tool => 'dig', ttlMs => 2000 })->{status}, 201,
        'a brief task is created') for 1 .. 2;
-    is(sql('SELECT count(*) FROM task'), @ids + 2, 'tasks are saved');
-    sql(".backup $db.backup");
-    ok(wait_for { sql('SELECT count(*) FROM task') == @ids },
+    is(sql($db, 'SELECT count(*) FROM task'), @ids + 2, 'tasks are saved');
+    sql($db, ".backup $db.backup");
+    ok(wait_for { sql($db, 'SELECT count(*) FROM task') == @ids },
        'those that have expired are removed');
     push @ids, created(5);
 
@@ -172,7 +158,7 @@ sub kept {
     remove('-wal');
     ok(replaced($t->worker_pids()), 'backup: the process is killed');
     @ids = kept('backup', @ids);
-    is(sql('SELECT count(*) FROM task'), scalar @ids,
+    is(sql($db, 'SELECT count(*) FROM task'), scalar @ids,
        'backup: what was removed is not in there again');
 
     ok($t->stop(), 'nginx stops');
@@ -203,7 +189,7 @@ SKIP: {
     unlink("$db-lock");
     link("$t->{dir}/tools.json", "$db-lock") or die "$db-lock: $!\n";
     ok(!eval { $t->start() }, 'nor with one that has another name');
-    like(slurp("$t->{dir}/tools.json"), qr/^\Q$tools\E$/,
+    like(slurp("$t->{dir}/tools.json"), qr/^\Q${\ tools_json('dig')}\E$/,
          'which is left as it was');
     unlink("$db-lock");
 
@@ -215,9 +201,7 @@ SKIP: {
     my $conf = slurp("$t->{dir}/nginx.conf");
     my $group = getgrgid((getpwnam('nobody'))[3]);
     $conf =~ s/user  root;/user  nobody $group;/;
-    open(my $fh, '>', "$t->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh $conf;
-    close($fh);
+    write_file("$t->{dir}/nginx.conf", $conf);
     kill('HUP', $t->{pid});
     ok(wait_for { $t->log() =~ /cannot be written by worker processes/ },
        'a user who cannot write it is refused');
@@ -269,18 +253,19 @@ SKIP: {
     ok($t->stop(), 'nginx stops');
 
     my $now = int(time() * 1000);
-    sql('UPDATE task SET expires_at = ' . ($now - 3600000)
+    sql($db, 'UPDATE task SET expires_at = ' . ($now - 3600000)
         . " WHERE id = '$ids[0]'");
-    sql('UPDATE task SET expires_at = ' . ($now - 2 * 86400000)
+    sql($db, 'UPDATE task SET expires_at = ' . ($now - 2 * 86400000)
         . " WHERE id = '$ids[1]'");
     ok($t->start(), 'nginx starts');
     is(have(@ids), 1, 'what has expired is not there');
     like($t->log(), qr/has 1 tasks from .*, 2 had expired/, 'it says so');
-    is(sql('SELECT count(*) FROM task'), 2, 'but a row may be there for a day');
+    is(sql($db, 'SELECT count(*) FROM task'), 2,
+       'but a row may be there for a day');
     ok($t->stop(), 'nginx stops');
 
     # the clock was wrong
-    sql('UPDATE task SET expires_at = ' . ($now + 3600000)
+    sql($db, 'UPDATE task SET expires_at = ' . ($now + 3600000)
         . " WHERE id = '$ids[0]'");
     ok($t->start(), 'nginx starts');
     is(have(@ids), 2, 'which comes back if the clock was wrong');

@@ -12,29 +12,20 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPFile qw/ slurp write_file /;
 use MCPStatus;
 use MCPStore qw/ fault faulty hold /;
-use MCPTasks qw/ slurp wait_for /;
+use MCPTasks qw/ wait_for /;
 
 my $dir = "$ENV{MCP_TASKS_BUILD}/servroot-store_faults";
 my $db = "$dir/tasks.db";
 
 my $t = MCPTasks->new(
     workers => 2, listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"dig",'
-                               . '"inputSchema":{"type":"object"}},'
-                               . '{"name":"slow",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['dig', 'slow'],
     http => "mcp_tasks_zone zone=z:8m store=sqlite:$db;",
-    server => <<'END',
-        mcp_tasks_owner  $http_x_user;
-        mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker status probe /],
+    server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;',
     env => faulty($db));
 
 my $ann = MCPClient->new($t, headers => { 'X-User' => 'ann' });
@@ -264,9 +255,7 @@ stops('replaced', error => qr/replaced|another file/,
 stops('replaced by something else', error => qr/replaced|another file/,
       begin => sub {
           rename($db, "$db.away") or die "$db: $!\n";
-          open(my $fh, '>', $db) or die "$db: $!\n";
-          print $fh "not a database\n" x 1000;
-          close($fh);
+          write_file($db, "not a database\n" x 1000);
       },
       end => sub {
           rename("$db.away", $db) or die "$db: $!\n";

@@ -11,6 +11,7 @@ use Test::More;
 
 use MCPClient;
 use MCPGateway;
+use MCPStore qw/ rows /;
 use MCPTasks qw/ wait_for workers /;
 
 my $g = MCPGateway->new(
@@ -22,17 +23,6 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 
 # nothing of this client is needed to run its calls
 my $nobody = $c->as(headers => {});
-
-
-sub sql {
-    my ($sql) = @_;
-    open(my $fh, '-|', 'sqlite3', "$t->{dir}/tasks.db", $sql)
-        or die "sqlite3: $!\n";
-    local $/;
-    my $got = <$fh>;
-    close($fh);
-    return ($got // '') =~ s/\s+\z//r;
-}
 
 
 sub status {
@@ -50,7 +40,7 @@ for my $end (qw/ KILL TERM /) {
     my $same = $g->modern_task('same', who => $nobody);
     ok((wait_for { $up->calls('plain') == 2 && $up->calls('same') == 1 }),
        "$end: three calls run");
-    is(sql("SELECT count(*) FROM tasks WHERE phase = 'running'"), 3,
+    is(rows("$t->{dir}/tasks.db", "phase = 'running'"), 3,
        "$end: nothing is sent before it is known that it was");
 
     # this one has to wait for its turn

@@ -15,21 +15,10 @@ use MCPStore qw/ hold /;
 use MCPTasks qw/ wait_for /;
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[{"name":"dig","inputSchema":'
-                               . '{"type":"object"},"mcpTasks":{"lease":1000,'
-                               . '"attempts":3}},'
-                               . '{"name":"long","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => [['dig', '"lease":1000,"attempts":3'], 'long'],
     http => 'mcp_tasks_zone zone=z:8m store=sqlite:tasks.db sync=everysec;',
-    server => <<'END');
-        mcp_tasks_owner  $http_x_user;
-        mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker status probe /],
+    server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;');
 
 my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 

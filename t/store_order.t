@@ -9,7 +9,7 @@ use lib "$FindBin::Bin/lib";
 
 use Test::More;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPStatus;
 use MCPStore qw/ fault faulty rows /;
 use MCPTasks qw/ wait_for /;
@@ -17,18 +17,13 @@ use MCPTasks qw/ wait_for /;
 my $db = "$ENV{MCP_TASKS_BUILD}/servroot-store_order/tasks.db";
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[' . join(',', map {
-                   qq({"name":"$_","inputSchema":{"type":"object"}})
-               } qw/ dig fill /) . ']}' },
+    tools => ['dig', 'fill'],
     http => "mcp_tasks_zone zone=z:16m store=sqlite:$db;",
+    surfaces => [qw/ mcp worker status /],
     server => <<'END',
         mcp_tasks_owner       $http_x_user;
         mcp_tasks_tools       tools.json;
         client_max_body_size  2m;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
 END
     env => faulty($db));
 
@@ -54,9 +49,6 @@ sub call {
 }
 
 
-sub answer { return MCPClient::decode(MCPTasks::read_response($_[0])->{body}) }
-
-
 ok($c->create('fill'), 'a task, so that the database is open');
 fault($db, 'slow 4000');
 
@@ -76,12 +68,12 @@ is(rows($db), 1, 'and are not there yet');
 
 fault($db, 'slow 1000');
 
-ok(answer($dig)->{result}{task}{taskId}, 'the task that was claimed');
+ok(answer($dig)->{json}{result}{task}{taskId}, 'the task that was claimed');
 is(rows($db, "tool = 'dig'"), 1, 'is there when that is said');
-is(answer($claim)->{result}{tasks}[0]{tool}, 'dig', 'its claim');
+is(answer($claim)->{json}{result}{tasks}[0]{tool}, 'dig', 'its claim');
 is(rows($db, "phase = 'running'"), 1, 'is there, too');
 
-ok(answer($_)->{result}{task}{taskId}, 'another one') for $first, @large;
+ok(answer($_)->{json}{result}{task}{taskId}, 'another one') for $first, @large;
 is(rows($db), 6, 'all are there');
 
 fault($db);

@@ -16,17 +16,10 @@ use MCPTasks qw/ wait_for /;
 my $db = "$ENV{MCP_TASKS_BUILD}/servroot-store_pace/tasks.db";
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[{"name":"dig","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['dig'],
     http => "mcp_tasks_zone zone=z:8m store=sqlite:$db sync=everysec;",
-    server => <<'END',
-        mcp_tasks_owner  $http_x_user;
-        mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-END
+    surfaces => [qw/ mcp worker status /],
+    server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;',
     env => faulty($db));
 
 my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });

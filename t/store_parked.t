@@ -19,18 +19,13 @@ my $mute = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16)
            or die "no socket: $!\n";
 
 my $t = MCPTasks->new(
-    files => { 'tools.json' => '{"tools":[{"name":"dig","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['dig'],
     main => 'worker_shutdown_timeout 200ms;',
     http => 'mcp_tasks_zone zone=z:8m store=sqlite:tasks.db;',
+    surfaces => [qw/ mcp worker status probe /],
     server => <<"END");
         mcp_tasks_owner  \$http_x_user;
         mcp_tasks_tools  tools.json;
-
-        location /mcp { mcp_tasks zone=z; }
-        location /worker { mcp_tasks_worker zone=z; }
-        location /status { mcp_tasks_status zone=z; }
-        location /probe { mcp_tasks_probe zone=z; }
 
         location /both/ {
             mirror      /mcp/tasks;

@@ -11,20 +11,16 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
-use MCPTasks qw/ pids_of slurp wait_for /;
+use MCPFile qw/ slurp write_file /;
+use MCPProcess qw/ pids_of /;
+use MCPTasks qw/ wait_for /;
 
 my $t = MCPTasks->new(
     workers => 2,
     http => 'mcp_tasks_zone zone=z:4m store=sqlite:tasks.db;',
-    files => { 'tools.json' =>
-        '{"tools":[{"name":"dig","inputSchema":{"type":"object"}}]}' },
-    server => <<'END');
-    mcp_tasks_owner  $http_x_user;
-    mcp_tasks_tools  tools.json;
-
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-END
+    tools => ['dig'],
+    surfaces => [qw/ mcp worker /],
+    server => 'mcp_tasks_owner $http_x_user; mcp_tasks_tools tools.json;');
 
 my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 
@@ -32,9 +28,7 @@ my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 {
     $t->stop() or die "nginx does not stop\n";
     my $conf = slurp("$t->{dir}/nginx.conf") =~ s/^daemon .*;$//mr;
-    open(my $fh, '>', "$t->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh $conf;
-    close($fh) or die "nginx.conf: $!\n";
+    write_file("$t->{dir}/nginx.conf", $conf);
 }
 
 my (@masters, @ids, %refused);
@@ -43,13 +37,6 @@ END {
     my $status = $?;
     kill('KILL', pids_of($_), $_) for grep { kill(0, $_) } @masters;
     $? = $status;
-}
-
-
-sub pid_in {
-    my ($name) = @_;
-    my ($pid) = slurp("$t->{dir}/$name") =~ /^(\d+)$/m;
-    return $pid && kill(0, $pid) ? $pid : 0;
 }
 
 
@@ -84,7 +71,7 @@ sub all_there {
 
 
 is(system($t->command()), 0, 'nginx starts');
-my $old = wait_for { pid_in('nginx.pid') } or die "no master\n";
+my $old = wait_for { $t->pid_in('nginx.pid') } or die "no master\n";
 push @masters, $old;
 
 ok(create(), 'a task') for 1 .. 5;
@@ -95,7 +82,7 @@ ok($work->{lease}, 'one is claimed');
 
 kill('USR2', $old);
 my $new = wait_for {
-    my $pid = pid_in('nginx.pid');
+    my $pid = $t->pid_in('nginx.pid');
     return $pid != $old && pids_of($pid) == $t->{workers} ? $pid : 0;
 } or die "no new master\n";
 push @masters, $new;

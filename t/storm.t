@@ -14,22 +14,16 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPFile qw/ slurp write_file /;
+use MCPTasks qw/ wait_for workers /;
 
 # with a socket of its own for each worker, connections go to all of them
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}},{"name":"work",'
-                               . '"inputSchema":{"type":"object"}}]}' },
+    tools => ['slow', 'work'],
     http => 'mcp_tasks_zone zone=z:16m; mcp_tasks_tools tools.json;',
-    server => <<'END');
-    mcp_tasks_lease 3s;
-    mcp_tasks_retries 9 backoff=100ms;
-    location /mcp { mcp_tasks zone=z; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
-END
+    surfaces => [qw/ mcp worker probe /],
+    server => 'mcp_tasks_lease 3s; mcp_tasks_retries 9 backoff=100ms;');
 
 my $c = MCPClient->new($t);
 
@@ -172,8 +166,7 @@ mkdir $files or die "$files: $!\n";
 
 sub touch {
     my ($name) = @_;
-    open(my $fh, '>', "$files/$name") or die "$name: $!\n";
-    close($fh);
+    write_file("$files/$name", '');
 }
 
 

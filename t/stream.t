@@ -17,16 +17,13 @@ use MCPTasks qw/ wait_for workers /;
 # with a socket of its own for each worker, connections go to all of them
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:8m; mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     mcp_tasks_retries 2 backoff=1ms;
-    location /mcp { mcp_tasks zone=z; }
     location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 200ms; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $ann = MCPClient->new($t, headers => { 'X-User' => 'ann' });
@@ -38,14 +35,7 @@ my $related = 'io.modelcontextprotocol/related-task';
 # a task that is claimed: what its worker needs to know of it
 sub task {
     my ($who, %params) = @_;
-    my $res = $who->legacy('tools/call', { name => 'slow', task => {},
-                                           %params });
-    my $id = $res->{json}{result}{task}{taskId};
-    die "no task: $res->{body}\n" unless $id;
-
-    my $work = $ann->claim('slow', leaseMs => 600000);
-    die "no work\n" unless $work && $work->{taskId} eq $id;
-    return $work;
+    return $ann->claim_id('slow', $who->create('slow', %params));
 }
 
 
@@ -53,13 +43,6 @@ sub says {
     my ($work, $message, %params) = @_;
     my $got = $ann->held('progress', $work, message => $message, %params);
     diag("progress: " . MCPClient::encode($got)) unless $got->{phase};
-}
-
-
-sub get {
-    my ($who, $work) = @_;
-    return $who->legacy('tasks/get', { taskId => $work->{taskId} })
-           ->{json}{result};
 }
 
 
@@ -174,7 +157,7 @@ my $c = $ann->in_session();
     my $message = $event->{json};
     is_deeply($message, { jsonrpc => '2.0',
                           method => 'notifications/tasks/status',
-                          params => get($c, $work) },
+                          params => $c->get($work->{taskId}) },
               'the task as tasks/get shows it');
     is($message->{params}{statusMessage}, 'begun', 'with its message');
 
@@ -193,8 +176,9 @@ my $c = $ann->in_session();
        'and nothing of what does not show');
 
     $ann->complete($work, '{"content":[]}');
-    is_deeply($stream->message()->{params}, get($c, $work), 'the end');
-    is(get($c, $work)->{status}, 'completed', 'completed');
+    is_deeply($stream->message()->{params}, $c->get($work->{taskId}),
+              'the end');
+    is($c->get($work->{taskId})->{status}, 'completed', 'completed');
 
     my %ends = (
         failed => sub { $ann->held('fail', $_[0],
@@ -644,15 +628,6 @@ for my $tasks (0, 1) {
 
 # --- a process dies
 
-sub killed {
-    my ($pid) = @_;
-    kill('KILL', $pid);
-    return wait_for {
-        my @pids = $t->worker_pids();
-        @pids == workers() && !grep { $_ == $pid } @pids;
-    };
-}
-
 for my $round ('at first', 'after a reload') {
     if ($round eq 'after a reload') {
         my %old = map { $_ => 1 } $t->worker_pids();
@@ -674,7 +649,7 @@ for my $round ('at first', 'after a reload') {
     is(next_of($speaks), status($work, 'working', 'to the newest'),
        "$round: the newest speaks");
 
-    ok(killed($second), "$round: its process dies");
+    ok($t->kill_worker($second), "$round: its process dies");
     says($work, 'to the other');
     is(next_of($silent, 10), status($work, 'working', 'to the other'),
        "$round: the other one goes on");

@@ -9,6 +9,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPClient;
+use MCPFile qw/ write_file /;
 use MCPTasks qw/ workers /;
 
 
@@ -20,9 +21,7 @@ my $t = MCPTasks->new(
 
 sub file {
     my ($name, $text) = @_;
-    open(my $fh, '>:raw', "$t->{dir}/$name") or die "$name: $!\n";
-    print $fh $text;
-    close($fh) or die "$name: $!\n";
+    write_file("$t->{dir}/$name", $text);
 }
 
 

@@ -11,7 +11,8 @@ use JSON::PP;
 use Test::More;
 
 use MCPClient;
-use MCPTasks qw/ slurp wait_for workers /;
+use MCPFile qw/ slurp /;
+use MCPTasks qw/ wait_for workers /;
 
 my @names = qw/ method tool task_id client task_status era error /;
 
@@ -19,26 +20,15 @@ my $t = MCPTasks->new(
     workers => workers(),
     http => 'mcp_tasks_zone zone=z:1m; log_format mcp escape=json \'{'
             . join(',', map { "\"$_\":\"\$mcp_$_\"" } @names) . "}';\n",
-    server => 'location /mcp { mcp_tasks zone=z; }');
-
-open(my $fh, '>:raw', "$t->{dir}/tools.json") or die "tools.json: $!\n";
-print $fh <<'END';
-{"tools":[
-{"name":"slow","inputSchema":{"type":"object"}},
-{"name":"a\"b\\c\n\u001b[1m\u00e9{","inputSchema":{"type":"object"}}
-]}
-END
-close($fh);
-
-$t->stop();
-$t->{server} = <<'END';
+    tools => ['slow', 'a\"b\\\\c\n\u001b[1m\u00e9{'],
+    server => <<'END');
     access_log logs/mcp.log mcp;
     location /mcp { mcp_tasks zone=z; mcp_tasks_tools tools.json; }
     location /head { mcp_tasks zone=z; add_header X-Tool $mcp_tool; }
     location /worker { mcp_tasks_worker zone=z; }
     location /plain { return 200 "[$mcp_method$mcp_error$mcp_era]"; }
 END
-ok($t->start(), 'nginx starts');
+ok($t->{pid}, 'nginx starts');
 
 my $c = MCPClient->new($t);
 my $lines = 0;

@@ -10,24 +10,21 @@ use IO::Select;
 use Test::More;
 use Time::HiRes qw/ sleep time /;
 
-use MCPClient;
+use MCPClient qw/ answer /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
     workers => workers(), listen => 'reuseport',
-    files => { 'tools.json' => '{"tools":[{"name":"slow","inputSchema":'
-                               . '{"type":"object"}}]}' },
+    tools => ['slow'],
     http => 'mcp_tasks_zone zone=z:4m; mcp_tasks_zone zone=y:1m;'
             . ' mcp_tasks_tools tools.json;',
+    surfaces => [qw/ mcp worker probe /],
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     mcp_tasks_max_waiters 4 zone=20;
-    location /mcp { mcp_tasks zone=z; }
     location /roomy { mcp_tasks zone=z; mcp_tasks_max_waiters 5 zone=1000; }
     location /free { mcp_tasks zone=z; mcp_tasks_max_waiters 0 zone=0; }
     location /other { mcp_tasks zone=y; }
-    location /worker { mcp_tasks_worker zone=z; }
-    location /probe { mcp_tasks_probe zone=z; }
 END
 
 my $c = MCPClient->new($t);
@@ -86,15 +83,6 @@ sub park {
     wait_for { count() == $before + $n }
         or fail("$n wait: $kind, " . count() . " instead of $before + $n");
     return @s;
-}
-
-
-sub answer {
-    my ($s) = @_;
-    my $res = MCPTasks::read_response($s)
-              || { status => 0, body => '', header => {} };
-    $res->{json} = MCPClient::decode($res->{body});
-    return $res;
 }
 
 

@@ -19,6 +19,10 @@ use JSON::PP;
 
 use MCPTasks;
 
+use Exporter qw/ import /;
+
+our @EXPORT_OK = qw/ answer /;
+
 my $json = JSON::PP->new->canonical->allow_nonref;
 
 my $meta = 'io.modelcontextprotocol';
@@ -35,6 +39,13 @@ sub new {
 sub as {
     my ($self, %opt) = @_;
     return bless { %$self, %opt }, ref $self;
+}
+
+
+# by the owner of that name
+sub user {
+    my ($self, $name) = @_;
+    return $self->as(headers => { 'X-User' => $name });
 }
 
 
@@ -112,6 +123,13 @@ sub say_bytes {
     my $s = $self->{via} || $self->{t}->connect() or die "no connection\n";
 
     MCPTasks::send_raw($s, $bytes) or die "nothing was taken\n";
+    return answer($s, $method);
+}
+
+
+# the answer to what was sent on a connection
+sub answer {
+    my ($s, $method) = @_;
     my $res = MCPTasks::read_response($s, $method)
               || { status => 0, body => 'no answer', header => {} };
 
@@ -156,6 +174,15 @@ sub claim {
     my $got = $self->worker('worker/claim', { tools => [$tool], waitMs => 10000,
                                               %opt });
     return $got->{tasks}[0];
+}
+
+
+# the task with that id, which is the next one of the tool
+sub claim_id {
+    my ($self, $tool, $id) = @_;
+    my $work = $self->claim($tool, leaseMs => 600000);
+    die "another task is next\n" unless $work && $work->{taskId} eq $id;
+    return $work;
 }
 
 
@@ -211,13 +238,51 @@ sub follow {
 }
 
 
-# a task of the legacy era
+# a task of the legacy era, of the modern one, or of the REST view: its id
 sub create {
     my ($self, $tool, %params) = @_;
     my $res = $self->legacy('tools/call', { name => $tool, task => {},
                                             %params });
     my $id = $res->{json}{result}{task}{taskId} or die "$res->{body}\n";
     return $id;
+}
+
+
+sub create_modern {
+    my ($self, $tool, %params) = @_;
+    my $res = $self->modern('tools/call', { name => $tool, %params });
+    my $id = $res->{json}{result}{taskId} or die "$res->{body}\n";
+    return $id;
+}
+
+
+sub create_rest {
+    my ($self, $tool, %params) = @_;
+    my $res = $self->rest_post('tasks', { tool => $tool, %params });
+    my $id = $res->{json}{taskId} or die "$res->{body}\n";
+    return $id;
+}
+
+
+# a task as clients of both eras see it; empty, if they do not
+sub get {
+    my ($self, $id) = @_;
+    return $self->legacy('tasks/get', { taskId => $id })->{json}{result} || {};
+}
+
+
+sub get_modern {
+    my ($self, $id) = @_;
+    return $self->modern('tasks/get', { taskId => $id })->{json}{result} || {};
+}
+
+
+# its status, or the reason why there is none
+sub status {
+    my ($self, $id) = @_;
+    my $got = $self->legacy('tasks/get', { taskId => $id })->{json};
+    return $got->{result} ? $got->{result}{status}
+                          : $got->{error}{data}{reason};
 }
 
 
@@ -351,15 +416,36 @@ sub event {
 }
 
 
-# the next one that is a message
-sub message {
+# The next one that is not a comment, or that has data; empty, if none comes.
+# The id of the last one is kept as "last".
+sub next_event {
     my ($self, $seconds) = @_;
 
     while (my $event = $self->event($seconds)) {
-        return $event->{json} if defined $event->{data};
+        next if exists $event->{comment};
+        $self->{last} = $event->{id} if defined $event->{id};
+        return $event;
     }
 
-    return;
+    return {};
+}
+
+
+sub next_data {
+    my ($self, $seconds) = @_;
+
+    while (my $event = $self->event($seconds)) {
+        return $event if defined $event->{data};
+    }
+
+    return {};
+}
+
+
+# the next message, decoded
+sub message {
+    my ($self, $seconds) = @_;
+    return $self->next_data($seconds)->{json};
 }
 
 

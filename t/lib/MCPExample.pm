@@ -17,6 +17,7 @@ use strict;
 
 use POSIX ();
 
+use MCPFile qw/ slurp write_file /;
 use MCPTasks;
 
 use Exporter qw/ import /;
@@ -29,26 +30,22 @@ sub configure {
     my ($self) = @_;
     my $user = $> == 0 ? "user root;\n" : '';
 
-    for my $name (keys %{ $self->{files} }) {
-        open(my $fh, '>', "$self->{dir}/$name") or die "$name: $!\n";
-        print $fh $self->{files}{$name};
-        close($fh) or die "$name: $!\n";
-    }
+    write_file("$self->{dir}/$_", $self->{files}{$_})
+        for keys %{ $self->{files} };
 
     local $_ = $self->{conf};
     s/^load_module .*?;\n//m;
     s/127\.0\.0\.1:8080/127.0.0.1:$self->{port}/g;
     $self->{change}->($self) if $self->{change};
 
-    open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh "load_module $self->{module};\ndaemon off;\n$user$_";
-    close($fh) or die "nginx.conf: $!\n";
+    write_file("$self->{dir}/nginx.conf",
+               "load_module $self->{module};\ndaemon off;\n$user$_");
 }
 
 
 sub log {
     my ($self) = @_;
-    return $self->SUPER::log() . MCPTasks::slurp("$self->{dir}/error.log");
+    return $self->SUPER::log() . slurp("$self->{dir}/error.log");
 }
 
 
@@ -57,7 +54,7 @@ sub section {
     my ($file, $heading) = @_;
     my ($marks) = $heading =~ /^(#+)/;
     my $level = length $marks;
-    my $text = MCPTasks::slurp($file);
+    my $text = slurp($file);
     my ($found) = $text =~ /^\Q$heading\E\n(.*?)(?=^#{1,$level} |\z)/ms;
     die "$file has no \"$heading\"\n" unless defined $found;
     return $found;

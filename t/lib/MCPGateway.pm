@@ -116,6 +116,16 @@ sub modern_task {
 }
 
 
+# a task whose call has begun: its id, and the call
+sub begin {
+    my ($self, $tool, %opt) = @_;
+    my $n = $self->{up}->count($tool);
+    my $id = $opt{modern} ? $self->modern_task($tool, %opt)
+                          : $self->task($tool, %opt);
+    return ($id, $self->{up}->call($tool, $n + 1));
+}
+
+
 # the task as modern clients see it, decoded and as text
 sub get {
     my ($self, $id, $who) = @_;
@@ -156,6 +166,38 @@ sub ends {
 }
 
 
+# that it completes, with a result whose "a" is 1
+sub completes {
+    my ($self, $id, $name, $seconds) = @_;
+    my $got = $self->ends($id, $seconds);
+    is($got->{status} . ' ' . ($got->{result}{a} // '-'), 'completed 1', $name)
+        or diag($got->{text});
+}
+
+
+# that it completes when its call is answered
+sub finish {
+    my ($self, $id, $call, $name) = @_;
+    $self->{up}->go($call, ['result', '{"content":[]}']);
+    is($self->ends($id, 15)->{status}, 'completed', "$name: it completes");
+}
+
+
+# that these calls are running, by their argument "n"
+sub runs {
+    my ($self, $want, $name) = @_;
+    my $got = '';
+
+    wait_for {
+        $got = join ' ', sort map { $_->{json}{params}{arguments}{n} }
+                              $self->{up}->open_calls();
+        return $got eq $want;
+    } 15;
+
+    is($got, $want, $name);
+}
+
+
 # that it fails for this reason
 sub fails {
     my ($self, $id, $reason, $name, $seconds) = @_;
@@ -187,10 +229,7 @@ sub with_related {
 # the latest call of a tool that upstream has and has not answered goes on
 sub go {
     my ($self, $tool, @steps) = @_;
-    my $call = wait_for {
-        return (grep { !$_->{done} && !$_->{closed} }
-                $self->{up}->calls($tool))[-1];
-    };
+    my $call = wait_for { ($self->{up}->open_calls($tool))[-1] };
 
     return $call && $self->{up}->go($call, @steps) ? $call : undef;
 }

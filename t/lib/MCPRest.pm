@@ -1,6 +1,6 @@
 package MCPRest;
 
-# What tests of the REST view expect of an answer.
+# What tests of the REST view ask for, and what they expect of an answer.
 
 use warnings;
 use strict;
@@ -9,7 +9,10 @@ use Test::More;
 
 use Exporter qw/ import /;
 
-our @EXPORT_OK = qw/ bytes_of problem unknown /;
+our @EXPORT_OK = qw/ bytes_of claimed detail ids page problem question
+                     unknown /;
+
+my $serial = 0;
 
 # an id that was never given out
 use constant unknown => '00000000-0000-4000-8000-000000000000';
@@ -36,6 +39,48 @@ sub problem {
     is($res->{body}, "{\"title\":\"$title{$status}\",\"status\":$status,"
                      . "\"reason\":\"$reason\"" . (defined $more ? $more : '')
                      . '}', "$name: $reason");
+}
+
+
+# what follows the reason, where it is explained
+sub detail {
+    my ($text) = @_;
+    return ",\"detail\":\"$text\"";
+}
+
+
+# a task that a worker has claimed
+sub claimed {
+    my ($who) = @_;
+    my $tool = 't' . ++$serial;
+    $who->create_rest($tool);
+    return $who->claim($tool);
+}
+
+
+# a question of a worker
+sub question {
+    my ($message) = @_;
+    return { method => 'elicitation/create',
+             params => { mode => 'form', message => $message,
+                         requestedSchema => { type => 'object' } } };
+}
+
+
+# the ids of a page, and where the next one begins
+sub page {
+    my ($who, $query, $path) = @_;
+    my $res = $who->rest(($path || 'tasks') . "?$query");
+    is($res->{status}, 200, "page '$query'") or diag($res->{body});
+    return ([map { $_->{taskId} } @{ $res->{json}{tasks} }],
+            $res->{json}{nextCursor});
+}
+
+
+sub ids {
+    my ($who, $query) = @_;
+    my ($ids) = page($who, $query);
+    return $ids;
 }
 
 

@@ -10,7 +10,7 @@ use IPC::Open2;
 
 use Exporter qw/ import /;
 
-our @EXPORT_OK = qw/ faulty fault hold rows /;
+our @EXPORT_OK = qw/ faulty fault hold rows sql /;
 
 
 # another program, that holds the database until it is told to let go
@@ -57,15 +57,22 @@ sub fault {
 }
 
 
-# how many there are, as another program sees it
+# what the database answers to another program
+sub sql {
+    my ($db, $sql) = @_;
+    open(my $fh, '-|', 'sqlite3', $db, $sql) or die "sqlite3: $!\n";
+    local $/;
+    my $got = <$fh>;
+    close($fh);
+    return ($got // '') =~ s/\s+\z//r;
+}
+
+
+# how many tasks there are, as another program sees it
 sub rows {
     my ($db, $where) = @_;
-    open(my $fh, '-|', 'sqlite3', $db, 'SELECT count(*) FROM tasks'
-                                       . ($where ? " WHERE $where" : ''))
-        or die "sqlite3: $!\n";
-    my $n = <$fh>;
-    close($fh);
-    return $n + 0;
+    return sql($db, 'SELECT count(*) FROM tasks'
+                    . ($where ? " WHERE $where" : '')) + 0;
 }
 
 

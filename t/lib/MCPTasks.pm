@@ -9,7 +9,10 @@ package MCPTasks;
 #
 # tools/test.sh sets the variables that say which nginx and which module: the
 # test build, unless "module" names another.  "files" are written next to the
-# configuration; "env" is nginx's environment in addition to ours.
+# configuration, "tools" to tools.json there (MCPTools.pm); "env" is nginx's
+# environment in addition to ours.  Each of "surfaces" has a location of that
+# name for the zone "z": mcp is the endpoint, worker, status and probe are those
+# of the directives mcp_tasks_worker, mcp_tasks_status and mcp_tasks_probe.
 #
 # With MCP_TASKS_STORE=sqlite in the environment every zone that has no store
 # gets one, and MCP_TASKS_SYNC says how; it is a new one whenever nginx is
@@ -24,12 +27,16 @@ use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
 use POSIX qw/ WNOHANG /;
-use Socket qw/ IPPROTO_TCP TCP_NODELAY /;
+use Socket qw/ :DEFAULT IPPROTO_TCP SO_RCVBUF TCP_NODELAY /;
 use Time::HiRes qw/ sleep time /;
+
+use MCPFile qw/ slurp write_file /;
+use MCPProcess qw/ pids_of /;
+use MCPTools qw/ tools_json /;
 
 use Exporter qw/ import /;
 
-our @EXPORT_OK = qw/ free_port pids_of scale slurp wait_for workers /;
+our @EXPORT_OK = qw/ free_port scale wait_for workers /;
 
 # an answer that takes longer will not come
 use constant TIMEOUT => 60;
@@ -51,15 +58,6 @@ sub scale {
     my $scale = $ENV{MCP_TASKS_SCALE} || 1;
     my $scaled = int($n * $scale);
     return $scaled < 1 ? 1 : $scaled;
-}
-
-
-sub slurp {
-    my ($path) = @_;
-    open(my $fh, '<:raw', $path) or return '';
-    local $/;
-    my $text = <$fh>;
-    return defined $text ? $text : '';
 }
 
 
@@ -89,31 +87,18 @@ sub free_port {
 }
 
 
-# the children of a process
-sub pids_of {
-    my ($parent) = @_;
-    my @pids;
-
-    for my $path (glob '/proc/[0-9]*/stat') {
-        my ($pid, $state, $ppid) = slurp($path) =~ /^(\d+) \(.*\) (\S) (\d+)/s
-            or next;
-        push @pids, $pid if $ppid == $parent && $state ne 'Z';
-    }
-
-    @pids = sort { $a <=> $b } @pids;
-    return @pids;
-}
-
-
 sub new {
     my ($class, %conf) = @_;
     my $name = basename($0, '.t');
 
     my $self = bless {
         workers => 1, connections => 256, events => '', listen => '',
-        main => '', http => '', server => '', module => '', files => {}, env => {}, %conf,
-        dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
+        main => '', http => '', server => '', surfaces => [], module => '',
+        files => {}, env => {}, %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
+
+    $self->{files}{'tools.json'} = tools_json(@{ $conf{tools} })
+        if $conf{tools};
 
     # of this test, or what an earlier run left
     remove_tree($self->{dir});
@@ -135,20 +120,19 @@ sub configure {
     my ($self, %conf) = @_;
     $self->{$_} = $conf{$_} for keys %conf;
 
-    for my $name (keys %{ $self->{files} }) {
-        open(my $fh, '>', "$self->{dir}/$name") or die "$name: $!\n";
-        print $fh $self->{files}{$name};
-        close($fh) or die "$name: $!\n";
-    }
+    write_file("$self->{dir}/$_", $self->{files}{$_})
+        for keys %{ $self->{files} };
 
     my $http = $self->stored($self->{http});
     my $module = $self->{module} || $ENV{MCP_TASKS_TEST_MODULE};
     my $user = $> == 0 ? "user  root;\n" : '';
+    my $surfaces = join "\n        ", map {
+        "location /$_ { mcp_tasks" . ($_ eq 'mcp' ? '' : "_$_") . ' zone=z; }'
+    } @{ $self->{surfaces} };
     my $temp = join '', map { "    ${_}_temp_path  $self->{dir}/$_;\n" }
                         qw/ client_body proxy fastcgi uwsgi scgi /;
 
-    open(my $fh, '>', "$self->{dir}/nginx.conf") or die "nginx.conf: $!\n";
-    print $fh <<"END";
+    write_file("$self->{dir}/nginx.conf", <<"END");
 load_module  $module;
 
 daemon  off;
@@ -177,10 +161,10 @@ $temp
         listen  127.0.0.1:$self->{port} $self->{listen};
 
         $self->{server}
+        $surfaces
     }
 }
 END
-    close($fh) or die "nginx.conf: $!\n";
 }
 
 
@@ -331,12 +315,61 @@ sub reload {
 }
 
 
+# waits until none of these workers is there, and others are instead
+sub replaced {
+    my ($self, @old) = @_;
+    my %old = map { $_ => 1 } @old;
+
+    return wait_for {
+        my @pids = $self->worker_pids();
+        @pids == $self->{workers} && !grep { $old{$_} } @pids;
+    };
+}
+
+
+# kills a worker, and waits until there is another one
+sub kill_worker {
+    my ($self, $pid) = @_;
+    kill('KILL', $pid);
+    return $self->replaced($pid);
+}
+
+
+# reloads, and waits until all workers are new
+sub reload_all {
+    my ($self, %conf) = @_;
+    my @old = $self->worker_pids();
+    $self->reload(%conf);
+    return $self->replaced(@old);
+}
+
+
+# the pid in a file next to the configuration, if such a process is there
+sub pid_in {
+    my ($self, $name) = @_;
+    my ($pid) = slurp("$self->{dir}/$name") =~ /^(\d+)$/m;
+    return $pid && kill(0, $pid) ? $pid : 0;
+}
+
+
 sub connect {
     my ($self) = @_;
     my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
                                   PeerPort => $self->{port})
             or return;
     setsockopt($s, IPPROTO_TCP, TCP_NODELAY, 1);
+    binmode($s);
+    return $s;
+}
+
+
+# one whose receive buffer is small
+sub connect_narrow {
+    my ($self) = @_;
+    socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
+    setsockopt($s, SOL_SOCKET, SO_RCVBUF, 4096);
+    CORE::connect($s, sockaddr_in($self->{port}, inet_aton('127.0.0.1')))
+        or die "connect: $!\n";
     binmode($s);
     return $s;
 }

@@ -207,6 +207,23 @@ sub calls {
 }
 
 
+# how often a tool was called
+sub count {
+    my ($self, $tool) = @_;
+    return scalar(my @calls = $self->calls($tool));
+}
+
+
+# calls that have no whole answer yet: of a tool, or of all
+sub open_calls {
+    my ($self, $tool) = @_;
+    return $self->requests(sub {
+        return defined $_[0]{tool} && !$_[0]{done} && !$_[0]{closed}
+               && (!defined $tool || $_[0]{tool} eq $tool);
+    });
+}
+
+
 # those that are no calls, by their method
 sub said {
     my ($self, $rpc) = @_;
