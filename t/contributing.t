@@ -9,7 +9,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPExample qw/ blocks /;
-use MCPTasks qw/ slurp /;
+use MCPFile qw/ slurp /;
 
 my $root = "$FindBin::Bin/..";
 my @blocks = blocks(slurp("$root/CONTRIBUTING.md"), 'sh');

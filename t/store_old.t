@@ -54,13 +54,10 @@ my %expected = (
 );
 
 my $t = MCPTasks->new(
-    workers => workers(),
+    workers => workers(), tools => ['count'], surfaces => [qw/ mcp worker /],
     http => 'mcp_tasks_tools tools.json; '
             . 'mcp_tasks_zone zone=z:4m store=sqlite:tasks.db;',
-    server => 'mcp_tasks_owner alice; location /mcp { mcp_tasks zone=z; } '
-              . 'location /worker { mcp_tasks_worker zone=z; }',
-    files => { 'tools.json' => '{"tools":[{"name":"count",'
-                               . '"inputSchema":{"type":"object"}}]}' });
+    server => 'mcp_tasks_owner alice;');
 
 ok($t->stop(), 'nginx stops');
 unlink(glob "$t->{dir}/tasks.db*");

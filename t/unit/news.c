@@ -148,7 +148,7 @@ test_order(void)
         (void) test_create(zone, "alice", "dig", "{}", &ids[i]);
         slots[i] = ngx_mcp_index(t, slot(&ids[i]));
         lanes += (ngx_mcp_order_level(t,
-                      &ngx_mcp_by_change, slot(&ids[i])) != 0);
+                                      &ngx_mcp_by_change, slot(&ids[i])) != 0);
         ngx_reset_pool(test_pool);
     }
 
@@ -170,8 +170,8 @@ test_order(void)
     is(ngx_mcp_order_since_locked(t, owner, after, hint),
        since(after), "the task that the hint is for is gone");
     is(ngx_mcp_order_since_locked(t, owner, body(&other)->changed,
-                                      ngx_mcp_index(t,
-                                                    slot(&other))),
+                                  ngx_mcp_index(t,
+                                                slot(&other))),
        0, "the hint is of another owner");
     is(ngx_mcp_order_since_locked(t, owner, 0, 0), since(0),
        "the first of all");

@@ -676,7 +676,7 @@ test_layouts(void)
         for (max = 0; max < 5000; max = max ? max * 3 : 8) {
 
             if (ngx_mcp_table_layout(&l,
-                               ngx_mcp_table_usable(size), max)
+                                     ngx_mcp_table_usable(size), max)
                 != NGX_OK)
             {
                 continue;
