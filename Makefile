@@ -85,6 +85,16 @@ crash-restarts: deps-test  ## kill nginx, see what its store has; COUNT=1000
 	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/crash
 
 
+.PHONY: builds builds-all
+builds:  ## build as README.md says, and in 8 combinations of options
+	@tools/deps.sh build builds
+	@exec tools/builds.sh
+
+builds-all:  ## the same in all 256 combinations, and for 32 bits
+	@tools/deps.sh build builds
+	@exec tools/builds.sh -a
+
+
 .PHONY: interop
 interop:  ## other people's MCP clients and tests; ONLY=sdk-legacy
 	@tools/deps.sh build interop

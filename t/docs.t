@@ -230,6 +230,39 @@ is_deeply([sort @described], [sort keys %parameter],
     like($dependencies, qr/`\Q$_\E`/, "dependencies: $_") for @packages;
 }
 
+# what README.md says of building is what CI does
+{
+    my $readme = slurp('README.md');
+    my ($section) = $readme =~ /^## Installing\n(.*?)^## /ms;
+    my @blocks = grep { /--add-dynamic-module/ }
+                 $section =~ /^```sh\n(.*?)^```$/msg;
+    is(scalar @blocks, 1, 'README.md: how to build');
+
+    my $run = `tools/build-as-users.sh -c`;
+    is($run, $blocks[0], 'the same is run');
+
+    my ($version) = $blocks[0] =~ /^cd nginx-([\d.]+)$/m;
+    local $ENV{VERSION} = '1.22.1';
+    my @builds = split /\n/, `tools/builds.sh -l`;
+    is($?, 0, 'the list of builds has every pair of values');
+    is_deeply([grep { /^readme/ } @builds],
+              ['readme 1.22.1', "readme $version"], 'with two versions');
+
+    my $ci = slurp('.ci/run');
+    my $makefile = slurp('Makefile');
+    like($ci, qr/^make builds$/m, 'CI builds them');
+    like($makefile, qr/^builds:.*?^\t\@exec tools\/builds\.sh$/ms, 'all');
+
+    my ($combinations) = $makefile =~ /^builds:.* (\d+) combinations/m;
+    is($combinations, @builds - 2, 'make help has their number');
+    like($readme, qr/^\| `make builds` \|.* \Q$combinations\E combinations/m,
+         'README.md too');
+
+    my ($table) = $readme =~ /^## Developing\n(.*?)^## /ms;
+    like($makefile, qr/^\Q$_\E:.*  ## /m, "make $_")
+        for $table =~ /^\| `make ([a-z-]+)` \|/mg;
+}
+
 # every file of the source has its job, in the row of its folder
 {
     my ($rows) = slurp('docs/architecture.md')

@@ -4,7 +4,8 @@
 # checked) without root and without touching the system's apt.
 #
 # A profile is either "own", the machine's own sources, or the name of another
-# suite, looked up on the mirror that the machine already uses.
+# suite, looked up on the mirror that the machine already uses.  SUITE:ARCH is
+# that suite for another architecture.
 
 APT_DIR=$BUILD/apt
 APT_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -27,6 +28,15 @@ apt_private() {
             -o Dir::Etc::sourceparts=/dev/null
             -o Dir::Etc::preferences=/dev/null
             -o Dir::Etc::preferencesparts=/dev/null
+        )
+    fi
+
+    # what is installed here says nothing about another architecture
+    if [[ $profile == *:* ]]; then
+        options+=(
+            -o "APT::Architecture=${profile#*:}"
+            -o "APT::Architectures=${profile#*:}"
+            -o Dir::State::status=/dev/null
         )
     fi
 
@@ -58,8 +68,8 @@ apt_update() {
         fi
 
         printf '%s [signed-by=%s] %s %s main\n' \
-            deb "$APT_KEYRING" "$mirror" "$profile" \
-            deb-src "$APT_KEYRING" "$mirror" "$profile" \
+            deb "$APT_KEYRING" "$mirror" "${profile%:*}" \
+            deb-src "$APT_KEYRING" "$mirror" "${profile%:*}" \
             > "$dir/sources.list"
     fi
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that are missing, if any, and fetches the rest
-# under build/: tools/deps.sh [build] [run] [check] [test] [interop] [bench]
-# [instructions] [deb]
+# under build/: tools/deps.sh [build] [builds] [run] [check] [test] [interop]
+# [bench] [instructions] [deb]
 
 set -eu
 
@@ -15,6 +15,11 @@ for purpose in "$@"; do
     build)
         packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libsqlite3-dev
                    libssl-dev make pkg-config zlib1g-dev)
+        ;;
+
+    builds)
+        # the other compiler; what was built is asked with curl
+        packages+=(clang curl)
         ;;
 
     run)

@@ -11,7 +11,8 @@ nginx_configure() {
     # a clone of nginx's repository keeps it elsewhere than a release does
     [ -e "$tree/configure" ] || configure=auto/configure
 
-    stamp="$tree $* NGX_MCP_TASKS_TEST=${NGX_MCP_TASKS_TEST-} $(
+    stamp="$tree $* NGX_MCP_TASKS_TEST=${NGX_MCP_TASKS_TEST-}
+        NGX_MCP_TASKS_SQLITE=${NGX_MCP_TASKS_SQLITE-} $(
         cksum "$ROOT/config" "$ROOT/config.make" "$ROOT/src/sources" \
               "$tree/src/core/nginx.h")"
 

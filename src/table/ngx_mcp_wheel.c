@@ -214,6 +214,7 @@ ngx_mcp_wheel_first_locked(ngx_mcp_table_t *t, ngx_uint_t *bucket)
 
     wheel = &t->sh->wheel;
     first = NGX_MCP_NEVER;
+    *bucket = 0;
 
     for (level = NGX_MCP_WHEEL_LEVELS; level-- > 0; /* void */) {
         map = wheel->map[level];

@@ -1,0 +1,142 @@
+#!/bin/bash
+# Builds nginx and the module as users do, and uses what was built:
+#
+#   tools/builds.sh [-a] [-l]
+#
+# -a  all combinations, and some for 32 bits; by default as many as it takes to
+#     have every pair of values in one of them
+# -l  lists what would be built, and builds nothing
+#
+# First come the commands of README.md, then combinations of: linked
+# dynamically or statically, compiler, optimization, with and without threads,
+# SQLite, PCRE, TLS.  ONLY is a regular expression for lines of the list, and
+# VERSION is nginx's version, by default the distribution's.
+
+set -eu
+
+. "$(dirname "$0")/common.sh"
+
+out=$BUILD/builds
+all=
+list_only=
+
+while getopts al option; do
+    case $option in
+    a)  all=yes ;;
+    l)  list_only=yes ;;
+    *)  exit 2 ;;
+    esac
+done
+
+VERSION=${VERSION:-$(binary_version "$DIST_NGINX")}
+export VERSION
+
+# every pair of values is in one of these
+pairs=(
+    'dynamic gcc -O2 threads sqlite pcre ssl'
+    'static clang -O2 - - - -'
+    'static gcc -O0 - - pcre ssl'
+    'dynamic clang -O0 threads sqlite - -'
+    'static gcc -O1 threads - pcre -'
+    'dynamic clang -O1 - sqlite - ssl'
+    'static clang -O3 threads sqlite pcre -'
+    'dynamic gcc -O3 - - - ssl'
+)
+
+
+combinations() {
+    printf '%s\n' {dynamic,static}' '{gcc,clang}' '-O{0,1,2,3}' '\
+{threads,-}' '{sqlite,-}' '{pcre,-}' '{ssl,-}
+}
+
+
+# uncovered COMBINATION...: the pairs of values that none of these has
+uncovered() {
+    awk 'BEGIN {
+             split("link compiler level threads SQLite PCRE TLS", column)
+         }
+         {
+             for (i = 1; i < NF; i++) {
+                 for (j = i + 1; j <= NF; j++) {
+                     if (NR == FNR) {
+                         have[i, $i, j, $j] = 1
+                     } else if (!have[i, $i, j, $j]++) {
+                         print column[i] " " $i ", " column[j] " " $j
+                     }
+                 }
+             }
+         }' <(printf '%s\n' "$@") <(combinations)
+}
+
+
+check_pairs() {
+    local i rest missing
+
+    missing=$(uncovered "${pairs[@]}")
+    [ -z "$missing" ] || die "no build has both:"$'\n'"$missing"
+
+    # that it found nothing means nothing unless it can find something
+    for i in "${!pairs[@]}"; do
+        rest=("${pairs[@]}")
+        unset "rest[i]"
+        [ -n "$(uncovered "${rest[@]}")" ] \
+            || die "no pair is missing without \"${pairs[i]}\""
+    done
+}
+
+
+list() {
+    echo "$readme"
+
+    if [ -z "$all" ]; then
+        printf '%s\n' "${pairs[@]}"
+        return
+    fi
+
+    combinations
+
+    if [ -e "$BUILD/dist/i386/complete" ]; then
+        printf '%s m32\n' "${pairs[@]}"
+    fi
+}
+
+
+check_pairs
+readme=$("$TOOLS/build-as-users.sh" -l)
+
+[ -z "$all" ] || "$TOOLS/dist-i386.sh"
+
+builds=$(list | grep -E -e "${ONLY:-.}") || die "there is no build of that name"
+
+if [ -n "$list_only" ]; then
+    echo "$builds"
+    exit
+fi
+
+rm -rf "$out"
+mkdir -p "$out"
+
+for version in "$VERSION" $(sed -n 's/^readme //p' <<< "$builds"); do
+    "$TOOLS/fetch-nginx.sh" "$version"
+done
+
+count=$(wc -l <<< "$builds")
+say "$count builds, nginx $VERSION"
+
+# so many that nginx's own files are compiled once for each set of features
+if [ -n "$all" ]; then
+    printf '%s\n' 'core '{dynamic,static}' gcc -O0 '{threads,-}' - '\
+{pcre,-}' '{ssl,-} \
+        | xargs -P "$JOBS" -I '{}' "$TOOLS/build-as-users.sh" '{}'
+fi
+
+status=0
+SECONDS=0
+xargs -P "$JOBS" -I '{}' "$TOOLS/build-as-users.sh" '{}' <<< "$builds" \
+    || status=$?
+
+failed=("$out"/*.failed)
+[ -e "${failed[0]}" ] || failed=()
+
+say "$count builds in $SECONDS s, ${#failed[@]} failed"
+exit $status

@@ -1,0 +1,44 @@
+#!/bin/bash
+# Lays out what it takes to build for 32 bits as build/dist/i386, from the
+# distribution's packages, which are unpacked and not installed.  Where that is
+# not possible there will be no build/dist/i386/complete.
+
+set -eu
+
+. "$(dirname "$0")/common.sh"
+. "$TOOLS/apt-private.sh"
+. "$TOOLS/i386-env.sh"
+
+suite=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+
+packages=(
+    libc6 libc6-dev libcrypt-dev libcrypt1 libgcc-s1
+    "libgcc-$(gcc -dumpversion)-dev" libjansson-dev libjansson4 libpcre2-8-0
+    libpcre2-dev libsqlite3-0 libsqlite3-dev libssl-dev libssl3 linux-libc-dev
+    zlib1g zlib1g-dev
+)
+
+
+fetch() {
+    [ "$(uname -m)" = x86_64 ] || die "this is not an x86_64"
+
+    apt_unpack "$suite:i386" "$I386_ROOT" "${packages[@]}"
+    . "$TOOLS/i386-env.sh"
+
+    echo 'int main(void) { return sizeof(long) != 4; }' > "$I386_ROOT/x.c"
+    # shellcheck disable=SC2086 # several options
+    gcc $I386_CC_OPT -o "$I386_ROOT/x" "$I386_ROOT/x.c" $I386_LD_OPT
+    "$I386_ROOT/x" || die "32-bit executables do not run here"
+
+    touch "$I386_ROOT/complete"
+}
+
+
+if [ -e "$I386_ROOT/complete" ]; then
+    exit 0
+fi
+
+rm -rf "$I386_ROOT"
+
+(fetch) &
+wait $! || say "no builds for 32 bits"
