@@ -139,8 +139,9 @@ ngx_mcp_pass_is(ngx_mcp_ctx_t *ctx, const char *method)
 static void
 ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t         version;
-    static ngx_str_t  header = ngx_string("mcp-protocol-version");
+    ngx_str_t            version;
+    ngx_mcp_revision_t  *rev;
+    static ngx_str_t     header = ngx_string("mcp-protocol-version");
 
     if (ctx->rpc.kind != NGX_MCP_RPC_REQUEST) {
         return;
@@ -155,11 +156,9 @@ ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     } else if (ngx_mcp_pass_is(ctx, "tools/list")) {
         ctx->merge = NGX_MCP_MERGE_TOOLS;
 
-        /* only the latest legacy revision knows tasks */
-
-        ctx->tasks = (ctx->era == NGX_MCP_LEGACY
-                      && (ngx_mcp_header(r, &header, &version) == 0
-                          || ngx_mcp_legacy_tasks(&version)));
+        rev = ngx_mcp_header(r, &header, &version)
+              ? ngx_mcp_revision(&version) : ngx_mcp_legacy_latest;
+        ctx->tasks = (ctx->era == NGX_MCP_LEGACY && rev && rev->tasks);
     }
 }
 
@@ -219,8 +218,8 @@ ngx_mcp_pass_other(ngx_http_request_t *r)
 
 
 /*
- * What is no message of a revision that we know.  A batch is one of 2025-03-26,
- * which the upstream may know; NGX_DECLINED: it is not that either.
+ * What is no message.  A batch is one in some revision, which the upstream may
+ * know; NGX_DECLINED: it is not that either.
  */
 
 ngx_int_t
@@ -234,16 +233,17 @@ ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_uint_t
 ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body)
 {
-    size_t            i;
-    ngx_str_t         version;
-    static ngx_str_t  only = ngx_string("2025-03-26");
-    static ngx_str_t  header = ngx_string("mcp-protocol-version");
+    size_t               i;
+    ngx_str_t            version;
+    ngx_mcp_revision_t  *rev;
+    static ngx_str_t     header = ngx_string("mcp-protocol-version");
 
-    if (ngx_mcp_header(r, &header, &version)
-        && (version.len != only.len
-            || ngx_strncmp(version.data, only.data, only.len) != 0))
-    {
-        return 0;
+    if (ngx_mcp_header(r, &header, &version)) {
+        rev = ngx_mcp_revision(&version);
+
+        if (rev == NULL || !rev->batches) {
+            return 0;
+        }
     }
 
     for (i = 0; i < body->len; i++) {

@@ -317,6 +317,7 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
     ngx_uint_t               i;
     ngx_str_t                src, name;
     static ngx_str_t         name_key = ngx_string("Mcp-Name");
+    static ngx_str_t         version = ngx_string("MCP-Protocol-Version");
     static ngx_str_t         unix_text = ngx_string("unix:");
     static struct sockaddr   local = { .sa_family = AF_UNIX };
     static struct {
@@ -326,7 +327,6 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
         { ngx_string("Content-Type"), ngx_string("application/json") },
         { ngx_string("Accept"),
           ngx_string("application/json, text/event-stream") },
-        { ngx_string("MCP-Protocol-Version"), ngx_string("2026-07-28") },
         { ngx_string("Mcp-Method"), ngx_string("tools/call") }
     };
 
@@ -349,12 +349,17 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
     }
 
     for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        if (ngx_mcp_sender_header(sender, &headers[i].key,
-                                  &headers[i].value)
+        if (ngx_mcp_sender_header(sender, &headers[i].key, &headers[i].value)
             == NULL)
         {
             return NGX_ERROR;
         }
+    }
+
+    if (ngx_mcp_sender_header(sender, &version, &ngx_mcp_modern_latest->name)
+        == NULL)
+    {
+        return NGX_ERROR;
     }
 
     /* a name may have in it what no header can carry */

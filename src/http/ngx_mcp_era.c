@@ -5,30 +5,33 @@
 #include "ngx_mcp_http.h"
 
 
-/* the first one is offered to a client that asks for what is unknown */
+/* a list of those of the eras in the mask, as JSON */
 
-ngx_str_t  ngx_mcp_legacy_versions[] = {
-    ngx_string("2025-11-25"),
-    ngx_string("2025-06-18"),
-    ngx_string("2025-03-26"),
-    ngx_null_string
-};
-
-
-ngx_str_t  ngx_mcp_modern_version = ngx_string("2026-07-28");
-
-
-/* whether it is the revision that knows tasks */
-
-ngx_uint_t
-ngx_mcp_legacy_tasks(ngx_str_t *version)
+void
+ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras)
 {
-    ngx_str_t  *v;
+    ngx_uint_t           n;
+    ngx_mcp_revision_t  *rev;
 
-    v = ngx_mcp_legacy_versions;
+    n = 0;
+    ngx_mcp_out_lit(out, "[");
 
-    return version->len == v->len
-           && ngx_strncmp(version->data, v->data, v->len) == 0;
+    for (rev = ngx_mcp_revisions; rev->name.len; rev++) {
+
+        if (!(eras & (rev->modern ? NGX_MCP_PASS_MODERN
+                                  : NGX_MCP_PASS_LEGACY)))
+        {
+            continue;
+        }
+
+        if (n++) {
+            ngx_mcp_out_lit(out, ",");
+        }
+
+        ngx_mcp_out_string(out, &rev->name);
+    }
+
+    ngx_mcp_out_lit(out, "]");
 }
 
 
@@ -37,7 +40,17 @@ ngx_mcp_legacy_tasks(ngx_str_t *version)
 ngx_int_t
 ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    static ngx_str_t  data = ngx_string("{\"supported\":[\"2026-07-28\"]}");
+    ngx_str_t      data;
+    ngx_mcp_out_t  out;
+
+    ngx_mcp_out_init(&out, r->pool, 64);
+    ngx_mcp_out_lit(&out, "{\"supported\":");
+    ngx_mcp_out_revisions(&out, NGX_MCP_PASS_MODERN);
+    ngx_mcp_out_lit(&out, "}");
+
+    if (ngx_mcp_out_end(&out, &data) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                          NGX_MCP_RPC_INVALID_PARAMS,
@@ -50,20 +63,19 @@ ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_mcp_unsupported(r, ctx, "[" NGX_MCP_LEGACY_VERSIONS "]");
+    return ngx_mcp_unsupported(r, ctx, NGX_MCP_PASS_LEGACY);
 }
 
 
 ngx_int_t
-ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    const char *supported)
+ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t eras)
 {
     ngx_str_t      data;
     ngx_mcp_out_t  out;
 
     ngx_mcp_out_init(&out, r->pool, 128);
     ngx_mcp_out_lit(&out, "{\"supported\":");
-    ngx_mcp_out_add(&out, (u_char *) supported, ngx_strlen(supported));
+    ngx_mcp_out_revisions(&out, eras);
 
     /* the version goes back as the JSON that it came as */
 

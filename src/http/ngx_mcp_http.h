@@ -77,14 +77,11 @@ ngx_int_t ngx_mcp_problem_refused(ngx_http_request_t *r, ngx_uint_t reason);
 
 /* ngx_mcp_era.c */
 
-extern ngx_str_t  ngx_mcp_legacy_versions[];
-extern ngx_str_t  ngx_mcp_modern_version;
-
-ngx_uint_t ngx_mcp_legacy_tasks(ngx_str_t *version);
+void ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras);
 ngx_int_t ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    const char *supported);
+    ngx_uint_t eras);
 ngx_int_t ngx_mcp_mismatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     const char *message);
 ngx_int_t ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);

@@ -12,6 +12,7 @@
 
 #include "ngx_mcp_zone.h"
 #include "ngx_mcp_out.h"
+#include "ngx_mcp_revision.h"
 #include "ngx_mcp_rpc.h"
 
 
@@ -20,12 +21,6 @@
 
 /* what we add to the tasks of the specification */
 #define NGX_MCP_EXTENSION  "org.nginx.mcp-tasks/extended"
-
-/* the revisions of the protocol, as JSON */
-#define NGX_MCP_LEGACY_VERSIONS                                               \
-    "\"2025-11-25\",\"2025-06-18\",\"2025-03-26\""
-#define NGX_MCP_VERSIONS                                                      \
-    "[\"2026-07-28\"," NGX_MCP_LEGACY_VERSIONS "]"
 
 
 typedef struct ngx_mcp_ctx_s  ngx_mcp_ctx_t;

@@ -98,7 +98,7 @@ ngx_mcp_get(ngx_http_request_t *r)
     ngx_str_t         value, *version;
     static ngx_str_t  header = ngx_string("mcp-protocol-version");
 
-    version = &ngx_mcp_modern_version;
+    version = &ngx_mcp_modern_latest->name;
 
     if (ngx_mcp_header(r, &header, &value)
         && value.len == version->len
@@ -227,7 +227,7 @@ ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return NGX_OK;
     }
 
-    version = &ngx_mcp_modern_version;
+    version = &ngx_mcp_modern_latest->name;
 
     if (ngx_mcp_header(r, &header, &value)
         && value.len == version->len

@@ -11,30 +11,24 @@
 ngx_int_t
 ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t            value, *v;
+    ngx_str_t            value;
     ngx_mcp_method_t    *m;
     ngx_mcp_loc_conf_t  *lcf;
+    ngx_mcp_revision_t  *rev;
     static ngx_str_t     header = ngx_string("mcp-protocol-version");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    v = ngx_mcp_legacy_versions;
+    rev = ngx_mcp_legacy_latest;
 
     if (ngx_mcp_header(r, &header, &value)) {
+        rev = ngx_mcp_revision(&value);
 
-        for ( /* void */ ; v->len; v++) {
-            if (value.len == v->len
-                && ngx_strncmp(value.data, v->data, v->len) == 0)
-            {
-                break;
-            }
-        }
-
-        if (v->len == 0 && lcf->pass.len) {
+        if (rev == NULL && lcf->pass.len) {
             /* the upstream may know it */
             return ngx_mcp_pass(r, ctx);
         }
 
-        if (v->len == 0) {
+        if (rev == NULL || rev->modern) {
             return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                                  NGX_MCP_RPC_INVALID_REQUEST,
                                  "Invalid Request: unsupported "
@@ -42,9 +36,7 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         }
     }
 
-    /* only the latest of them knows tasks */
-
-    ctx->tasks = (v == ngx_mcp_legacy_versions);
+    ctx->tasks = rev->tasks;
     ctx->extended = ctx->tasks;
 
     /* sessions of a gateway are the upstream's affair */
@@ -78,10 +70,10 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t         *v;
-    ngx_mcp_out_t      out;
-    ngx_mcp_json_t     version, capabilities, info;
-    ngx_mcp_member_t   members[] = {
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       version, capabilities, info;
+    ngx_mcp_revision_t  *rev;
+    ngx_mcp_member_t     members[] = {
         { ngx_string("protocolVersion"), &version },
         { ngx_string("capabilities"), &capabilities },
         { ngx_string("clientInfo"), &info }
@@ -106,14 +98,14 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                "clientInfo is not an object");
     }
 
-    for (v = ngx_mcp_legacy_versions; v->len; v++) {
-        if (ngx_mcp_json_is(&version, v)) {
+    for (rev = ngx_mcp_legacy_latest; rev->name.len; rev++) {
+        if (ngx_mcp_json_is(&version, &rev->name)) {
             break;
         }
     }
 
-    if (v->len == 0) {
-        v = ngx_mcp_legacy_versions;
+    if (rev->name.len == 0) {
+        rev = ngx_mcp_legacy_latest;
     }
 
     ctx->said.client = info;
@@ -124,10 +116,10 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     ngx_mcp_out_answer(&out, r, ctx, 512);
     ngx_mcp_out_lit(&out, "{\"protocolVersion\":\"");
-    ngx_mcp_out_str(&out, v);
+    ngx_mcp_out_str(&out, &rev->name);
     ngx_mcp_out_lit(&out, "\",\"capabilities\":{\"tools\":{}");
 
-    if (v == ngx_mcp_legacy_versions) {
+    if (rev->tasks) {
         ngx_mcp_out_lit(&out, ",\"tasks\":{");
 
         /* nobody can list who is not told from others */

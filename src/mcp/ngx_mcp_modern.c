@@ -77,8 +77,9 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
                                 "what _meta says");
     }
 
-    if (!ngx_mcp_json_is(&ctx->said.version, &ngx_mcp_modern_version)) {
-        return ngx_mcp_unsupported(r, ctx, NGX_MCP_VERSIONS);
+    if (!ngx_mcp_json_is(&ctx->said.version, &ngx_mcp_modern_latest->name)) {
+        return ngx_mcp_unsupported(r, ctx, NGX_MCP_PASS_LEGACY
+                                           | NGX_MCP_PASS_MODERN);
     }
 
     if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
@@ -269,15 +270,18 @@ ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
 ngx_int_t
 ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    static ngx_str_t  result = ngx_string(
-        "{\"resultType\":\"complete\","
-        "\"supportedVersions\":" NGX_MCP_VERSIONS ","
-        "\"capabilities\":{\"tools\":{},\"extensions\":{"
-        "\"io.modelcontextprotocol/tasks\":{},"
-        "\"" NGX_MCP_EXTENSION "\":{}}},"
-        "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-        NGX_MCP_SERVER_INFO "},"
-        "\"ttlMs\":3600000,\"cacheScope\":\"public\"}");
+    ngx_mcp_out_t  out;
 
-    return ngx_mcp_result(r, ctx, &result);
+    ngx_mcp_out_answer(&out, r, ctx, 512);
+    ngx_mcp_out_lit(&out, "{\"resultType\":\"complete\","
+                    "\"supportedVersions\":");
+    ngx_mcp_out_revisions(&out, NGX_MCP_PASS_LEGACY | NGX_MCP_PASS_MODERN);
+    ngx_mcp_out_lit(&out, ",\"capabilities\":{\"tools\":{},\"extensions\":{"
+                    "\"io.modelcontextprotocol/tasks\":{},"
+                    "\"" NGX_MCP_EXTENSION "\":{}}},"
+                    "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
+                    NGX_MCP_SERVER_INFO "},"
+                    "\"ttlMs\":3600000,\"cacheScope\":\"public\"}");
+
+    return ngx_mcp_out_result(r, &out);
 }

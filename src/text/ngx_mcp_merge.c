@@ -1,6 +1,7 @@
 
 #include "ngx_mcp_merge.h"
 #include "ngx_mcp_out.h"
+#include "ngx_mcp_revision.h"
 
 
 /* what is added in most cases; the text grows if it is more */
@@ -68,10 +69,6 @@ static void ngx_mcp_list_item(ngx_mcp_list_t *list, u_char *start, u_char *end,
 static void ngx_mcp_list_more(ngx_mcp_list_t *list);
 static void ngx_mcp_list_end(ngx_mcp_list_t *list, ngx_mcp_json_t *value);
 
-
-/* the only revision in which tasks are a capability */
-
-static ngx_str_t  ngx_mcp_merge_version = ngx_string("2025-11-25");
 
 static ngx_str_t  ngx_mcp_merge_cancel =
     ngx_string("{\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}");
@@ -142,7 +139,9 @@ ngx_mcp_merge_initialize(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
         return NGX_DECLINED;
     }
 
-    if (ngx_mcp_json_is(&version, &ngx_mcp_merge_version)) {
+    /* the only revision in which tasks are a capability */
+
+    if (ngx_mcp_json_is(&version, &ngx_mcp_legacy_latest->name)) {
         inside[0].how = NGX_MCP_EDIT_SET;
         inside[0].text = m->lists ? ngx_mcp_merge_list
                                   : ngx_mcp_merge_cancel;

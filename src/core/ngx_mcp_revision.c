@@ -1,0 +1,30 @@
+
+#include "ngx_mcp_revision.h"
+
+
+ngx_mcp_revision_t  ngx_mcp_revisions[] = {
+    { ngx_string("2026-07-28"), 1, 0, 0 },
+    { ngx_string("2025-11-25"), 0, 1, 0 },
+    { ngx_string("2025-06-18"), 0, 0, 0 },
+    { ngx_string("2025-03-26"), 0, 0, 1 },
+    { ngx_null_string, 0, 0, 0 }
+};
+
+
+/* NULL: none that we know */
+
+ngx_mcp_revision_t *
+ngx_mcp_revision(ngx_str_t *name)
+{
+    ngx_mcp_revision_t  *rev;
+
+    for (rev = ngx_mcp_revisions; rev->name.len; rev++) {
+        if (rev->name.len == name->len
+            && ngx_memcmp(rev->name.data, name->data, name->len) == 0)
+        {
+            return rev;
+        }
+    }
+
+    return NULL;
+}

@@ -1,0 +1,32 @@
+
+/* The revisions of the protocol. */
+
+
+#ifndef _NGX_MCP_REVISION_H_INCLUDED_
+#define _NGX_MCP_REVISION_H_INCLUDED_
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+
+typedef struct {
+    ngx_str_t  name;
+    unsigned   modern:1;          /* stateless; else it has initialize */
+    unsigned   tasks:1;           /* are a capability of its own */
+    unsigned   batches:1;         /* a message may be an array of them */
+} ngx_mcp_revision_t;
+
+
+/* the latest first; ends without a name */
+extern ngx_mcp_revision_t  ngx_mcp_revisions[];
+
+/* the latest of each era */
+#define ngx_mcp_modern_latest  (&ngx_mcp_revisions[0])
+#define ngx_mcp_legacy_latest  (&ngx_mcp_revisions[1])
+
+
+ngx_mcp_revision_t *ngx_mcp_revision(ngx_str_t *name);
+
+
+#endif /* _NGX_MCP_REVISION_H_INCLUDED_ */
