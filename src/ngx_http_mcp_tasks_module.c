@@ -6,17 +6,19 @@
 #include "ngx_mcp_probe.h"
 #include "ngx_mcp_shm.h"
 #include "ngx_mcp_status.h"
-#include "ngx_mcp_stored.h"
+#include "ngx_mcp_store.h"
 #include "ngx_mcp_sweep.h"
 #include "ngx_mcp_worker.h"
 
 
 static char *ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 static char *ngx_mcp_tasks(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-static ngx_int_t ngx_mcp_zone_store(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_zone_store(ngx_conf_t *cf, ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_zone_kind(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
     ngx_str_t *arg);
-static char *ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
-    ngx_array_t *zones);
+static void ngx_mcp_zone_unknown(ngx_conf_t *cf, ngx_str_t *arg);
+static ngx_int_t ngx_mcp_zone_param(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+    ngx_str_t *arg);
 static ngx_int_t ngx_mcp_zone_local(ngx_conf_t *cf, ngx_mcp_main_conf_t *mcf,
     ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
@@ -248,7 +250,7 @@ ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     uint64_t         max_tasks;
     ngx_int_t        n;
     ngx_str_t       *value, name, s;
-    ngx_uint_t       i;
+    ngx_uint_t       i, stored;
     ngx_mcp_zone_t  *zone;
 
     zone = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_zone_t));
@@ -256,10 +258,15 @@ ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    if (ngx_mcp_zone_store(cf, zone) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     value = cf->args->elts;
     ngx_str_null(&name);
     size = 0;
     max_tasks = 0;
+    stored = 0;
 
     for (i = 1; i < cf->args->nelts; i++) {
 
@@ -306,19 +313,14 @@ ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
-        n = ngx_mcp_zone_store(cf, zone, &value[i]);
-
-        if (n == NGX_OK) {
+        if (ngx_strncmp(value[i].data, "store=", 6) == 0 && !stored) {
+            stored = 1;
             continue;
         }
 
-        if (n == NGX_ERROR) {
+        if (ngx_mcp_zone_param(cf, zone, &value[i]) != NGX_OK) {
             return NGX_CONF_ERROR;
         }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"", &value[i]);
-        return NGX_CONF_ERROR;
     }
 
     if (name.len == 0) {
@@ -328,11 +330,11 @@ ngx_mcp_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     zone->name = name;
-    zone->store = ngx_mcp_shm;
+    zone->submit = ngx_mcp_shm;
     zone->max_tasks = max_tasks;
     zone->ready = 1;
 
-    if (ngx_mcp_zone_stored(cf, zone, &mcf->zones) != NGX_CONF_OK
+    if ((zone->store && zone->store->conf(cf, zone, &mcf->zones) != NGX_OK)
         || ngx_mcp_zone_check(cf, zone, size) != NGX_OK)
     {
         return NGX_CONF_ERROR;
@@ -405,80 +407,114 @@ ngx_mcp_zone_local(ngx_conf_t *cf, ngx_mcp_main_conf_t *mcf,
 }
 
 
-/* "store=" and "sync=", each once */
+/* "store=" comes first, wherever it is: it says what others mean */
 
 static ngx_int_t
-ngx_mcp_zone_store(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
+ngx_mcp_zone_store(ngx_conf_t *cf, ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t         i;
-    ngx_mcp_stored_t  *st;
-    static struct {
-        ngx_str_t   name;
-        ngx_uint_t  sync;
-    } syncs[] = {
-        { ngx_string("sync=always"), NGX_MCP_SYNC_ALWAYS },
-        { ngx_string("sync=everysec"), NGX_MCP_SYNC_EVERYSEC },
-        { ngx_string("sync=off"), NGX_MCP_SYNC_OFF }
-    };
+    ngx_str_t   *value;
+    ngx_uint_t   i;
 
-    st = zone->stored;
+    value = cf->args->elts;
 
-    if (st == NULL) {
-        st = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_stored_t));
-        if (st == NULL) {
-            return NGX_ERROR;
+    for (i = 1; i < cf->args->nelts; i++) {
+        if (ngx_strncmp(value[i].data, "store=", 6) == 0) {
+            return ngx_mcp_zone_kind(cf, zone, &value[i]);
         }
     }
 
-    if (arg->len > 13 && ngx_strncmp(arg->data, "store=sqlite:", 13) == 0
-        && st->path.len == 0)
-    {
-        st->path.data = arg->data + 13;
-        st->path.len = arg->len - 13;
-        zone->stored = st;
-        return NGX_OK;
-    }
-
-    for (i = 0; i < sizeof(syncs) / sizeof(syncs[0]); i++) {
-        if (arg->len == syncs[i].name.len && !st->synced
-            && ngx_strncmp(arg->data, syncs[i].name.data, arg->len) == 0)
-        {
-            st->sync = syncs[i].sync;
-            st->synced = 1;
-            zone->stored = st;
-            return NGX_OK;
-        }
-    }
-
-    return NGX_DECLINED;
+    return NGX_OK;
 }
 
 
-static char *
-ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
+/* "store=NAME:ARGUMENT" */
+
+static ngx_int_t
+ngx_mcp_zone_kind(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
 {
-    if (zone->stored == NULL) {
-        return NGX_CONF_OK;
-    }
+    ngx_str_t          name, rest;
+    ngx_mcp_store_t  **kind;
 
-    if (zone->stored->path.len == 0) {
+    name.data = arg->data + 6;
+    rest.data = ngx_strlchr(name.data, arg->data + arg->len, ':');
+
+    if (rest.data == NULL || rest.data + 1 == arg->data + arg->len) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"sync\" needs a \"store\"");
-        return NGX_CONF_ERROR;
+                           "invalid parameter \"%V\"", arg);
+        return NGX_ERROR;
     }
 
-#if (NGX_MCP_STORED)
+    name.len = rest.data - name.data;
+    rest.data++;
+    rest.len = arg->data + arg->len - rest.data;
 
-    return ngx_mcp_attach_conf(cf, zone, zones);
+    for (kind = ngx_mcp_stores; *kind; kind++) {
+        if ((*kind)->name.len == name.len
+            && ngx_strncmp((*kind)->name.data, name.data, name.len) == 0)
+        {
+            zone->store = *kind;
+            return zone->store->create(cf, zone, &rest);
+        }
+    }
 
-#else
+    ngx_mcp_zone_unknown(cf, arg);
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_mcp_zone_unknown(ngx_conf_t *cf, ngx_str_t *arg)
+{
+    u_char             buf[256], *p;
+    ngx_mcp_store_t  **kind;
+
+    p = buf;
+
+    for (kind = ngx_mcp_stores; *kind; kind++) {
+        p = ngx_slprintf(p, buf + sizeof(buf), "%s\"%V\"",
+                         (p == buf) ? "" : ", ", &(*kind)->name);
+    }
+
+    if (p == buf) {
+        p = ngx_slprintf(p, buf + sizeof(buf), "none");
+    }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"store=\" needs a module that was built with "
-                       "SQLite, and nginx with threads");
-    return NGX_CONF_ERROR;
+                       "unknown store in \"%V\", stores of this module: %*s",
+                       arg, (size_t) (p - buf), buf);
+}
 
-#endif
+
+/* of no zone, but of its store; or of a store, where there is none */
+
+static ngx_int_t
+ngx_mcp_zone_param(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
+{
+    ngx_str_t         *name;
+    ngx_mcp_store_t  **kind;
+
+    if (zone->store && zone->store->param(zone, arg) == NGX_OK) {
+        return NGX_OK;
+    }
+
+    for (kind = ngx_mcp_stores; *kind && zone->store == NULL; kind++) {
+        for (name = (*kind)->params; name->len; name++) {
+            if (arg->len > name->len
+                && ngx_strncmp(arg->data, name->data, name->len) == 0
+                && arg->data[name->len] == '=')
+            {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "\"%V\" needs a \"store\"", name);
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\"", arg);
+
+    return NGX_ERROR;
 }
 
 
@@ -491,12 +527,12 @@ ngx_mcp_zone_stored(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
 static ngx_int_t
 ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 {
-    size_t             need;
-    uint64_t           max_tasks;
-    ngx_str_t         *name;
-    ngx_uint_t         i;
-    ngx_list_part_t   *part;
-    ngx_shm_zone_t    *old;
+    size_t            need;
+    uint64_t          max_tasks;
+    ngx_str_t        *name;
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_shm_zone_t   *old;
 
     name = &zone->name;
     max_tasks = zone->max_tasks;
@@ -542,7 +578,7 @@ ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
             && old[i].shm.name.len == name->len
             && ngx_strncmp(old[i].shm.name.data, name->data, name->len) == 0)
         {
-            if (zone->stored
+            if (zone->store
                 && ngx_mcp_zone_same(zone, old[i].data))
             {
                 if (ngx_mcp_shm_zone_fits(old[i].data, size, max_tasks)) {
@@ -573,17 +609,8 @@ ngx_mcp_zone_check(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 static ngx_uint_t
 ngx_mcp_zone_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *old)
 {
-    ngx_str_t  *path, *other;
-
-    if (zone->stored == NULL || old->stored == NULL) {
-        return zone->stored == old->stored;
-    }
-
-    path = &zone->stored->path;
-    other = &old->stored->path;
-
-    return path->len == other->len
-           && ngx_memcmp(path->data, other->data, path->len) == 0;
+    return zone->store == old->store
+           && (zone->store == NULL || zone->store->same(zone, old));
 }
 
 
@@ -600,14 +627,6 @@ ngx_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     log = shm_zone->shm.log;
     kept = (old || shm_zone->shm.exists);
 
-#if (NGX_MCP_STORED)
-
-    if (zone->stored) {
-        ngx_mcp_attach_user(zone);
-    }
-
-#endif
-
     if (old && !ngx_mcp_zone_same(zone, old)) {
         ngx_log_error(NGX_LOG_EMERG, log, 0,
                       "the store of zone \"%V\" cannot be changed while the "
@@ -623,16 +642,7 @@ ngx_mcp_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-#if (NGX_MCP_STORED)
-
-    if (zone->stored) {
-        return kept ? ngx_mcp_attach_kept(zone)
-                    : ngx_mcp_attach_zone(zone);
-    }
-
-#endif
-
-    return NGX_OK;
+    return zone->store ? zone->store->init_zone(zone, kept) : NGX_OK;
 }
 
 
@@ -924,13 +934,9 @@ ngx_mcp_init_zones(ngx_cycle_t *cycle, ngx_mcp_main_conf_t *mcf)
             return NGX_ERROR;
         }
 
-#if (NGX_MCP_STORED)
-
-        if (zones[i]->stored) {
-            ngx_mcp_stored_process(cycle, zones[i]);
+        if (zones[i]->store) {
+            zones[i]->store->init_process(cycle, zones[i]);
         }
-
-#endif
     }
 
     return NGX_OK;
@@ -940,11 +946,9 @@ ngx_mcp_init_zones(ngx_cycle_t *cycle, ngx_mcp_main_conf_t *mcf)
 static void
 ngx_mcp_exit_process(ngx_cycle_t *cycle)
 {
-#if (NGX_MCP_STORED)
-
-    ngx_uint_t                         i;
-    ngx_mcp_zone_t   **zones;
-    ngx_mcp_main_conf_t    *mcf;
+    ngx_uint_t             i;
+    ngx_mcp_zone_t       **zones;
+    ngx_mcp_main_conf_t   *mcf;
 
     mcf = ngx_http_cycle_get_module_main_conf(cycle,
                                               ngx_http_mcp_tasks_module);
@@ -952,12 +956,10 @@ ngx_mcp_exit_process(ngx_cycle_t *cycle)
     for (i = 0; mcf && i < mcf->zones.nelts; i++) {
         zones = mcf->zones.elts;
 
-        if (zones[i]->stored) {
-            ngx_mcp_writer_exit(zones[i]);
+        if (zones[i]->store) {
+            zones[i]->store->exit_process(zones[i]);
         }
     }
-
-#endif
 
     ngx_mcp_wake_exit();
 }

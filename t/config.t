@@ -128,7 +128,7 @@ mcp_tasks_zone zone=z:1m store=oracle:x;
 --- config
 --- must_die
 --- error_log
-invalid parameter "store=oracle:x"
+unknown store in "store=oracle:x", stores of this module: "sqlite"
 
 
 

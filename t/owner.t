@@ -69,7 +69,6 @@ END
     location /small { mcp_tasks zone=small; }
     location /full { mcp_tasks zone=bytes; }
 SERVER
-ok($t->{pid}, 'nginx starts');
 
 my $c = MCPClient->new($t);
 

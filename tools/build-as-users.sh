@@ -323,8 +323,7 @@ try() {
         takes "a store"
         store=yes
     else
-        refuses "a store" "needs a module that was built with SQLite, and \
-nginx with threads"
+        refuses "a store" "stores of this module: none"
     fi
 
     configure '' '~^tool'

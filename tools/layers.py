@@ -26,7 +26,7 @@ MODULE = "ngx_http_mcp_tasks_module"
 
 # What is in the zone is the affair of stores and of what lies below them.
 HIDDEN = "table"
-MAY_SEE = {"table/ngx_mcp_stats", "table/ngx_mcp_stats_types"}
+MAY_SEE = {"table/ngx_mcp_stats_types.h", "table/ngx_mcp_stats.c"}
 STORE = "store"
 
 
@@ -86,7 +86,7 @@ class Layers:
 
         if b == HIDDEN and self.rank[a] < self.store and a != "" \
                 and not a.startswith(STORE + "/") \
-                and str(used.with_suffix("")) not in MAY_SEE:
+                and str(used) not in MAY_SEE:
             return "is for stores only"
 
         return None

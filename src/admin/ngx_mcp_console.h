@@ -15,8 +15,7 @@
     (NGX_MCP_WANT_TASK | NGX_MCP_WANT_OWNER                                   \
      | NGX_MCP_WANT_TOOL | NGX_MCP_WANT_WORKER)
 
-#define NGX_MCP_WANT_CONSOLE                                                  \
-    (NGX_MCP_WANT_ALL & ~NGX_MCP_WANT_TOKEN)
+#define NGX_MCP_WANT_CONSOLE  (NGX_MCP_WANT_ALL & ~NGX_MCP_WANT_TOKEN)
 
 
 /* made of the files in console/ by the build: the page, and the value of the

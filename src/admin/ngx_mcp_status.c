@@ -7,7 +7,6 @@
 
 
 #include "ngx_mcp_status.h"
-#include "ngx_mcp_stats.h"
 
 
 #define zone32(field)                                                         \
@@ -22,10 +21,8 @@
 #define zone_times(field)                                                     \
     NGX_MCP_FIGURE_TIMES,                                                     \
     offsetof(ngx_mcp_op_stats_t, field)
-#define zone_state(state)                                                     \
-    zone32(states[NGX_MCP_ ## state])
-#define zone_refused(reason)                                                  \
-    zone64(count.refused[NGX_MCP_ ## reason])
+#define zone_state(state)  zone32(states[NGX_MCP_ ## state])
+#define zone_refused(reason)  zone64(count.refused[NGX_MCP_ ## reason])
 
 #define tool32(field)                                                         \
     NGX_MCP_FIGURE_32,                                                        \
@@ -39,8 +36,7 @@
 #define tool_times(field)                                                     \
     NGX_MCP_FIGURE_TIMES,                                                     \
     offsetof(ngx_mcp_tool_view_t, field)
-#define tool_state(state)                                                     \
-    tool32(stat.states[NGX_MCP_ ## state])
+#define tool_state(state)  tool32(stat.states[NGX_MCP_ ## state])
 
 #define worker32(field)                                                       \
     NGX_MCP_FIGURE_32,                                                        \
@@ -491,7 +487,7 @@ ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
 
     all[3].figures = ngx_mcp_store_figures;
     all[3].data = (u_char *) op;
-    all[3].n = (lcf->zone->stored != NULL);
+    all[3].n = (lcf->zone->store != NULL);
 
     for (i = 0; i < op->ntools; i++) {
         tool = &op->tool_views[i].stat;

@@ -3,12 +3,13 @@
 
 
 #include "ngx_mcp_status.h"
-#include "ngx_mcp_stats.h"
+#include "ngx_mcp_store.h"
 
 
 static void ngx_mcp_status_members(ngx_mcp_out_t *out, ngx_mcp_figures_t *of,
     ngx_uint_t i);
-static void ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_figures_t *of);
+static void ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
+    ngx_mcp_figures_t *of);
 static void ngx_mcp_status_key(ngx_mcp_out_t *out, const char *key);
 static void ngx_mcp_status_times(ngx_mcp_out_t *out, ngx_mcp_histogram_t *h);
 
@@ -26,7 +27,7 @@ ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
     for (i = 1; i < NGX_MCP_FIGURES; i++) {
 
         if (all[i].list == NULL) {
-            ngx_mcp_status_store(out, &all[i]);
+            ngx_mcp_status_store(out, zone, &all[i]);
             continue;
         }
 
@@ -53,7 +54,8 @@ ngx_mcp_status_json(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
 
 
 static void
-ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_figures_t *of)
+ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
+    ngx_mcp_figures_t *of)
 {
     ngx_str_t            error;
     ngx_mcp_op_stats_t  *op;
@@ -65,9 +67,10 @@ ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_figures_t *of)
 
     op = (ngx_mcp_op_stats_t *) of->data;
 
-    ngx_mcp_out_lit(out, ",\"store\":{\"type\":\"sqlite\","
-                    "\"sync\":\"");
-    ngx_mcp_out_text(out, syncs[op->disk.sync]);
+    ngx_mcp_out_lit(out, ",\"store\":{\"type\":");
+    ngx_mcp_out_string(out, &zone->store->name);
+    ngx_mcp_out_lit(out, ",\"sync\":\"");
+    ngx_mcp_out_text(out, syncs[ngx_min(op->disk.sync, 2)]);
     ngx_mcp_out_lit(out, "\"");
 
     ngx_mcp_status_members(out, of, 0);

@@ -3,7 +3,6 @@
 
 
 #include "ngx_mcp_status.h"
-#include "ngx_mcp_stats.h"
 
 
 #define NGX_MCP_PREFIX  "nginx_mcp_tasks_"

@@ -2,8 +2,7 @@
 #include "ngx_mcp_hash.h"
 
 
-#define ngx_mcp_rotl(x, b)                                                    \
-    (((x) << (b)) | ((x) >> (64 - (b))))
+#define ngx_mcp_rotl(x, b)  (((x) << (b)) | ((x) >> (64 - (b))))
 
 
 static void

@@ -34,8 +34,7 @@ ngx_mcp_signal_id(const ngx_mcp_id_t *id)
 
 /* of a name: all with the same hash, whatever their kind */
 
-#define ngx_mcp_signal_name(hash)                                             \
-    ((uint64_t) ((hash) % NGX_MCP_AWAITED))
+#define ngx_mcp_signal_name(hash)  ((uint64_t) ((hash) % NGX_MCP_AWAITED))
 
 /* in place of a hash: one call less is running, or waits to */
 #define NGX_MCP_ROOM  0

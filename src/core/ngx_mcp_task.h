@@ -41,8 +41,7 @@ typedef enum {
 } ngx_mcp_state_e;
 
 
-#define ngx_mcp_terminal(state)                                               \
-    ((state) >= NGX_MCP_COMPLETED)
+#define ngx_mcp_terminal(state)  ((state) >= NGX_MCP_COMPLETED)
 
 
 typedef enum {
@@ -77,8 +76,7 @@ typedef enum {
 } ngx_mcp_event_e;
 
 
-#define ngx_mcp_fenced(event)                                                 \
-    ((event) <= NGX_MCP_EV_RELEASE)
+#define ngx_mcp_fenced(event)  ((event) <= NGX_MCP_EV_RELEASE)
 
 
 /* why a task ended, where no result or error of its own says so */
@@ -161,7 +159,7 @@ typedef struct {
 
     uint64_t          lease;             /* token, 0: none */
     uint64_t          holder;            /* with a route: who has
-                                            it, see signal.h */
+                                            it, see ngx_mcp_signal.h */
     double            progress;          /* negative: none */
     double            total;             /* negative: none */
 
@@ -172,7 +170,7 @@ typedef struct {
     uint8_t           flags;
     uint8_t           cause;
     uint32_t          worker;            /* that has or had it,
-                                            see stats.h */
+                                            see ngx_mcp_stats.h */
 } ngx_mcp_task_t;
 
 

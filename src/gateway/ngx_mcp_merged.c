@@ -290,9 +290,7 @@ ngx_mcp_merged_message(ngx_mcp_merged_t *m, ngx_str_t *text)
     merging.support = ngx_mcp_merged_support;
     merging.data = m;
 
-    switch (ngx_mcp_merge(m->r->pool, &rpc.result, &merging,
-                          &result))
-    {
+    switch (ngx_mcp_merge(m->r->pool, &rpc.result, &merging, &result)) {
     case NGX_OK:
         p = rpc.result.text.data;
         ngx_mcp_out_add(&m->out, text->data, p - text->data);

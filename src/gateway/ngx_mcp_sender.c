@@ -226,9 +226,7 @@ ngx_mcp_sender_headers(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
         if (ngx_mcp_sender_known(ngx_mcp_not_sent, copy)) {
             sender->headers.nelts--;
 
-        } else if (!ngx_mcp_sender_known(
-                                         ngx_mcp_harmless, copy))
-        {
+        } else if (!ngx_mcp_sender_known(ngx_mcp_harmless, copy)) {
             *bound = 1;
         }
     }

@@ -123,15 +123,13 @@ ngx_int_t ngx_mcp_answer(ngx_http_request_t *r, ngx_mcp_id_t *id,
 
 /* ngx_mcp_render.c */
 
-#define NGX_MCP_WANT_TASK                                                     \
-    NGX_MCP_WANT(NGX_MCP_MESSAGE)
+#define NGX_MCP_WANT_TASK  NGX_MCP_WANT(NGX_MCP_MESSAGE)
 #define NGX_MCP_WANT_DETAIL                                                   \
     (NGX_MCP_WANT(NGX_MCP_MESSAGE)                                            \
      | NGX_MCP_WANT(NGX_MCP_RESULT)                                           \
      | NGX_MCP_WANT(NGX_MCP_REQUESTS))
 
-#define NGX_MCP_WANT_REST                                                     \
-    (NGX_MCP_WANT_DETAIL | NGX_MCP_WANT_TOOL)
+#define NGX_MCP_WANT_REST  (NGX_MCP_WANT_DETAIL | NGX_MCP_WANT_TOOL)
 
 void ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era,
     ngx_mcp_view_t *v);

@@ -184,8 +184,7 @@ struct ngx_mcp_ctx_s {
 
 
 /* whose tasks the request may see; NULL: anybody's */
-#define ngx_mcp_whose(ctx)                                                    \
-    ((ctx)->console ? NULL : &(ctx)->owner)
+#define ngx_mcp_whose(ctx)  ((ctx)->console ? NULL : &(ctx)->owner)
 
 
 typedef struct ngx_mcp_merged_s  ngx_mcp_merged_t;

@@ -6,8 +6,7 @@
 #include "ngx_mcp_wait.h"
 
 
-static ngx_str_t  ngx_mcp_json_type =
-    ngx_string("application/json");
+static ngx_str_t  ngx_mcp_json_type = ngx_string("application/json");
 
 
 static ngx_buf_t *ngx_mcp_joined(ngx_http_request_t *r, ngx_str_t *parts,

@@ -29,8 +29,7 @@ static ngx_int_t ngx_mcp_session_parse(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_session_t *session);
 
 
-static ngx_str_t  ngx_mcp_session_header =
-    ngx_string("mcp-session-id");
+static ngx_str_t  ngx_mcp_session_header = ngx_string("mcp-session-id");
 
 
 /* empty, if nobody says who it is */

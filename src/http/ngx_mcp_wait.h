@@ -64,8 +64,7 @@ struct ngx_mcp_wait_s {
 
 /* what was told is on its way: there may be bytes of it that no buffer of
  * ours holds any more, but the connection does */
-#define ngx_mcp_wait_busy(w)                                                  \
-    ((w)->busy || (w)->r->connection->buffered)
+#define ngx_mcp_wait_busy(w)  ((w)->busy || (w)->r->connection->buffered)
 
 void ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);

@@ -57,9 +57,7 @@ ngx_mcp_handler(ngx_http_request_t *r)
         return ngx_mcp_options(r, "GET, POST, DELETE, OPTIONS");
     }
 
-    if (!lcf->zone->ready
-        && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE))
-    {
+    if (!lcf->zone->ready && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE)) {
         return ngx_mcp_problem_refused(r, NGX_MCP_STORE_UNAVAILABLE);
     }
 
@@ -69,12 +67,10 @@ ngx_mcp_handler(ngx_http_request_t *r)
         break;
 
     case NGX_HTTP_GET:
-        return lcf->pass.len ? ngx_mcp_pass_other(r)
-                             : ngx_mcp_get(r);
+        return lcf->pass.len ? ngx_mcp_pass_other(r) : ngx_mcp_get(r);
 
     case NGX_HTTP_DELETE:
-        return lcf->pass.len ? ngx_mcp_pass_other(r)
-                             : ngx_mcp_session_end(r);
+        return lcf->pass.len ? ngx_mcp_pass_other(r) : ngx_mcp_session_end(r);
 
     default:
         return ngx_mcp_not_allowed(r);

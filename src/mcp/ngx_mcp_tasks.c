@@ -344,8 +344,8 @@ ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ngx_mcp_ctx_t        *ctx;
     ngx_mcp_out_t         out;
     ngx_mcp_op_update_t  *op;
-    static ngx_str_t                 complete
-                                = ngx_string("{\"resultType\":\"complete\"}");
+    static ngx_str_t      complete =
+                                ngx_string("{\"resultType\":\"complete\"}");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     op = (ngx_mcp_op_update_t *) o;

@@ -85,8 +85,7 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
 
     if (ctx->places == NULL) {
         ngx_memzero(&shm, sizeof(ngx_shm_t));
-        shm.size = NGX_MCP_PROCESSES
-                   * sizeof(ngx_mcp_place_t);
+        shm.size = NGX_MCP_PROCESSES * sizeof(ngx_mcp_place_t);
         shm.log = cycle->log;
         ngx_str_set(&shm.name, "mcp_tasks_places");
 
@@ -423,9 +422,7 @@ static ngx_queue_t *
 ngx_mcp_watch_list(ngx_mcp_local_t *local, uint64_t key)
 {
     return &local->watches[ngx_mcp_signal_is_name(key)
-                           ? key
-                           : NGX_MCP_KEYS
-                             + key % NGX_MCP_WATCH_TASKS];
+                           ? key : NGX_MCP_KEYS + key % NGX_MCP_WATCH_TASKS];
 }
 
 

@@ -14,7 +14,7 @@ ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     op->reason = NGX_MCP_OK;
 
-    return zone->store[op->type](zone, op);
+    return zone->submit[op->type](zone, op);
 }
 
 

@@ -226,7 +226,7 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_tool_stat_t  stat;
-    uint64_t                      oldest;     /* ms in the queue */
+    uint64_t             oldest;     /* ms in the queue */
 } ngx_mcp_tool_view_t;
 
 
@@ -234,7 +234,7 @@ typedef struct {
     ngx_mcp_op_t            op;
     ngx_uint_t              detail;     /* tools and workers, too */
 
-    ngx_mcp_counters_t count;
+    ngx_mcp_counters_t      count;
     ngx_mcp_fates_t         fates;
     uint32_t                states[NGX_MCP_STATES];
     uint32_t                owners;

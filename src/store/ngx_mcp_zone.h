@@ -14,7 +14,7 @@
 
 struct ngx_mcp_zone_s {
     ngx_str_t                 name;
-    ngx_mcp_submit_pt        *store;      /* a function for each type */
+    ngx_mcp_submit_pt        *submit;     /* a function for each type */
     struct ngx_mcp_table_s   *table;
     uint64_t                 *secret;     /* two words, for keyed hashes */
     ngx_uint_t                ready;      /* requests may be served */
@@ -22,7 +22,8 @@ struct ngx_mcp_zone_s {
     /* of the configuration */
     ngx_shm_zone_t           *shm_zone;
     uint64_t                  max_tasks;  /* 0: as many as there is room for */
-    struct ngx_mcp_stored_s  *stored;     /* NULL: no store on disk */
+    struct ngx_mcp_store_s   *store;      /* NULL: there is but memory */
+    void                     *stored;     /* what the store keeps of it */
     ngx_array_t               gateways;   /* of locations */
 
     /* of the process */

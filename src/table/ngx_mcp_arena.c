@@ -11,19 +11,19 @@ uint32_t
 ngx_mcp_block_alloc_locked(ngx_mcp_table_t *t)
 {
     uint32_t          n;
-    ngx_mcp_store_t  *store;
+    ngx_mcp_freelist_t  *list;
 
-    store = &t->sh->block;
-    n = store->free;
+    list = &t->sh->block;
+    n = list->free;
 
     if (n) {
-        store->free = ngx_mcp_block(t, n)->next;
+        list->free = ngx_mcp_block(t, n)->next;
 
     } else {
-        n = store->fresh++;
+        n = list->fresh++;
     }
 
-    store->used++;
+    list->used++;
 
     return n;
 }

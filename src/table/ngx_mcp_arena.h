@@ -13,8 +13,7 @@
     (((len) + NGX_MCP_BLOCK_DATA - 1)                                         \
      / NGX_MCP_BLOCK_DATA)
 
-#define ngx_mcp_available(store)                                              \
-    ((store)->end - 1 - (store)->used)
+#define ngx_mcp_available(store)  ((store)->end - 1 - (store)->used)
 
 #define ngx_mcp_reserve(store)  ((store)->end / 16)
 

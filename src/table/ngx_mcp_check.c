@@ -7,11 +7,10 @@
 #include "ngx_mcp_save.h"
 #include "ngx_mcp_wheel.h"
 #include "ngx_mcp_news.h"
-#include "ngx_mcp_stats.h"
 
 
 /*
- * Every statement that ngx_mcp_table.h makes about the table, held
+ * Every statement that ngx_mcp_table_types.h makes about the table, held
  * against the table.  Slow on purpose: for tests and for the operator's
  * doubts, not for a request.
  */

@@ -16,8 +16,7 @@
 #define NGX_MCP_HISTORY_ENTRIES  7
 
 #define NGX_MCP_HISTORY_NUMBER   10    /* bytes at most */
-#define NGX_MCP_HISTORY_ENTRY                                                 \
-    (1 + 2 * NGX_MCP_HISTORY_NUMBER)
+#define NGX_MCP_HISTORY_ENTRY  (1 + 2 * NGX_MCP_HISTORY_NUMBER)
 
 #define NGX_MCP_HISTORY_EVENT    0x1f
 #define NGX_MCP_HISTORY_STATE    5
@@ -128,8 +127,8 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     u_char *bytes, size_t len)
 {
     u_char          *p, *e, *q, *end;
-    u_char                      all[NGX_MCP_HISTORY_ENTRIES + 255
-                                    + NGX_MCP_HISTORY_ENTRY];
+    u_char           all[NGX_MCP_HISTORY_ENTRIES + 255
+                         + NGX_MCP_HISTORY_ENTRY];
     size_t           size, n;
     ngx_mcp_past_t   past;
 

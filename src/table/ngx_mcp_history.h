@@ -26,7 +26,7 @@
 
 typedef struct {
     uint64_t  at;                 /* wall clock, ms */
-    uint32_t  worker;             /* of a claim, see stats.h; 0: none */
+    uint32_t  worker;             /* of a claim, see ngx_mcp_stats.h; 0: none */
     uint8_t   event;
     uint8_t   state;              /* after it */
 } ngx_mcp_past_t;

@@ -4,7 +4,6 @@
 #include "ngx_mcp_history.h"
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_recover.h"
-#include "ngx_mcp_signal.h"
 
 
 static size_t ngx_mcp_load_blocks_locked(ngx_mcp_table_t *t,

@@ -358,18 +358,18 @@ static void
 ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t)
 {
     uint32_t          n;
-    ngx_mcp_store_t  *store;
+    ngx_mcp_freelist_t  *list;
 
-    store = &t->sh->block;
+    list = &t->sh->block;
 
-    for (n = store->fresh - 1; n; n--) {
+    for (n = list->fresh - 1; n; n--) {
 
         if (ngx_mcp_map_mark(t, n)) {
             continue;
         }
 
-        ngx_mcp_block(t, n)->next = store->free;
-        store->free = n;
+        ngx_mcp_block(t, n)->next = list->free;
+        list->free = n;
     }
 }
 

@@ -28,8 +28,7 @@
 #include "ngx_mcp_table.h"
 
 
-#define NGX_MCP_UNSAVED_ALL                                                   \
-    ((1u << NGX_MCP_PAYLOADS) - 1)
+#define NGX_MCP_UNSAVED_ALL  ((1u << NGX_MCP_PAYLOADS) - 1)
 
 /* copied in one hold of the lock, and saved in one commit */
 #define NGX_MCP_SAVE_TASKS    512
@@ -51,27 +50,27 @@ typedef struct {
     ngx_str_t       session;
     ngx_str_t       method;            /* with the params */
     ngx_str_t       payload[NGX_MCP_PAYLOADS];
-    ngx_str_t       history;           /* see history.h */
+    ngx_str_t       history;           /* see ngx_mcp_history.h */
 } ngx_mcp_record_t;
 
 
 typedef struct {
-    ngx_mcp_record_t *records;
-    ngx_uint_t  n;
-    uint64_t   *gone;              /* seq of each */
-    ngx_uint_t  ngone;
-    u_char     *data;
-    size_t      size;
-    size_t      need;              /* of data, if too small */
+    ngx_mcp_record_t  *records;
+    ngx_uint_t         n;
+    uint64_t          *gone;         /* seq of each */
+    ngx_uint_t         ngone;
+    u_char            *data;
+    size_t             size;
+    size_t             need;         /* of data, if too small */
 
-    uint64_t    upto;              /* the last change in it */
-    uint64_t    instance;
-    ngx_uint_t  more;              /* there is, after it */
-    uint64_t    mixed;
+    uint64_t           upto;         /* the last change in it */
+    uint64_t           instance;
+    ngx_uint_t         more;         /* there is, after it */
+    uint64_t           mixed;
 
     /* when it was copied */
-    uint64_t    now;
-    uint64_t    wall;
+    uint64_t           now;
+    uint64_t           wall;
 } ngx_mcp_batch_t;
 
 
@@ -113,8 +112,7 @@ uint64_t ngx_mcp_to_wall(uint64_t time, uint64_t now, uint64_t wall);
 uint64_t ngx_mcp_from_wall(uint64_t time, uint64_t now, uint64_t wall);
 
 
-#define ngx_mcp_has_unsaved(t)                                                \
-    ((t)->sh->oldest || (t)->sh->gone.head)
+#define ngx_mcp_has_unsaved(t)  ((t)->sh->oldest || (t)->sh->gone.head)
 
 
 #endif /* _NGX_MCP_SAVE_H_INCLUDED_ */

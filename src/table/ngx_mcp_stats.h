@@ -22,11 +22,6 @@
 #include "ngx_mcp_table.h"
 
 
-/* the entry of tools that have none of their own, and what it is called */
-#define NGX_MCP_OTHER       0
-#define NGX_MCP_OTHER_NAME  "other"
-
-
 /* a worker in a task's record: its entry, and which of those that had it */
 
 #define ngx_mcp_worker_id(index, life)                                        \
@@ -34,9 +29,6 @@
 
 #define ngx_mcp_tool_stat(t, s)                                               \
     (&(t)->tool_stats[ngx_mcp_name(t, (s)->tool)->stat])
-
-
-extern const uint32_t  ngx_mcp_bounds[];
 
 
 void ngx_mcp_stats_layout(ngx_mcp_layout_t *l, size_t size, size_t *offset);

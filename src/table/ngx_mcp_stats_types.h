@@ -20,6 +20,10 @@
 #define NGX_MCP_STAT_TOOLS    128
 #define NGX_MCP_STAT_NAME     128
 
+/* the entry of tools that have none of their own, and what it is called */
+#define NGX_MCP_OTHER       0
+#define NGX_MCP_OTHER_NAME  "other"
+
 /* why a store on disk failed, with a zero at its end */
 #define NGX_MCP_STORE_ERROR   256
 
@@ -125,6 +129,9 @@ typedef struct {
     uint32_t  waiting;
     uint32_t  streams;
 } ngx_mcp_present_t;
+
+
+extern const uint32_t  ngx_mcp_bounds[];
 
 
 #endif /* _NGX_MCP_STATS_TYPES_H_INCLUDED_ */

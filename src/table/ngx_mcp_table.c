@@ -210,8 +210,7 @@ ngx_mcp_table_pointers(ngx_mcp_table_t *t, ngx_mcp_layout_t *l)
     t->names = (uint32_t *) (base + l->names);
     t->log = (ngx_mcp_signal_t *) (base + l->log);
     t->tool_stats = (ngx_mcp_tool_stat_t *) (base + l->tool_stat);
-    t->worker_stats = (ngx_mcp_worker_stat_t *)
-                                                     (base + l->worker_stat);
+    t->worker_stats = (ngx_mcp_worker_stat_t *) (base + l->worker_stat);
     t->slots = (ngx_mcp_slot_t *) (base + l->slots);
     t->map = (uint64_t *) (base + l->map);
     t->blocks = (ngx_mcp_block_t *) (base + l->block);
@@ -558,26 +557,26 @@ uint32_t
 ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t)
 {
     uint32_t          n;
-    ngx_mcp_store_t  *store;
+    ngx_mcp_freelist_t  *list;
 
-    store = &t->sh->slot;
-    n = store->free;
+    list = &t->sh->slot;
+    n = list->free;
 
     if (n) {
-        store->free = ngx_mcp_slot(t, n)->hash_next;
+        list->free = ngx_mcp_slot(t, n)->hash_next;
 
     } else {
-        n = store->fresh;
+        n = list->fresh;
 
         /* recovery looks at all slots below fresh */
         ngx_mcp_slot(t, n)->body.task.state = NGX_MCP_FREE;
         ngx_mcp_slot(t, n)->body.task.flags = 0;
 
         ngx_mcp_barrier();
-        store->fresh++;
+        list->fresh++;
     }
 
-    store->used++;
+    list->used++;
 
     return n;
 }

@@ -20,8 +20,7 @@
 
 #define ngx_mcp_slot(t, n)   (&(t)->slots[n])
 #define ngx_mcp_block(t, n)  (&(t)->blocks[n])
-#define ngx_mcp_name(t, n)                                                    \
-    ((ngx_mcp_name_t *) &(t)->blocks[n])
+#define ngx_mcp_name(t, n)  ((ngx_mcp_name_t *) &(t)->blocks[n])
 
 /*
  * A slot is five cache lines and a bit, and in a large zone none is cached.

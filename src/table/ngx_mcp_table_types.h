@@ -17,8 +17,8 @@
  * writes new blocks first, then is journaled, then copied into the slot.  The
  * hashes, lists, queues, wheel, free lists and gauges only serve to find
  * slots and blocks quickly: they are rebuilt from the slots if a process dies
- * while it holds the lock (ngx_mcp_recover.c).  What was counted
- * is known nowhere else, and stays.
+ * while it holds the lock (ngx_mcp_recover.c).  What was counted is known
+ * nowhere else, and stays.
  *
  * The lock is the slab pool's mutex, because that is the one which the master
  * process releases when a worker process dies.
@@ -42,8 +42,7 @@
 #define NGX_MCP_LAYOUT        7
 
 #define NGX_MCP_BLOCK_SIZE    128
-#define NGX_MCP_BLOCK_DATA                                                    \
-    (NGX_MCP_BLOCK_SIZE - sizeof(uint32_t))
+#define NGX_MCP_BLOCK_DATA  (NGX_MCP_BLOCK_SIZE - sizeof(uint32_t))
 
 #define NGX_MCP_ORDER_LEVELS  3
 
@@ -142,7 +141,7 @@ typedef struct {
     ngx_mcp_link_t  recent;            /* of all by change */
     uint16_t        bucket;            /* of the wheel + 1 */
     uint8_t         queued:1;          /* is in its queue */
-    uint8_t         unsaved:7;         /* payloads, see save.h */
+    uint8_t         unsaved:7;         /* payloads, see ngx_mcp_save.h */
     uint8_t         method_len;        /* heads params' chain */
 } ngx_mcp_slot_t;
 
@@ -221,7 +220,7 @@ typedef struct {
     uint32_t  fresh;
     uint32_t  end;
     uint32_t  used;
-} ngx_mcp_store_t;
+} ngx_mcp_freelist_t;
 
 
 typedef struct {
@@ -240,8 +239,8 @@ typedef struct {
     uint64_t              seq;
     uint64_t              secret[2];
 
-    ngx_mcp_store_t       slot;
-    ngx_mcp_store_t       block;
+    ngx_mcp_freelist_t    slot;
+    ngx_mcp_freelist_t    block;
     uint32_t              hash_mask;
     uint32_t              name_mask;
 
@@ -311,7 +310,7 @@ typedef struct {
     uint32_t              unsaved;
     uint32_t              oldest;
 
-    /* see _save.h */
+    /* see ngx_mcp_save.h */
     volatile uint64_t     safe;
     uint64_t              mixed;
     uint64_t              settled;

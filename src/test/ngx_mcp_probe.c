@@ -534,8 +534,7 @@ typedef struct {
 } ngx_mcp_late_t;
 
 
-static ngx_mcp_submit_pt
-    ngx_mcp_late_store[NGX_MCP_OPS];
+static ngx_mcp_submit_pt  ngx_mcp_late_store[NGX_MCP_OPS];
 
 static ngx_mcp_submit_pt  *ngx_mcp_late_for;
 
@@ -549,11 +548,11 @@ ngx_mcp_probe_late(ngx_mcp_probe_t *p)
         ngx_mcp_late_store[i] = ngx_mcp_late;
     }
 
-    if (p->zone->store != ngx_mcp_late_store) {
-        ngx_mcp_late_for = p->zone->store;
+    if (p->zone->submit != ngx_mcp_late_store) {
+        ngx_mcp_late_for = p->zone->submit;
     }
 
-    p->zone->store = ngx_mcp_probe_number(p, "on", 1)
+    p->zone->submit = ngx_mcp_probe_number(p, "on", 1)
                      ? ngx_mcp_late_store
                      : ngx_mcp_late_for;
 }

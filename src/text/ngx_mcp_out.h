@@ -21,8 +21,7 @@ typedef struct {
 
 #define ngx_mcp_out_lit(out, text)                                            \
     ngx_mcp_out_add(out, (u_char *) text, sizeof(text) - 1)
-#define ngx_mcp_out_str(out, s)                                               \
-    ngx_mcp_out_add(out, (s)->data, (s)->len)
+#define ngx_mcp_out_str(out, s)  ngx_mcp_out_add(out, (s)->data, (s)->len)
 #define ngx_mcp_out_text(out, text)                                           \
     ngx_mcp_out_add(out, (u_char *) text, ngx_strlen(text))
 

@@ -94,9 +94,10 @@ sub new {
     my $self = bless {
         workers => 1, connections => 256, events => '', listen => '',
         main => '', http => '', server => '', surfaces => [], module => '',
-        files => {}, env => {}, %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
+        env => {}, %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
+    $self->{files} = { %{ $conf{files} || {} } };
     $self->{files}{'tools.json'} = tools_json(@{ $conf{tools} })
         if $conf{tools};
 

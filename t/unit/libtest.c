@@ -140,7 +140,7 @@ test_zone(size_t size, uint64_t max_tasks)
     sp = test_slab(size);
     zone = ngx_pcalloc(zones, sizeof(ngx_mcp_zone_t));
     zone->table = ngx_pcalloc(zones, sizeof(ngx_mcp_table_t));
-    zone->store = ngx_mcp_shm;
+    zone->submit = ngx_mcp_shm;
 
     if (ngx_mcp_table_create(zone->table, sp, max_tasks) != NGX_OK) {
         return NULL;

@@ -7,7 +7,6 @@
 
 
 #include "ngx_mcp_shm.h"
-#include "ngx_mcp_signal.h"
 #include "ngx_mcp_stats.h"
 
 

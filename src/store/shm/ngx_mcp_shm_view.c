@@ -231,8 +231,7 @@ ngx_mcp_moments_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     n = ngx_mcp_past_locked(t, s, past, &view->dropped);
 
-    view->history = (ngx_mcp_moment_t *)
-                                             ngx_align_ptr(p, NGX_ALIGNMENT);
+    view->history = (ngx_mcp_moment_t *) ngx_align_ptr(p, NGX_ALIGNMENT);
     view->nhistory = n;
     p = (u_char *) (view->history + n);
 

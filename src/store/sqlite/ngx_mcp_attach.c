@@ -56,53 +56,48 @@ static void ngx_mcp_attach_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,
     ngx_mcp_db_t *db);
 
 
-/* "store=sqlite:PATH" */
+/* the path is known, and whatever else was said */
 
-char *
+ngx_int_t
 ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
 {
     u_char             *p;
     ngx_uint_t          i;
-    ngx_mcp_stored_t   *st, *other;
     ngx_mcp_zone_t    **z;
+    ngx_mcp_stored_t   *st;
 
     st = zone->stored;
 
     if (ngx_conf_full_name(cf->cycle, &st->path, 0) != NGX_OK) {
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
     if (st->path.len < NGX_MAX_PATH
         && ngx_mcp_attach_path(cf, &st->path) != NGX_OK)
     {
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
     if (st->path.len + sizeof("-lock") > NGX_MAX_PATH) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "the path \"%V\" is too long", &st->path);
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
     z = zones->elts;
 
     for (i = 0; i < zones->nelts; i++) {
-        other = z[i]->stored;
-
-        if (other
-            && other->path.len == st->path.len
-            && ngx_strncmp(other->path.data, st->path.data, st->path.len) == 0)
-        {
+        if (z[i]->store == zone->store && zone->store->same(zone, z[i])) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "the store \"%V\" is that of zone \"%V\" "
                                "already", &st->path, &z[i]->name);
-            return NGX_CONF_ERROR;
+            return NGX_ERROR;
         }
     }
 
     p = ngx_pnalloc(cf->pool, st->path.len + sizeof("-lock"));
     if (p == NULL) {
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
     st->lock.data = p;
@@ -118,12 +113,12 @@ ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
 
     st->threads = ngx_thread_pool_add(cf, NULL);
     if (st->threads == NULL) {
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
     ngx_mcp_stored_zone(zone);
 
-    return NGX_CONF_OK;
+    return NGX_OK;
 }
 
 
@@ -438,7 +433,7 @@ ngx_mcp_attach_wanted(ngx_mcp_zone_t *zone)
     fl.l_start = NGX_MCP_LOCK_WANTED;
     fl.l_len = 1;
 
-    return fcntl(zone->stored->fd, F_OFD_GETLK, &fl) == 0
+    return fcntl(ngx_mcp_stored_of(zone)->fd, F_OFD_GETLK, &fl) == 0
            && fl.l_type != F_UNLCK;
 }
 
@@ -468,7 +463,7 @@ ngx_mcp_attach_holds(ngx_mcp_zone_t *zone)
 {
     return zone->ready
            && !ngx_mcp_attach_lost(zone)
-           && ngx_mcp_attach_instance(zone->stored->fd)
+           && ngx_mcp_attach_instance(ngx_mcp_stored_of(zone)->fd)
               == zone->table->sh->instance;
 }
 
@@ -614,10 +609,10 @@ ngx_mcp_attach_name(ngx_mcp_zone_t *zone, ngx_fd_t fd, uint64_t instance)
     (void) ngx_sprintf(buf, "%016xL\n", instance);
 
     if (fstat(fd, &sb) == -1
-        || pwrite(fd, buf, NGX_MCP_INSTANCE_LEN, 0)
-           != NGX_MCP_INSTANCE_LEN)
+        || pwrite(fd, buf, NGX_MCP_INSTANCE_LEN, 0) != NGX_MCP_INSTANCE_LEN)
     {
-        ngx_memcpy(zone->stored->db.error, "its lock cannot be written",
+        ngx_memcpy(ngx_mcp_stored_of(zone)->db.error,
+                   "its lock cannot be written",
                    sizeof("its lock cannot be written"));
         return NGX_ERROR;
     }
@@ -698,7 +693,7 @@ ngx_mcp_attach_ours(ngx_mcp_zone_t *zone)
     ngx_mcp_db_t      *db;
     ngx_mcp_header_t  *sh;
 
-    db = &zone->stored->db;
+    db = &ngx_mcp_stored_of(zone)->db;
     sh = zone->table->sh;
 
     if (stat(db->path, &sb) == -1 && ngx_errno == NGX_ENOENT) {
@@ -740,7 +735,7 @@ ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd, ngx_log_t *log)
     ngx_mcp_table_t   *t;
     ngx_mcp_header_t  *sh;
 
-    db = &zone->stored->db;
+    db = &ngx_mcp_stored_of(zone)->db;
     t = zone->table;
     sh = t->sh;
 
@@ -857,7 +852,7 @@ ngx_mcp_attach_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
 
     ngx_log_error(NGX_LOG_NOTICE, log, 0,
                   "zone \"%V\" has %uL tasks from \"%V\", %uL had expired",
-                  &zone->name, load->tasks, &zone->stored->path,
+                  &zone->name, load->tasks, &ngx_mcp_stored_of(zone)->path,
                   load->expired);
 
     return NGX_OK;

@@ -40,8 +40,7 @@ typedef struct {
 } ngx_mcp_col_t;
 
 
-#define ngx_mcp_rec(field)                                                    \
-    offsetof(ngx_mcp_record_t, field)
+#define ngx_mcp_rec(field)  offsetof(ngx_mcp_record_t, field)
 
 #define ngx_mcp_col(type, rec, col)                                           \
     (*(type *) ((u_char *) (rec) + (col)->offset))
@@ -146,8 +145,7 @@ static ngx_mcp_col_t  ngx_mcp_cols[] = {
       1 }
 };
 
-#define NGX_MCP_COLS                                                          \
-    (sizeof(ngx_mcp_cols) / sizeof(ngx_mcp_col_t))
+#define NGX_MCP_COLS  (sizeof(ngx_mcp_cols) / sizeof(ngx_mcp_col_t))
 
 
 static ngx_int_t

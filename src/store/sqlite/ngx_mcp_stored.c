@@ -50,8 +50,7 @@ static void ngx_mcp_stored_done(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 
 
-ngx_mcp_submit_pt
-    ngx_mcp_stored[NGX_MCP_OPS];
+static ngx_mcp_submit_pt  ngx_mcp_stored[NGX_MCP_OPS];
 
 
 void
@@ -63,9 +62,9 @@ ngx_mcp_stored_zone(ngx_mcp_zone_t *zone)
         ngx_mcp_stored[i] = ngx_mcp_stored_op;
     }
 
-    zone->store = ngx_mcp_stored;
+    zone->submit = ngx_mcp_stored;
     zone->ready = 0;
-    zone->stored->fd = -1;
+    ngx_mcp_stored_of(zone)->fd = -1;
 }
 
 
@@ -134,9 +133,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
     rc = ngx_mcp_shm[op->type](zone, op);
 
-    if (rc != NGX_OK || op->reason != NGX_MCP_OK
-        || parked == NULL)
-    {
+    if (rc != NGX_OK || op->reason != NGX_MCP_OK || parked == NULL) {
         return rc;
     }
 

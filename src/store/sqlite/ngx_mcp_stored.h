@@ -28,7 +28,7 @@
 #include <ngx_thread_pool.h>
 #endif
 
-#include "ngx_mcp_zone.h"
+#include "ngx_mcp_store.h"
 #include "ngx_mcp_wake.h"
 #include "ngx_mcp_db.h"
 
@@ -82,6 +82,13 @@ typedef struct ngx_mcp_stored_s {
 } ngx_mcp_stored_t;
 
 
+#define ngx_mcp_stored_of(zone)  ((ngx_mcp_stored_t *) (zone)->stored)
+
+
+/* ngx_mcp_sqlite.c */
+
+extern ngx_mcp_store_t  ngx_mcp_sqlite_store;
+
 /* ngx_mcp_stored.c */
 
 void ngx_mcp_stored_zone(ngx_mcp_zone_t *zone);
@@ -97,7 +104,7 @@ void ngx_mcp_writer_exit(ngx_mcp_zone_t *zone);
 
 /* ngx_mcp_attach.c */
 
-char *ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+ngx_int_t ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
     ngx_array_t *zones);
 void ngx_mcp_attach_user(ngx_mcp_zone_t *zone);
 ngx_int_t ngx_mcp_attach_zone(ngx_mcp_zone_t *zone);

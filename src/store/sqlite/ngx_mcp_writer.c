@@ -87,13 +87,13 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 void
 ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
 {
-    if (zone->stored->writing || zone->table->sh->writer == 0) {
-        ngx_post_event(&zone->stored->write, &ngx_posted_events);
+    if (ngx_mcp_stored_of(zone)->writing || zone->table->sh->writer == 0) {
+        ngx_post_event(&ngx_mcp_stored_of(zone)->write, &ngx_posted_events);
     }
 
     /* the process must not exit before it has answered */
 
-    zone->stored->look.cancelable = 0;
+    ngx_mcp_stored_of(zone)->look.cancelable = 0;
 }
 
 
@@ -290,7 +290,7 @@ ngx_mcp_writer_leave(ngx_mcp_zone_t *zone)
     }
 
     if (ngx_mcp_attach_wanted(zone)
-        && zone->leaves(zone))
+        && (zone->leaves == NULL || zone->leaves(zone)))
     {
         ngx_mcp_attach_leave(zone);
     }
@@ -476,18 +476,18 @@ ngx_mcp_writer_end(ngx_event_t *ev)
     ngx_mcp_zone_t  *zone;
 
     zone = ev->data;
-    zone->stored->busy = 0;
+    ngx_mcp_stored_of(zone)->busy = 0;
 
     ngx_mcp_writer_done(zone);
     ngx_mcp_stored_look(zone);
-    ngx_mcp_writer_write(&zone->stored->write);
+    ngx_mcp_writer_write(&ngx_mcp_stored_of(zone)->write);
 }
 
 
 static void
 ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
 {
-    switch (zone->stored->rc) {
+    switch (ngx_mcp_stored_of(zone)->rc) {
 
     case NGX_OK:
         ngx_mcp_writer_saved(zone);
@@ -499,7 +499,7 @@ ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
 
     case NGX_DECLINED:
         /* somebody else has it now: our zone is of no more use */
-        ngx_mcp_writer_failed(zone, zone->stored->db.error);
+        ngx_mcp_writer_failed(zone, ngx_mcp_stored_of(zone)->db.error);
 
         if (ngx_mcp_attach_holds(zone)) {
             /* not by way of the lock: the file is not the one it was */
@@ -511,7 +511,7 @@ ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
         return;
 
     default:
-        ngx_mcp_writer_failed(zone, zone->stored->db.error);
+        ngx_mcp_writer_failed(zone, ngx_mcp_stored_of(zone)->db.error);
     }
 }
 
@@ -525,7 +525,7 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
     ngx_mcp_store_stat_t  *disk;
 
     t = zone->table;
-    batch = &zone->stored->batch;
+    batch = &ngx_mcp_stored_of(zone)->batch;
     disk = &t->sh->disk;
 
     ngx_mcp_lock(t);
@@ -539,14 +539,14 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
     }
 
     disk->up = !t->sh->rewrite;
-    disk->device = zone->stored->db.device;
-    disk->inode = zone->stored->db.inode;
+    disk->device = ngx_mcp_stored_of(zone)->db.device;
+    disk->inode = ngx_mcp_stored_of(zone)->db.inode;
 
     if (batch->n + batch->ngone) {
         disk->commits++;
         disk->rows += batch->n + batch->ngone;
         disk->last_wall = batch->wall;
-        ngx_mcp_stats_time(&disk->time, zone->stored->took);
+        ngx_mcp_stats_time(&disk->time, ngx_mcp_stored_of(zone)->took);
     }
 
     if (disk->up) {
@@ -561,7 +561,7 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
     if (!was && disk->up) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "the store of zone \"%V\" works again, all is saved in "
-                      "\"%V\"", &zone->name, &zone->stored->path);
+                      "\"%V\"", &zone->name, &ngx_mcp_stored_of(zone)->path);
     }
 }
 
@@ -626,7 +626,7 @@ ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
         ngx_log_error(NGX_LOG_CRIT, ngx_cycle->log, 0,
                       "the store of zone \"%V\" fails: \"%V\" %s; nothing is "
                       "changed until it works again", &zone->name,
-                      &zone->stored->path, why);
+                      &ngx_mcp_stored_of(zone)->path, why);
     }
 }
 

@@ -1,0 +1,110 @@
+
+/* "store=sqlite:PATH sync=..." of mcp_tasks_zone: a database of SQLite. */
+
+
+#include "ngx_mcp_stored.h"
+
+
+#if (NGX_MCP_STORED)
+
+
+static ngx_int_t ngx_mcp_sqlite_create(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+    ngx_str_t *argument);
+static ngx_int_t ngx_mcp_sqlite_param(ngx_mcp_zone_t *zone, ngx_str_t *arg);
+static ngx_uint_t ngx_mcp_sqlite_same(ngx_mcp_zone_t *zone,
+    ngx_mcp_zone_t *other);
+static ngx_int_t ngx_mcp_sqlite_init_zone(ngx_mcp_zone_t *zone,
+    ngx_uint_t kept);
+
+
+static ngx_str_t  ngx_mcp_sqlite_params[] = {
+    ngx_string("sync"),
+    ngx_null_string
+};
+
+
+ngx_mcp_store_t  ngx_mcp_sqlite_store = {
+    ngx_string("sqlite"),
+    ngx_mcp_sqlite_params,
+    ngx_mcp_sqlite_create,
+    ngx_mcp_sqlite_param,
+    ngx_mcp_attach_conf,
+    ngx_mcp_sqlite_same,
+    ngx_mcp_sqlite_init_zone,
+    ngx_mcp_stored_process,
+    ngx_mcp_writer_exit
+};
+
+
+static ngx_int_t
+ngx_mcp_sqlite_create(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+    ngx_str_t *argument)
+{
+    ngx_mcp_stored_t  *st;
+
+    st = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_stored_t));
+    if (st == NULL) {
+        return NGX_ERROR;
+    }
+
+    st->path = *argument;
+    zone->stored = st;
+
+    return NGX_OK;
+}
+
+
+/* "sync=", once */
+
+static ngx_int_t
+ngx_mcp_sqlite_param(ngx_mcp_zone_t *zone, ngx_str_t *arg)
+{
+    ngx_uint_t         i;
+    ngx_mcp_stored_t  *st;
+    static struct {
+        ngx_str_t   name;
+        ngx_uint_t  sync;
+    } syncs[] = {
+        { ngx_string("sync=always"), NGX_MCP_SYNC_ALWAYS },
+        { ngx_string("sync=everysec"), NGX_MCP_SYNC_EVERYSEC },
+        { ngx_string("sync=off"), NGX_MCP_SYNC_OFF }
+    };
+
+    st = zone->stored;
+
+    for (i = 0; i < sizeof(syncs) / sizeof(syncs[0]); i++) {
+        if (arg->len == syncs[i].name.len && !st->synced
+            && ngx_strncmp(arg->data, syncs[i].name.data, arg->len) == 0)
+        {
+            st->sync = syncs[i].sync;
+            st->synced = 1;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_uint_t
+ngx_mcp_sqlite_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *other)
+{
+    ngx_str_t  *a, *b;
+
+    a = &ngx_mcp_stored_of(zone)->path;
+    b = &ngx_mcp_stored_of(other)->path;
+
+    return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
+}
+
+
+static ngx_int_t
+ngx_mcp_sqlite_init_zone(ngx_mcp_zone_t *zone, ngx_uint_t kept)
+{
+    ngx_mcp_attach_user(zone);
+
+    return kept ? ngx_mcp_attach_kept(zone) : ngx_mcp_attach_zone(zone);
+}
+
+
+#endif /* NGX_MCP_STORED */
