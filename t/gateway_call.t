@@ -213,9 +213,17 @@ is($c->legacy('tools/call', { name => 'unheard' })->{json}{result}{content}[0]
 
 {
     my $before = $up->count('slow');
-    my @ids = map { $g->task('slow', id => $_) } '1', '1', '"1"', '1';
+    my @clients = ('1', '1', '"1"', '1');
+    my @ids = map {
+        $g->task('slow', id => $clients[$_],
+                 params => { arguments => { i => $_ } })
+    } 0 .. $#clients;
     $up->call('slow', $before + 4);
-    my @calls = @{[$up->calls('slow')]}[$before .. $before + 3];
+
+    # each has a connection of its own: they may overtake each other
+    my @calls = sort { $a->{json}{params}{arguments}{i}
+                       <=> $b->{json}{params}{arguments}{i} }
+                @{[$up->calls('slow')]}[$before .. $before + 3];
     my %ids = map { $_->{id} => 1 } @calls;
     is(scalar keys %ids, 4, 'equal ids of clients: different ones upstream');
     like($_, qr/\A"nginx-[0-9a-f]{16}-1"\z/, 'each of our own') for keys %ids;

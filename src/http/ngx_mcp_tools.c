@@ -15,7 +15,7 @@ typedef struct {
     ngx_str_t      *file;
     ngx_str_t       text;
     ngx_mcp_json_t  tool;       /* the one that is being read */
-} ngx_mcp_tools_file_t;
+} ngx_mcp_tools_rd_t;
 
 
 typedef struct {
@@ -24,21 +24,21 @@ typedef struct {
 } ngx_mcp_time_t;
 
 
-static ngx_int_t ngx_mcp_tools_load(ngx_mcp_tools_file_t *rd);
-static char *ngx_mcp_tools_parse(ngx_mcp_tools_file_t *rd, json_t *root,
+static ngx_int_t ngx_mcp_tools_load(ngx_mcp_tools_rd_t *rd);
+static char *ngx_mcp_tools_parse(ngx_mcp_tools_rd_t *rd, json_t *root,
     ngx_array_t *tools);
-static char *ngx_mcp_tool_parse(ngx_mcp_tools_file_t *rd, json_t *json,
+static char *ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json,
     ngx_array_t *tools);
-static char *ngx_mcp_tool_types(ngx_mcp_tools_file_t *rd, json_t *json);
-static char *ngx_mcp_tool_policy(ngx_mcp_tools_file_t *rd, json_t *policy,
+static char *ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json);
+static char *ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
     ngx_mcp_tool_t *tool);
-static char *ngx_mcp_tool_time(ngx_mcp_tools_file_t *rd, const char *name,
+static char *ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *json, ngx_msec_t *value);
-static char *ngx_mcp_tool_definition(ngx_mcp_tools_file_t *rd,
+static char *ngx_mcp_tool_definition(ngx_mcp_tools_rd_t *rd,
     ngx_mcp_tool_t *tool);
-static char *ngx_mcp_tools_error(ngx_mcp_tools_file_t *rd, const char *field,
+static char *ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field,
     const char *what);
-static ngx_uint_t ngx_mcp_tools_line(ngx_mcp_tools_file_t *rd, const char *field);
+static ngx_uint_t ngx_mcp_tools_line(ngx_mcp_tools_rd_t *rd, const char *field);
 
 
 static ngx_mcp_time_t  ngx_mcp_tool_times[] = {
@@ -58,9 +58,9 @@ ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
     char              *rv;
     json_t            *root;
     json_error_t       err;
-    ngx_mcp_tools_file_t   rd;
+    ngx_mcp_tools_rd_t   rd;
 
-    ngx_memzero(&rd, sizeof(ngx_mcp_tools_file_t));
+    ngx_memzero(&rd, sizeof(ngx_mcp_tools_rd_t));
     rd.cf = cf;
     rd.file = file;
 
@@ -88,7 +88,7 @@ ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
 
 
 static ngx_int_t
-ngx_mcp_tools_load(ngx_mcp_tools_file_t *rd)
+ngx_mcp_tools_load(ngx_mcp_tools_rd_t *rd)
 {
     ssize_t           n;
     ngx_fd_t          fd;
@@ -145,7 +145,7 @@ done:
 
 
 static char *
-ngx_mcp_tools_parse(ngx_mcp_tools_file_t *rd, json_t *root, ngx_array_t *tools)
+ngx_mcp_tools_parse(ngx_mcp_tools_rd_t *rd, json_t *root, ngx_array_t *tools)
 {
     char                 *rv;
     size_t                i;
@@ -189,7 +189,7 @@ ngx_mcp_tools_parse(ngx_mcp_tools_file_t *rd, json_t *root, ngx_array_t *tools)
 
 
 static char *
-ngx_mcp_tool_parse(ngx_mcp_tools_file_t *rd, json_t *json, ngx_array_t *tools)
+ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
 {
     char            *rv;
     json_t          *value;
@@ -270,7 +270,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_file_t *rd, json_t *json, ngx_array_t *tools)
 /* the members that MCP defines have the types that it gives them */
 
 static char *
-ngx_mcp_tool_types(ngx_mcp_tools_file_t *rd, json_t *json)
+ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
 {
     json_t      *value, *type;
     ngx_uint_t   i;
@@ -317,7 +317,8 @@ ngx_mcp_tool_types(ngx_mcp_tools_file_t *rd, json_t *json)
 
 
 static char *
-ngx_mcp_tool_policy(ngx_mcp_tools_file_t *rd, json_t *policy, ngx_mcp_tool_t *tool)
+ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
+    ngx_mcp_tool_t *tool)
 {
     char            *rv;
     json_t          *value;
@@ -415,7 +416,7 @@ ngx_mcp_tool_policy(ngx_mcp_tools_file_t *rd, json_t *policy, ngx_mcp_tool_t *to
 /* milliseconds as a number, or a time as in nginx's configuration */
 
 static char *
-ngx_mcp_tool_time(ngx_mcp_tools_file_t *rd, const char *name, json_t *json,
+ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name, json_t *json,
     ngx_msec_t *value)
 {
     ngx_str_t  s;
@@ -454,7 +455,7 @@ ngx_mcp_tool_time(ngx_mcp_tools_file_t *rd, const char *name, json_t *json,
 /* the tool as clients see it: as it stands there, without our policy */
 
 static char *
-ngx_mcp_tool_definition(ngx_mcp_tools_file_t *rd, ngx_mcp_tool_t *tool)
+ngx_mcp_tool_definition(ngx_mcp_tools_rd_t *rd, ngx_mcp_tool_t *tool)
 {
     u_char               *p;
     ngx_mcp_json_t        key, value;
@@ -526,7 +527,7 @@ ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name)
 
 
 static char *
-ngx_mcp_tools_error(ngx_mcp_tools_file_t *rd, const char *field, const char *what)
+ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field, const char *what)
 {
     if (field) {
         ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "\"%s\" %s in %V:%ui",
@@ -545,7 +546,7 @@ ngx_mcp_tools_error(ngx_mcp_tools_file_t *rd, const char *field, const char *wha
 /* where the member of the present tool, or of its policy, stands */
 
 static ngx_uint_t
-ngx_mcp_tools_line(ngx_mcp_tools_file_t *rd, const char *field)
+ngx_mcp_tools_line(ngx_mcp_tools_rd_t *rd, const char *field)
 {
     u_char            *p, *where;
     ngx_uint_t         line;
