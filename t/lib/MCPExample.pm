@@ -15,6 +15,8 @@ package MCPExample;
 use warnings;
 use strict;
 
+use Fcntl qw/ LOCK_EX /;
+use FindBin;
 use POSIX ();
 
 use MCPFile qw/ slurp write_file /;
@@ -23,7 +25,7 @@ use MCPTasks;
 use Exporter qw/ import /;
 
 our @ISA = qw/ MCPTasks /;
-our @EXPORT_OK = qw/ blocks section shell unsteady /;
+our @EXPORT_OK = qw/ blocks command section shell unsteady /;
 
 
 sub configure {
@@ -46,6 +48,26 @@ sub configure {
 sub log {
     my ($self) = @_;
     return $self->SUPER::log() . slurp("$self->{dir}/error.log");
+}
+
+
+# what a command of a document prints, run where a user would; its status is in
+# $?.  It must not know that make runs this test, nor what that was given; and
+# there is one at a time, since two would build the same files.
+sub command {
+    my ($dir, $command) = @_;
+    local %ENV = %ENV;
+
+    open(my $lock, '>', "$FindBin::Bin/../build/commands.lock")
+        or die "build/commands.lock: $!\n";
+    flock($lock, LOCK_EX) or die "build/commands.lock: $!\n";
+
+    delete @ENV{qw/ MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS TESTS
+                    PROVE_FLAGS /};
+    delete @ENV{grep { /^(?:MCP_TASKS|TEST_NGINX)_/ } keys %ENV};
+
+    return scalar qx(cd '$dir' && { $command
+                     } 2>&1 < /dev/null);
 }
 
 
