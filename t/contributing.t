@@ -8,7 +8,7 @@ use lib "$FindBin::Bin/lib";
 
 use Test::More;
 
-use MCPExample qw/ blocks command /;
+use MCPExample qw/ blocks run_command /;
 use MCPFile qw/ slurp /;
 
 my $root = "$FindBin::Bin/..";
@@ -19,7 +19,7 @@ cmp_ok(scalar @blocks, '>=', 3, 'the blocks were read');
 cmp_ok(scalar @commands, '>=', 7, 'and the commands in them');
 
 for my $command (@commands) {
-    my $out = command($root, $command);
+    my $out = run_command($root, $command);
     is($?, 0, $command) or diag($out);
     like($out, qr/^Result: PASS$/m, "$command: says that it passed")
         if $command =~ /^make test /;

@@ -10,7 +10,7 @@ use lib "$FindBin::Bin/lib";
 use File::Temp qw/ tempdir /;
 use Test::More;
 
-use MCPExample qw/ blocks command section /;
+use MCPExample qw/ blocks run_command section /;
 
 my $root = "$FindBin::Bin/..";
 my $section = section("$root/README.md", '## Installing');
@@ -24,7 +24,7 @@ ok($own, 'and the one for other sources');
 
 sub run {
     my ($dir, $command) = @_;
-    my $out = command($dir, $command);
+    my $out = run_command($dir, $command);
     is($?, 0, $command =~ s/\n//r) or diag($out);
     return $out;
 }

@@ -25,7 +25,7 @@ use MCPTasks;
 use Exporter qw/ import /;
 
 our @ISA = qw/ MCPTasks /;
-our @EXPORT_OK = qw/ blocks command section shell unsteady /;
+our @EXPORT_OK = qw/ blocks run_command section shell unsteady /;
 
 
 sub configure {
@@ -54,7 +54,7 @@ sub log {
 # what a command of a document prints, run where a user would; its status is in
 # $?.  It must not know that make runs this test, nor what that was given; and
 # there is one at a time, since two would build the same files.
-sub command {
+sub run_command {
     my ($dir, $command) = @_;
     local %ENV = %ENV;
 
