@@ -125,9 +125,10 @@ say "$count builds, nginx $VERSION"
 
 # so many that nginx's own files are compiled once for each set of features
 if [ -n "$all" ]; then
-    printf '%s\n' 'core '{dynamic,static}' gcc -O0 '{threads,-}' - '\
-{pcre,-}' '{ssl,-} \
-        | xargs -P "$JOBS" -I '{}' "$TOOLS/build-as-users.sh" '{}'
+    awk '$1 != "readme" && NF == 7 {
+             print "core", $1, "gcc -O0", $4, "-", $6, $7
+         }' <<< "$builds" | sort -u \
+        | xargs -r -P "$JOBS" -I '{}' "$TOOLS/build-as-users.sh" '{}'
 fi
 
 status=0

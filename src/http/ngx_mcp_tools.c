@@ -1,9 +1,10 @@
 
-#include <jansson.h>
-
 #include "ngx_mcp_tools.h"
 #include "ngx_mcp_params.h"
 #include "ngx_mcp_json.h"
+
+/* after nginx's own, which choose the size of off_t */
+#include <jansson.h>
 
 
 #define NGX_MCP_POLICY       "mcpTasks"
@@ -419,8 +420,8 @@ static char *
 ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name, json_t *json,
     ngx_msec_t *value)
 {
+    int64_t    n;
     ngx_str_t  s;
-    ngx_int_t  n;
 
     n = NGX_ERROR;
 

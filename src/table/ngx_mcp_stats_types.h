@@ -67,7 +67,9 @@ typedef struct {
     uint64_t  recoveries;
     uint64_t  news_dropped;
     uint64_t  signals;
-    uint64_t  refused[NGX_MCP_REASONS];
+
+    /* added to without the lock: not split between cache lines */
+    uint64_t  refused[NGX_MCP_REASONS] __attribute__((aligned(8)));
 } ngx_mcp_counters_t;
 
 

@@ -266,8 +266,11 @@ typedef struct {
     uint32_t              worker_hash[NGX_MCP_STAT_WORKERS];
     volatile uint32_t     drains;            /* of workers, so far */
 
-    /* signals, in a ring of which logged is the end */
-    volatile uint64_t     logged;
+    /*
+     * signals, in a ring of which logged is the end; that is read without the
+     * lock, so it must not be split between cache lines
+     */
+    volatile uint64_t     logged __attribute__((aligned(8)));
     uint64_t              log_mask;
     uint64_t              awaited[NGX_MCP_KEYS];
 
