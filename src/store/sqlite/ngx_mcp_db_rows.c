@@ -344,6 +344,7 @@ ngx_mcp_db_fence(ngx_mcp_db_t *db, uint64_t instance)
     uint64_t   value;
     ngx_int_t  rc;
 
+    value = 0;
     rc = ngx_mcp_db_get(db, "instance", &value, 1);
 
     if (rc == NGX_ERROR || (rc == NGX_OK && value == instance)) {
