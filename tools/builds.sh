@@ -31,16 +31,17 @@ done
 VERSION=${VERSION:-$(binary_version "$DIST_NGINX")}
 export VERSION
 
-# every pair of values is in one of these
+# every pair of values is in one of these; gcc sees most at -O3, so that has the
+# store
 pairs=(
-    'dynamic gcc -O2 threads sqlite pcre ssl'
-    'static clang -O2 - - - -'
-    'static gcc -O0 - - pcre ssl'
-    'dynamic clang -O0 threads sqlite - -'
-    'static gcc -O1 threads - pcre -'
-    'dynamic clang -O1 - sqlite - ssl'
-    'static clang -O3 threads sqlite pcre -'
-    'dynamic gcc -O3 - - - ssl'
+    'static gcc -O0 threads - pcre -'
+    'dynamic clang -O0 - sqlite - ssl'
+    'static gcc -O1 - sqlite - ssl'
+    'dynamic clang -O1 threads - pcre -'
+    'static gcc -O2 - - - -'
+    'dynamic clang -O2 threads sqlite pcre ssl'
+    'dynamic gcc -O3 threads sqlite - -'
+    'static clang -O3 - - pcre ssl'
 )
 
 
