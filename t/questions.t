@@ -492,6 +492,26 @@ for my $round ('at first', 'after a reload') {
     }
 }
 
+# another process dies: nothing is asked again by a stream that lives on
+{
+    my $c = $plain->in_session();
+    my $work = task($c);
+    my $conn = $t->connect_all() or die "workers cannot be reached\n";
+    my ($dies, $lives) = sort keys %$conn;
+    my $get = $c->get_stream($t->connect_to($lives));
+
+    ask($work, 'q');
+    is(asked($get), 'q', 'a stream asks');
+    ok($t->kill_worker($dies), 'another process dies');
+
+    # each process looks every second whether another has died
+    is(asked($get, 2), 'nothing', 'the stream does not ask again');
+    answer($c, $work, 'q');
+    is($c->status($work->{taskId}), 'working', 'and its question is answered');
+    $plain->complete($work, '{}');
+    $get->close();
+}
+
 # after a reload the same
 {
     my $c = $plain->in_session();

@@ -129,7 +129,7 @@ model_do_news(void)
 /* what the stream before asked, or one that is dead, is to be asked again */
 
 static void
-model_regain(int k, uint64_t seq)
+model_regain(int k, uint64_t before, uint64_t seq)
 {
     int               i, n;
     model_task_t     *sorted[MAX];
@@ -141,7 +141,7 @@ model_regain(int k, uint64_t seq)
     for (i = n - 1; i >= 0; i--) {
 
         if (sorted[i]->state != NGX_MCP_INPUT_REQUIRED
-            || (sorted[i]->carrier != session->stream
+            || (sorted[i]->carrier != before
                 && model_alive(sorted[i]->carrier)))
         {
             continue;
@@ -194,14 +194,14 @@ model_do_session(void)
             || !model_alive(session->stream)))
     {
         if (op.stream != session->stream) {
-            model_regain(k, seq);
+            model_regain(k, session->stream, seq);
             session->stream = op.stream;
             session->opened = opened;
             after = op.after;
 
         } else {
             if (session->epoch != model.epoch) {
-                model_regain(k, seq);
+                model_regain(k, 0, seq);
             }
 
             after = 0;
@@ -388,7 +388,7 @@ model_do_leave(void)
     }
 
     if (ended) {
-        model_regain(k, seq);
+        model_regain(k, model.sessions[k].stream, seq);
         model.sessions[k].stream = 0;
     }
 }

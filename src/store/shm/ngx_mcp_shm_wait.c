@@ -18,7 +18,8 @@ static void ngx_mcp_count_wait_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 static void ngx_mcp_leave_session_locked(ngx_mcp_table_t *t,
     ngx_mcp_op_wait_t *op);
 static void ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal);
-static void ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told);
+static void ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told,
+    uint64_t before);
 static void ngx_mcp_news_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
 static void ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
@@ -168,7 +169,7 @@ ngx_mcp_leave_session_locked(ngx_mcp_table_t *t, ngx_mcp_op_wait_t *op)
     told = n ? &ngx_mcp_name(t, n)->u.told : NULL;
 
     if (told && told->stream && told->stream == op->carrier) {
-        ngx_mcp_regain_locked(t, told);
+        ngx_mcp_regain_locked(t, told, told->stream);
         told->stream = 0;
         op->ended = 1;
     }
@@ -206,12 +207,14 @@ ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal)
 
 
 /*
- * Somebody else speaks for the session, or a process has died: what was asked
- * by the stream before, or by one that is dead, is to be asked again.
+ * Another stream speaks for the session, or a process has died: what was asked
+ * by the stream before, if there is one, or by one that is dead, is to be asked
+ * again.
  */
 
 static void
-ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told)
+ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told,
+    uint64_t before)
 {
     uint32_t         n, next;
     ngx_uint_t       i;
@@ -224,8 +227,7 @@ ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told)
         next = s->news.next;
 
         if (s->body.task.state == NGX_MCP_INPUT_REQUIRED
-            && (s->carrier == told->stream
-                || !ngx_mcp_stream_alive(t, s->carrier)))
+            && (s->carrier == before || !ngx_mcp_stream_alive(t, s->carrier)))
         {
             s->carrier = 0;
 
@@ -430,7 +432,7 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
             op->silent = 1;
 
         } else if (told->stream != op->stream) {
-            ngx_mcp_regain_locked(t, told);
+            ngx_mcp_regain_locked(t, told, told->stream);
 
             /* the one before has to learn that it is silent from now on */
 
@@ -443,7 +445,8 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
             }
 
         } else if (told->epoch != t->sh->epoch) {
-            ngx_mcp_regain_locked(t, told);
+            /* what this stream has asked itself stays asked */
+            ngx_mcp_regain_locked(t, told, 0);
         }
 
         op->after = 0;
