@@ -220,10 +220,10 @@ ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
 {
     ngx_mcp_merged_t *m = data;
 
-    u_char                     *p;
-    size_t                      size;
-    ngx_str_t                   merged, *id;
-    ngx_mcp_out_t    out;
+    u_char        *p;
+    size_t         size;
+    ngx_str_t      merged, *id;
+    ngx_mcp_out_t  out;
 
     if (feed->retry != m->retry) {
         m->retry = feed->retry;

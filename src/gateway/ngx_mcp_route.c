@@ -92,9 +92,9 @@ ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_mcp_loc_conf_t *lcf = conf;
 
-    ngx_int_t                   rc;
-    ngx_str_t                  *value;
-    ngx_uint_t                  i;
+    ngx_int_t        rc;
+    ngx_str_t       *value;
+    ngx_uint_t       i;
     ngx_mcp_tool_t  *tool;
 
     value = cf->args->elts;

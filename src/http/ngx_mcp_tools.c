@@ -56,10 +56,10 @@ static ngx_mcp_time_t  ngx_mcp_tool_times[] = {
 char *
 ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
 {
-    char              *rv;
-    json_t            *root;
-    json_error_t       err;
-    ngx_mcp_tools_rd_t   rd;
+    char               *rv;
+    json_t             *root;
+    json_error_t        err;
+    ngx_mcp_tools_rd_t  rd;
 
     ngx_memzero(&rd, sizeof(ngx_mcp_tools_rd_t));
     rd.cf = cf;

@@ -10,7 +10,7 @@
 uint32_t
 ngx_mcp_block_alloc_locked(ngx_mcp_table_t *t)
 {
-    uint32_t          n;
+    uint32_t             n;
     ngx_mcp_freelist_t  *list;
 
     list = &t->sh->block;

@@ -357,7 +357,7 @@ ngx_mcp_restore_queues_locked(ngx_mcp_table_t *t, uint32_t list)
 static void
 ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t)
 {
-    uint32_t          n;
+    uint32_t             n;
     ngx_mcp_freelist_t  *list;
 
     list = &t->sh->block;

@@ -556,7 +556,7 @@ ngx_mcp_new_check_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt, uint32_t owner,
 uint32_t
 ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t)
 {
-    uint32_t          n;
+    uint32_t             n;
     ngx_mcp_freelist_t  *list;
 
     list = &t->sh->slot;

@@ -127,7 +127,7 @@ ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_get_t *op = (ngx_mcp_op_get_t *) o;
 
-    size_t                       size;
+    size_t            size;
     ngx_mcp_room_t    room;
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
@@ -182,8 +182,8 @@ ngx_mcp_shm_list(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_list_t *op = (ngx_mcp_op_list_t *) o;
 
-    u_char                      *p;
-    ngx_uint_t                   i;
+    u_char           *p;
+    ngx_uint_t        i;
     ngx_mcp_found_t   found;
     ngx_mcp_table_t  *t;
 
@@ -217,8 +217,8 @@ ngx_mcp_shm_page_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 {
     ngx_mcp_op_list_t *op = (ngx_mcp_op_list_t *) o;
 
-    uint32_t                    n, owner, tool;
-    ngx_uint_t                  scanned;
+    uint32_t         n, owner, tool;
+    ngx_uint_t       scanned;
     ngx_mcp_slot_t  *s;
 
     op->next.seq = 0;
@@ -267,10 +267,10 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_claim_t *op = (ngx_mcp_op_claim_t *) o;
 
-    size_t                             size;
-    uint32_t                           worker;
-    uint32_t                           hashes[NGX_MCP_CLAIM_TOOLS];
-    ngx_uint_t                         i;
+    size_t                  size;
+    uint32_t                worker;
+    uint32_t                hashes[NGX_MCP_CLAIM_TOOLS];
+    ngx_uint_t              i;
     ngx_mcp_room_t          room;
     ngx_mcp_slot_t         *s;
     ngx_mcp_event_t         ev;
@@ -417,8 +417,8 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_update_t *op = (ngx_mcp_op_update_t *) o;
 
-    size_t                       size, added;
-    ngx_uint_t                   i;
+    size_t            size, added;
+    ngx_uint_t        i;
     ngx_mcp_room_t    room;
     ngx_mcp_slot_t   *s;
     ngx_mcp_table_t  *t;
@@ -540,8 +540,8 @@ ngx_mcp_shm_sweep(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_sweep_t *op = (ngx_mcp_op_sweep_t *) o;
 
-    uint64_t                     lag, late;
-    ngx_int_t                    rc;
+    uint64_t          lag, late;
+    ngx_int_t         rc;
     ngx_mcp_slot_t   *s;
     ngx_mcp_event_t   ev;
     ngx_mcp_table_t  *t;

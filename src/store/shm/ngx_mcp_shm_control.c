@@ -21,8 +21,8 @@ ngx_mcp_shm_pause(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_control_t *op = (ngx_mcp_op_control_t *) o;
 
-    uint32_t                     hash;
-    ngx_uint_t                   entry;
+    uint32_t          hash;
+    ngx_uint_t        entry;
     ngx_mcp_table_t  *t;
 
     t = zone->table;
@@ -78,8 +78,8 @@ ngx_mcp_shm_drain(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_control_t *op = (ngx_mcp_op_control_t *) o;
 
-    uint32_t                     hash;
-    ngx_uint_t                   entry;
+    uint32_t          hash;
+    ngx_uint_t        entry;
     ngx_mcp_table_t  *t;
 
     t = zone->table;

@@ -33,8 +33,8 @@ ngx_mcp_shm_recent(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_recent_t *op = (ngx_mcp_op_recent_t *) o;
 
-    u_char                      *p;
-    ngx_uint_t                   i;
+    u_char           *p;
+    ngx_uint_t        i;
     ngx_mcp_found_t   found;
     ngx_mcp_table_t  *t;
 
@@ -66,10 +66,10 @@ ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 {
     ngx_mcp_op_recent_t *op = (ngx_mcp_op_recent_t *) o;
 
-    uint32_t                     n;
-    ngx_uint_t                   scanned, any;
-    ngx_mcp_slot_t   *s;
-    ngx_mcp_sieve_t   sieve;
+    uint32_t         n;
+    ngx_uint_t       scanned, any;
+    ngx_mcp_slot_t  *s;
+    ngx_mcp_sieve_t  sieve;
 
     op->more = 0;
     op->next = op->after;

@@ -188,13 +188,13 @@ ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_orphans_t *op = (ngx_mcp_op_orphans_t *) o;
 
-    u_char                       *p;
-    ngx_uint_t                    i;
-    ngx_mcp_slot_t    *s;
-    ngx_mcp_event_t    ev;
-    ngx_mcp_found_t    found;
-    ngx_mcp_table_t   *t;
-    ngx_mcp_change_t   change;
+    u_char           *p;
+    ngx_uint_t        i;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_event_t   ev;
+    ngx_mcp_found_t   found;
+    ngx_mcp_table_t  *t;
+    ngx_mcp_change_t  change;
 
     t = zone->table;
 
@@ -245,7 +245,7 @@ ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 {
     ngx_mcp_op_orphans_t *op = (ngx_mcp_op_orphans_t *) o;
 
-    uint32_t                    n;
+    uint32_t         n;
     ngx_mcp_slot_t  *s;
 
     if (t->sh->orphaned == t->sh->epoch) {

@@ -49,8 +49,8 @@ ngx_mcp_shm_stats(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_stats_t *op = (ngx_mcp_op_stats_t *) o;
 
-    uint64_t                     oldest[NGX_MCP_STAT_TOOLS];
-    ngx_uint_t                   i, end;
+    uint64_t          oldest[NGX_MCP_STAT_TOOLS];
+    ngx_uint_t        i, end;
     ngx_mcp_table_t  *t;
 
     t = zone->table;

@@ -106,7 +106,7 @@ ngx_mcp_shm_leave(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_wait_t *op = (ngx_mcp_op_wait_t *) o;
 
-    ngx_uint_t                    asked, counted;
+    ngx_uint_t         asked, counted;
     ngx_mcp_slot_t    *s;
     ngx_mcp_table_t   *t;
     ngx_mcp_header_t  *sh;
@@ -273,8 +273,8 @@ ngx_mcp_shm_news(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_news_t *op = (ngx_mcp_op_news_t *) o;
 
-    u_char                      *p;
-    ngx_uint_t                   i;
+    u_char           *p;
+    ngx_uint_t        i;
     ngx_mcp_found_t   found;
     ngx_mcp_table_t  *t;
 
@@ -308,8 +308,8 @@ ngx_mcp_news_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 {
     ngx_mcp_op_news_t *op = (ngx_mcp_op_news_t *) o;
 
-    uint32_t                    n, last, owner;
-    ngx_uint_t                  scanned;
+    uint32_t         n, last, owner;
+    ngx_uint_t       scanned;
     ngx_mcp_slot_t  *s;
 
     op->more = 0;
@@ -359,8 +359,8 @@ ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_session_t *op = (ngx_mcp_op_session_t *) o;
 
-    u_char                      *p;
-    ngx_uint_t                   i;
+    u_char           *p;
+    ngx_uint_t        i;
     ngx_mcp_slot_t   *s;
     ngx_mcp_view_t   *view;
     ngx_mcp_found_t   found;
@@ -407,7 +407,7 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 {
     ngx_mcp_op_session_t *op = (ngx_mcp_op_session_t *) o;
 
-    uint32_t                    n, session;
+    uint32_t         n, session;
     ngx_mcp_slot_t  *s;
     ngx_mcp_told_t  *told;
 
