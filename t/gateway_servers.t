@@ -67,9 +67,10 @@ sub counts {
 }
 
 
-# all processes die, and are back
+# all processes die at once, so that none takes over from another, and are back
 sub kill_all {
     my @pids = $t->worker_pids();
+    kill('STOP', @pids);
     kill('KILL', @pids);
     return wait_for {
         my %now = map { $_ => 1 } $t->worker_pids();
