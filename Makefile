@@ -69,6 +69,19 @@ test: deps-test  ## unit tests and suites; TESTS="t/a.t", PROVE_FLAGS=-v
 	@exec tools/test.sh $(BUILD)
 
 
+# Those that reach every operation and everybody who waits for one; t/late.t and
+# t/late_drop.t choose that store themselves.
+LATE = t/announce.t t/gateway_call.t t/gateway_cancel.t t/gateway_crash.t \
+    t/gateway_input.t t/gateway_late.t t/gateway_rounds.t t/gateway_turns.t \
+    t/late.t t/late_drop.t t/legacy.t t/listen.t t/poll.t t/questions.t t/rounds.t \
+    t/session.t t/stream.t t/waiters.t t/worker_ask.t t/worker_claim.t \
+    t/worker_wait.t
+
+.PHONY: late
+late:  ## tests with a store that does and answers everything later
+	@TESTS="$(LATE)" MCP_TASKS_STORE=late $(MAKE) test
+
+
 .PHONY: screenshots
 screenshots: deps-test  ## make the pictures in docs/images anew
 	@$(MAKE) module test-module NGINX_SRC=
@@ -83,6 +96,36 @@ crash-restarts: deps-test  ## kill nginx, see what its store has; COUNT=1000
 	@exec tools/crash-restarts.py -n $(or $(COUNT),1000) \
 	    $(if $(SYNC),--sync $(SYNC)) $(if $(SEED),--seed $(SEED)) \
 	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/crash
+
+
+.PHONY: double-crashes
+double-crashes: deps-test  ## kill nginx twice in a row; COUNT=300
+	@$(MAKE) test-module NGINX_SRC=
+	@set -e; for sync in $(or $(SYNC),always everysec off); do \
+	    tools/double-crashes.py -n $(or $(COUNT),300) --sync $$sync \
+	        $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/double; \
+	done
+
+
+.PHONY: kill-workers
+kill-workers: deps-test  ## kill processes, see what sessions are told; COUNT=3000
+	@$(MAKE) test-module NGINX_SRC=
+	@exec tools/kill-workers.py -n $(or $(COUNT),3000) \
+	    $(if $(SEED),--seed $(SEED)) \
+	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/kill
+
+
+.PHONY: endurance
+endurance: deps-test  ## 7,000 waiters, kills, reloads; WAITERS=, SECONDS=, KILLS=
+	@$(MAKE) test-module NGINX_SRC=
+	@tools/endurance.py storm --waiters $(or $(WAITERS),7000) \
+	    --seconds $(or $(SECONDS),1800) --kills $(or $(KILLS),1) \
+	    --reload-every $(or $(RELOAD_EVERY),10) --life 5 25 --limit 15 \
+	    --ttl 120 \
+	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/endurance
+	@tools/endurance.py reloads --waiters $(or $(WAITERS),1000) \
+	    --reloads $(or $(RELOADS),200) --load $(or $(LOAD),10) \
+	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/endurance
 
 
 .PHONY: builds builds-all
@@ -118,7 +161,7 @@ check: deps-check  ## static analysis and style
 
 
 .PHONY: bench bench-plot bench-instructions bench-table bench-fanout \
-        bench-store
+        bench-store bench-stopped
 bench:  ## how fast it is, beside nginx and others; QUICK=1, ONLY=get,list
 	@tools/deps.sh build interop bench
 	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=
@@ -148,6 +191,11 @@ bench-fanout:  ## event streams with many readers, beside nchan; QUICK=1
 	@exec python3 bench/fanout.py $(BUILD)/dist/nginx \
 	    $(BUILD)/$(MODULE).so $(BUILD)/dist/nchan.so \
 	    $(BUILD)/bench/bin/fanout $(BUILD)/bench/fanout
+
+bench-stopped: deps-test  ## requests while a process is stopped; ONLY=shared,lock
+	@$(MAKE) test-module NGINX_SRC=
+	@exec python3 bench/stopped.py $(if $(ONLY),--only $(ONLY)) \
+	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/bench/stopped
 
 bench-store:  ## what a store on disk costs, beside SQLite alone; QUICK=1
 	@tools/deps.sh build bench
@@ -219,7 +267,7 @@ UNIT_CC    = $(CC) -std=gnu99 -MMD -MP
 UNIT_NGX_CFLAGS = $(UNIT_CFLAGS)
 
 .PHONY: unit
-unit: $(UNIT_PROGS) $(UNIT_OUT)/lib/faults.so
+unit: $(UNIT_PROGS) $(UNIT_OUT)/lib/faults.so $(UNIT_OUT)/lib/clock.so
 	@:
 
 .SECONDARY: $(UNIT_ALL_O) $(UNIT_NGX_O)

@@ -15,11 +15,11 @@
  */
 
 
+#include "libtest.h"
+
 #include <sys/mman.h>
 #include <stdio.h>
 #include <time.h>
-
-#include "libtest.h"
 
 
 #define FEW        1000
@@ -297,7 +297,7 @@ run_claim(ngx_uint_t size, ngx_uint_t n)
                      | NGX_MCP_WANT(NGX_MCP_METADATA);
         (void) ngx_mcp_submit(zones[size], &claim.op);
 
-        if (!claim.found) {
+        if (!claim.n) {
             fprintf(stderr, "nothing to claim\n");
             exit(2);
         }
@@ -305,9 +305,9 @@ run_claim(ngx_uint_t size, ngx_uint_t n)
         ngx_memzero(&finish, sizeof(finish));
         finish.op.type = NGX_MCP_OP_UPDATE;
         finish.op.pool = pool;
-        finish.id = done[i] = claim.view.id;
+        finish.id = done[i] = claim.views->id;
         finish.event.type = NGX_MCP_EV_COMPLETE;
-        finish.event.lease = claim.view.task.lease;
+        finish.event.lease = claim.views->task.lease;
         finish.change.payload[NGX_MCP_RESULT] = str(RESULT);
         (void) ngx_mcp_submit(zones[size], &finish.op);
 

@@ -94,6 +94,7 @@ const zone = {
     interval: 5000,
     reading: false,
     readAt: 0,
+    changes: 0,
 
     get admin() {
         return this.data !== null && this.data.admin === true;
@@ -112,8 +113,15 @@ const zone = {
         clearTimeout(this.timer);
 
         try {
-            const sent = Date.now();
-            const data = await getJson("zone");
+            let data, changes, sent;
+
+            // what was asked for before a change may not know of it
+            do {
+                changes = this.changes;
+                sent = Date.now();
+                data = await getJson("zone");
+            } while (changes !== this.changes);
+
             setClock(data.now, sent, Date.now());
             this.data = data;
             this.readAt = Date.now();
@@ -126,6 +134,12 @@ const zone = {
 
         this.reading = false;
         this.timer = setTimeout(() => this.read(), this.interval);
+    },
+
+    // something was changed by this page
+    changed() {
+        this.changes++;
+        return this.read();
     },
 
     // soon, as something has changed, but not with every change

@@ -67,32 +67,49 @@ function pretty(text) {
 
 
 // A text with buttons.  Of a long one the beginning is shown until somebody
-// wants to see all of it: browsers lay out megabytes slowly.
+// wants to see all of it: browsers lay out megabytes slowly.  box.setText()
+// replaces the text, and lets the buttons be: somebody may be pressing one.
 const longText = 20000;
 
 
 function textBox(title, text, file, isJson) {
-    const whole = isJson ? pretty(text) : text;
+    let isWhole = false;
     const area = h("pre", { tabindex: "0", "aria-label": title });
-    const all = button(`Show all ${bytes(whole.length)}`, () => {
-        tell(area, whole);
-        all.remove();
+    const size = h("span", { class: "muted small" });
+    const all = button("", () => {
+        isWhole = true;
+        draw();
         area.focus();
     });
 
-    tell(area, whole.slice(0, longText));
+    const draw = () => {
+        const whole = isJson ? pretty(text) : text;
 
-    return h("div", { class: "text-box" },
-        h("div", { class: "text-tools" },
-          h("span", { class: "muted small" },
-            `${isJson ? "JSON" : "text"}, ${bytes(new Blob([text]).size)}`),
-          whole.length > longText ? all : null,
+        tell(area, isWhole ? whole : whole.slice(0, longText));
+        put(all, `Show all ${bytes(whole.length)}`);
+        show(all, !isWhole && whole.length > longText);
+        put(size, `${isJson ? "JSON" : "text"}, `
+                  + bytes(new Blob([text]).size));
+    };
+
+    const box = h("div", { class: "text-box" },
+        h("div", { class: "text-tools" }, size, all,
           button("Copy", () => copyText(text, title), {
               "aria-label": `Copy ${title}` }),
           button("Download", () => downloadFile(file, [text],
               isJson ? "application/json" : "text/plain"), {
               "aria-label": `Download ${title}` })),
         area);
+
+    box.setText = (changed) => {
+        if (changed !== text) {
+            text = changed;
+            draw();
+        }
+    };
+
+    draw();
+    return box;
 }
 
 

@@ -560,8 +560,11 @@ function ageChanged(name, input) {
 }
 
 
+// At once: the event that the address has changed may come later, when somebody
+// has already chosen or written something else, which it would undo.
 function setFilters(filters) {
     location.hash = listHash(filters);
+    navigate();
 }
 
 
@@ -652,8 +655,10 @@ function showList(query) {
 function leaveList() {
     list.scroll = scrollY;
 
+    // its end does not concern the list that is loaded next
     if (list.abort) {
         list.abort.abort();
+        list.abort = null;
     }
 }
 

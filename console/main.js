@@ -3,8 +3,8 @@
 const routes = {
     tasks: { show: (rest, query) => showList(query), leave: leaveList,
              tick: listTick, interval: 5000, title: "Tasks" },
-    task: { show: (id) => showTask(id), tick: taskTick, interval: 5000,
-            title: "Task" },
+    task: { show: (id) => showTask(id), leave: leaveTask, tick: taskTick,
+            interval: 5000, title: "Task" },
     queues: { show: () => { drawQueues(); return queues.element; },
               draw: drawQueues, interval: 2000, title: "Queues" },
     zone: { show: () => { drawZone(); return health.element; },
@@ -12,6 +12,7 @@ const routes = {
 };
 
 let route = null;
+let shownHash = null;
 
 
 function zoneName() {
@@ -38,6 +39,12 @@ function parseHash() {
 
 
 function navigate() {
+    if (location.hash === shownHash) {
+        return;
+    }
+
+    shownHash = location.hash;
+
     const { name, id, query } = parseHash();
     const view = document.getElementById("view");
     const from = route;

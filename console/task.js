@@ -36,9 +36,19 @@ function showTask(id) {
 }
 
 
+// what comes later for it does not concern the view that is shown then
+function leaveTask() {
+    page.view = null;
+}
+
+
 // Again whenever the stream says that it has changed.
 async function readTask() {
     const { id, view } = page;
+
+    if (!view) {
+        return;
+    }
 
     try {
         const raw = await request(taskPath(id));
@@ -217,18 +227,23 @@ function drawJson(section, title, text, file) {
 // laid out only for those who look
 function drawRaw(section, raw, name) {
     const fill = () => {
-        if (section.details.open) {
-            section.box.replaceChildren(
-                jsonBox("the task", section.text, name));
+        if (!section.details.open) {
+            return;
+        }
+
+        if (section.box) {
+            section.box.setText(section.text);
+        } else {
+            section.box = jsonBox("the task", section.text, name);
+            section.details.append(section.box);
         }
     };
 
     section.text = raw;
 
     if (!section.details) {
-        section.box = h("div", {});
         section.details = h("details", { ontoggle: fill },
-                            h("summary", {}, "Show"), section.box);
+                            h("summary", {}, "Show"));
         section.content.append(section.details);
         show(section.element, true);
     }

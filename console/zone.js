@@ -87,7 +87,7 @@ function switchButton(row, isOn, labels, action) {
             const words = await action(labels[on ? 0 : 1].toLowerCase());
             set(on);
             note(words);
-            await zone.read();
+            await zone.changed();
         }));
         row.parts.action.append(row.switch);
     }

@@ -7,29 +7,26 @@ import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const url = process.argv[2] ?? "http://127.0.0.1:8080/worker";
-
 const sleep = (seconds) => new Promise((f) => setTimeout(f, seconds * 1000));
 const text = (s, more) => ({ content: [{ type: "text", text: s }], ...more });
+let stopping = false;                               // claims nothing more
 
 // The task is not ours any more: cancelled, out of time, or lost.
 class Gone extends Error {}
 
 async function rpc(method, params) {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const headers = { "Content-Type": "application/json" };
   for (;;) {
-    let answer;
-    try {
-      const headers = { "Content-Type": "application/json" };
-      const response = await fetch(url, { method: "POST", body, headers });
-      answer = await response.json();
-    } catch (e) {                                   // nginx is being restarted
-      console.error(`waiting for nginx: ${e.cause ?? e}`);
-      await sleep(1);
-      continue;
-    }
-    if (answer.result) return answer.result;
-    if (answer.error.code === -32011) throw new Gone(answer.error.data.reason);
-    throw new Error(answer.error.message);
+    const signal = AbortSignal.timeout(stopping ? 3000 : 90000);
+    const answer = await fetch(url, { method: "POST", body, headers, signal })
+      .then((response) => response.json())
+      .catch((e) => console.error(`waiting for nginx: ${e.cause ?? e}`));
+    if (answer?.result) return answer.result;
+    if (answer?.error.code === -32011) throw new Gone(answer.error.data.reason);
+    if (answer) throw new Error(answer.error.message);
+    if (stopping) throw new Gone("nginx is gone");
+    await sleep(1);                                 // nginx is being restarted
   }
 }
 
@@ -65,9 +62,8 @@ const tools = {
     const requestedSchema = { type: "object", required: ["name"],
                               properties: { name: { type: "string" } } };
     const { name } = await ask(held, { name: {
-      method: "elicitation/create",
-      params: { mode: "form", message: "What is your name?",
-                requestedSchema } } });
+      method: "elicitation/create", params: {
+        mode: "form", message: "What is your name?", requestedSchema } } });
     if (name.action !== "accept")
       return text("no name, no greeting", { isError: true });
     return text(`Hello, ${name.content.name}!`);
@@ -101,10 +97,11 @@ async function work(tools, task) {
 async function serve(tools, atOnce = false, worker = "worker.mjs") {
   for (const signal of ["SIGINT", "SIGTERM"])
     process.on(signal, async () => {
+      stopping = true;
       await Promise.allSettled([...taken].map((h) => rpc("worker/release", h)));
       process.exit(0);
     });
-  for (;;) {
+  while (!stopping) {
     const claim = { tools: Object.keys(tools), waitMs: 30000, worker };
     const { tasks, drain } = await rpc("worker/claim", claim);
     for (const task of tasks) {

@@ -26,7 +26,8 @@ def rpc(method, **params):
         URL, body, {"Content-Type": "application/json"})
     while True:
         try:
-            with urllib.request.urlopen(request, timeout=90) as response:
+            limit = 3 if stopping else 90
+            with urllib.request.urlopen(request, timeout=limit) as response:
                 answer = json.load(response)
             break
         except urllib.error.HTTPError as e:
@@ -80,10 +81,9 @@ def greet(held, arguments):
 
 
 def fail(held, arguments):
-    if arguments.get("how") == "protocol":
-        rpc("worker/fail", **held, error={"code": -32050, "message": "broken"})
-        return None                                 # nothing to complete
-    return text("this never works", isError=True)
+    if arguments.get("how") != "protocol":
+        return text("this never works", isError=True)
+    rpc("worker/fail", **held, error={"code": -32050, "message": "broken"})
 
 
 TOOLS = {"count": count, "greet": greet, "fail": fail}

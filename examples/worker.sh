@@ -7,11 +7,13 @@
 
 url=${1-http://127.0.0.1:8080/worker}
 held=                                   # which task, and by what right
+result=                                 # of the last request
+limit=90                                # so many seconds for an answer
 
 
-# rpc METHOD JQ-PROGRAM [JQ-OPTION...]: prints the result.  The program adds
-# to the task that is held, and gives the parameters.  1: the task is not ours
-# any more, or what we said was wrong.
+# rpc METHOD JQ-PROGRAM [JQ-OPTION...]: sets the result.  The program adds to
+# the task that is held, and gives the parameters.  1: the task is not ours any
+# more, or what we said was wrong.
 rpc() {
     local method=$1 program=$2 request answer
     shift 2
@@ -21,15 +23,23 @@ rpc() {
         "{jsonrpc: \"2.0\", id: 1, method: \$method,
           params: (\$held + $program)}") || return 1
 
-    until answer=$(curl -sS --max-time 90 -d "$request" \
-                   -H 'Content-Type: application/json' "$url")
+    # signals interrupt read and wait, and nothing else
+    until IFS= read -rd '' answer < <(
+              exec curl -sS --max-time "$limit" -d "$request" \
+                  -H 'Content-Type: application/json' "$url")
+          [ -n "$answer" ]
     do
-        sleep 1                         # nginx is being restarted
+        [ "$limit" = 90 ] || return 1   # nginx is gone, and so are we
+        nap 1                           # nginx is being restarted
     done
 
-    jq -ce '.result // empty' <<< "$answer" && return
+    result=$(jq -ce '.result // empty' <<< "$answer") && return
     jq -r '.error | "\(.code) \(.data.reason // .message)"' <<< "$answer" >&2
     return 1
+}
+
+nap() {
+    sleep "$1" & wait "$!"
 }
 
 complete() {                            # complete TEXT IS-ERROR
@@ -41,11 +51,11 @@ complete() {                            # complete TEXT IS-ERROR
 pause() {
     local i seconds=$1
     for ((i = ${seconds%.*}; i > 10; i -= 10)); do    # the lease lasts for 30 s
-        sleep 10
+        nap 10
         rpc worker/heartbeat '{}' || return
         seconds=$(jq -n "$seconds - 10")
     done
-    sleep "$seconds"
+    nap "$seconds"
 }
 
 count() {
@@ -60,21 +70,20 @@ count() {
 }
 
 greet() {
-    local answers='{}'
     rpc worker/ask '{inputRequests: {name: {
         method: "elicitation/create",
         params: {mode: "form", message: "What is your name?",
                  requestedSchema: {type: "object",
                                    properties: {name: {type: "string"}},
                                    required: ["name"]}}}}}' || return
-    until jq -e .inputResponses.name <<< "$answers"; do
-        answers=$(rpc worker/answers '{waitMs: 30000}') || return
+    until jq -e .inputResponses.name <<< "$result"; do
+        rpc worker/answers '{waitMs: 30000}' || return
     done
-    if jq -e '.inputResponses.name.action != "accept"' <<< "$answers"; then
+    if jq -e '.inputResponses.name.action != "accept"' <<< "$result"; then
         complete "no name, no greeting" true
     else
         complete "Hello, $(jq -r .inputResponses.name.content.name \
-                           <<< "$answers")!" false
+                           <<< "$result")!" false
     fi
 }
 
@@ -86,17 +95,23 @@ fail() {
     fi
 }
 
-# for somebody else
-trap '[ -z "$held" ] || rpc worker/release "{}"; exit' INT TERM
+stop() {
+    kill "$!" 2> /dev/null              # what was waited for
+    limit=3
+    [ -z "$held" ] || rpc worker/release '{}'         # for somebody else
+    exit
+}
+
+trap stop INT TERM
 
 while true; do
     held=
-    claim=$(rpc worker/claim '{tools: ["count", "greet", "fail"],
-                               waitMs: 30000, worker: "worker.sh"}') \
-        || { sleep 1; continue; }
-    task=$(jq -c '.tasks[]' <<< "$claim")
+    rpc worker/claim '{tools: ["count", "greet", "fail"],
+                       waitMs: 30000, worker: "worker.sh"}' \
+        || { nap 1; continue; }
+    task=$(jq -c '.tasks[]' <<< "$result")
     if [ -z "$task" ]; then
-        [ "$(jq .drain <<< "$claim")" = false ] || sleep 1
+        [ "$(jq .drain <<< "$result")" = false ] || nap 1
         continue
     fi
     held=$(jq -c '{taskId, lease}' <<< "$task")

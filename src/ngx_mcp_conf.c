@@ -52,7 +52,11 @@ static ngx_mcp_arg_t  ngx_mcp_args[] = {
 };
 
 
-static ngx_array_t *ngx_mcp_server_names(ngx_conf_t *cf);
+static void ngx_mcp_merge_values(ngx_mcp_loc_conf_t *prev,
+    ngx_mcp_loc_conf_t *conf);
+static ngx_int_t ngx_mcp_check_values(ngx_conf_t *cf,
+    ngx_mcp_loc_conf_t *conf);
+static ngx_int_t ngx_mcp_zero(ngx_conf_t *cf, const char *directive);
 static ngx_int_t ngx_mcp_set_arg(ngx_str_t *value, ngx_mcp_arg_t *arg,
     void *conf);
 
@@ -114,38 +118,42 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_mcp_loc_conf_t *prev = parent;
     ngx_mcp_loc_conf_t *conf = child;
 
-    ngx_uint_t                 own_ttl;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_uint_t  own_ttl;
 
     own_ttl = (conf->ttl != NGX_CONF_UNSET_MSEC);
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    /*
-     * "if" and "limit_except" blocks are part of their location: the former
-     * keeps its handler, the latter does not
-     */
-
-    if (clcf->noname && conf->zone == NULL) {
-        conf->zone = prev->zone;
-        conf->open = prev->open;
-        conf->admin = prev->admin;
-        conf->format = prev->format;
-        conf->location = prev->location;
-        conf->handler = prev->handler;
+    if (ngx_mcp_merge_surface(cf, prev, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
     }
 
-    if (clcf->lmt_excpt && clcf->handler == NULL && conf->zone) {
-        clcf->handler = conf->handler;
+    ngx_mcp_merge_values(prev, conf);
+
+    if (ngx_mcp_check_values(cf, conf) != NGX_OK) {
+        return NGX_CONF_ERROR;
     }
 
-    if (conf->zone) {
-        conf->names = ngx_mcp_server_names(cf);
+    if (conf->ttl > conf->max_ttl) {
 
-        if (conf->names == NULL) {
+        if (own_ttl) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "\"mcp_tasks_ttl\" is larger than its \"max\"");
             return NGX_CONF_ERROR;
         }
+
+        /* one from above, or the default */
+
+        conf->ttl = conf->max_ttl;
     }
 
+    return ngx_mcp_merge_pass(cf, prev, conf);
+}
+
+
+/* what the location does not have is inherited, or the default */
+
+static void
+ngx_mcp_merge_values(ngx_mcp_loc_conf_t *prev, ngx_mcp_loc_conf_t *conf)
+{
     if (conf->owner == NULL) {
         conf->owner = prev->owner;
     }
@@ -187,19 +195,20 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_size_value(conf->max_owner_bytes, prev->max_owner_bytes, 0);
     ngx_conf_merge_size_value(conf->max_payload, prev->max_payload,
                               1024 * 1024);
+}
 
+
+static ngx_int_t
+ngx_mcp_check_values(ngx_conf_t *cf, ngx_mcp_loc_conf_t *conf)
+{
     /* some clients poll without a pause if they are told none */
 
     if (conf->poll_interval == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_tasks_poll_interval\" must not be zero");
-        return NGX_CONF_ERROR;
+        return ngx_mcp_zero(cf, "mcp_tasks_poll_interval");
     }
 
     if (conf->lease == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_tasks_lease\" must not be zero");
-        return NGX_CONF_ERROR;
+        return ngx_mcp_zero(cf, "mcp_tasks_lease");
     }
 
     /* records keep them in 32 bits */
@@ -210,67 +219,34 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"mcp_tasks_poll_interval\" and "
                            "\"mcp_tasks_lease\" must not exceed 49 days");
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
     if (conf->ttl == 0 || conf->max_ttl == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_tasks_ttl\" must not be zero");
-        return NGX_CONF_ERROR;
+        return ngx_mcp_zero(cf, "mcp_tasks_ttl");
     }
 
     if (conf->keepalive == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"mcp_tasks_keepalive\" must not be zero");
-        return NGX_CONF_ERROR;
-    }
-
-    if (conf->ttl > conf->max_ttl) {
-
-        if (own_ttl) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "\"mcp_tasks_ttl\" is larger than its \"max\"");
-            return NGX_CONF_ERROR;
-        }
-
-        /* one from above, or the default */
-
-        conf->ttl = conf->max_ttl;
+        return ngx_mcp_zero(cf, "mcp_tasks_keepalive");
     }
 
     if (conf->retries > 254) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"mcp_tasks_retries\" must not exceed 254");
-        return NGX_CONF_ERROR;
+        return NGX_ERROR;
     }
 
-    return ngx_mcp_merge_pass(cf, prev, conf);
+    return NGX_OK;
 }
 
 
-/* a copy: nginx itself forgets them when it has read its configuration */
-
-static ngx_array_t *
-ngx_mcp_server_names(ngx_conf_t *cf)
+static ngx_int_t
+ngx_mcp_zero(ngx_conf_t *cf, const char *directive)
 {
-    void                      *p;
-    ngx_uint_t                 n;
-    ngx_array_t               *names;
-    ngx_http_core_srv_conf_t  *cscf;
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"%s\" must not be zero", directive);
 
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-    n = cscf->server_names.nelts;
-
-    names = ngx_array_create(cf->pool, ngx_max(n, 1),
-                             sizeof(ngx_http_server_name_t));
-
-    if (names && n) {
-        p = ngx_array_push_n(names, n);
-        ngx_memcpy(p, cscf->server_names.elts,
-                   n * sizeof(ngx_http_server_name_t));
-    }
-
-    return names;
+    return NGX_ERROR;
 }
 
 

@@ -1,5 +1,5 @@
 
-/* Directives: zones, and what locations have. */
+/* Directives: zones, surfaces, and what locations have. */
 
 
 #ifndef _NGX_MCP_CONF_H_INCLUDED_
@@ -15,6 +15,8 @@ typedef struct {
 } ngx_mcp_main_conf_t;
 
 
+/* what locations have; ngx_mcp_conf.c */
+
 void *ngx_mcp_create_loc_conf(ngx_conf_t *cf);
 char *ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
 char *ngx_mcp_set_owner(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -22,8 +24,18 @@ char *ngx_mcp_set_tools(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
-/* "zone=NAME" of a location; ngx_http_mcp_tasks_module.c */
+/* which surface a location is; ngx_mcp_surfaces.c */
 
+char *ngx_mcp_set_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_mcp_set_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_mcp_set_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_mcp_set_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_int_t ngx_mcp_merge_surface(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
+    ngx_mcp_loc_conf_t *conf);
+
+/* zones, and "zone=NAME" of a location; ngx_mcp_zone_conf.c */
+
+char *ngx_mcp_set_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_mcp_zone_t *ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value);
 
 

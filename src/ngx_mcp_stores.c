@@ -5,10 +5,17 @@
 #include "ngx_mcp_store.h"
 #include "ngx_mcp_stored.h"
 
+#if (NGX_MCP_TEST)
+#include "ngx_mcp_late.h"
+#endif
+
 
 ngx_mcp_store_t  *ngx_mcp_stores[] = {
 #if (NGX_MCP_STORED)
     &ngx_mcp_sqlite_store,
+#endif
+#if (NGX_MCP_TEST)
+    &ngx_mcp_late_store,
 #endif
     NULL
 };

@@ -44,6 +44,7 @@ my %healthy = (
     "nginx_mcp_tasks_sweep_lag_seconds{$zone}" => '0.01x360',
     "nginx_mcp_tasks_sweeps_total{$zone}" => '0+60x360',
     "nginx_mcp_tasks_recoveries_total{$zone}" => '0x360',
+    "nginx_mcp_tasks_lock_waits_total{$zone}" => '0x360',
 );
 
 # what has to go wrong for an alert to come, and perhaps others with it
@@ -70,6 +71,8 @@ my %wrong = (
         => { "nginx_mcp_tasks_tool_lost_leases_total{$tool}" => '0+6x360' },
     McpTasksSweepLate
         => { "nginx_mcp_tasks_sweep_lag_seconds{$zone}" => '9x360' },
+    McpTasksLocked
+        => { "nginx_mcp_tasks_lock_waits_total{$zone}" => '0x350 1x10' },
     McpTasksRecovered
         => { "nginx_mcp_tasks_recoveries_total{$zone}" => '0x340 1x20' },
 );
@@ -82,6 +85,8 @@ my %fine = (
     'a sweep was late, and there was none since' => {
         "nginx_mcp_tasks_sweep_lag_seconds{$zone}" => '9x360',
         "nginx_mcp_tasks_sweeps_total{$zone}" => '500x360' },
+    'locked long ago' => {
+        "nginx_mcp_tasks_lock_waits_total{$zone}" => '0x60 1x300' },
     'recovered long ago' => {
         "nginx_mcp_tasks_recoveries_total{$zone}" => '0x60 1x300' },
 );

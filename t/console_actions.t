@@ -198,6 +198,10 @@ sub call {
 
     $c->held('ask', $work, inputRequests => { a => \%question,
                                               b => \%question });
+    problem(act("tasks/$id/input", '{"inputResponses":{"a":{"action":'
+                . '"decline"},"a":{"action":"accept"}}}'), 400,
+            'invalid_argument', ',"detail":"an answer has a duplicate key"',
+            'two answers to one question');
     my $res = act("tasks/$id/input",
                   '{"inputResponses":{"a":{"action":"accept","content":'
                   . '{"n":1.0}},"x":{}}}');

@@ -158,8 +158,11 @@ my @asked = qw/ touch /;
 # those of a store on disk: t/store.t
 my @stored = qw/ save_gone saved_tasks saved_gone saved_upto /;
 
+# that of a request which has been answered: t/announce.t
+my @answered = qw/ announce /;
+
 {
-    my %tested = map { $_ => 1 } @recover, @asked, @stored,
+    my %tested = map { $_ => 1 } @recover, @asked, @stored, @answered,
                                  map { @$_ } values %labels;
     my %there;
 

@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
-use MCPFile qw/ slurp /;
+use MCPFile qw/ slurp write_file /;
 use MCPTasks qw/ wait_for workers /;
 
 my $root = "$FindBin::Bin/..";
@@ -75,10 +75,10 @@ sub start {
 }
 
 
-# whether it ended by itself when it was told to
+# whether it ended by itself when it, or all of its group, was told to
 sub stop {
-    my ($pid) = @_;
-    kill('TERM', -$pid);
+    my ($pid, $alone) = @_;
+    kill('TERM', $alone ? $pid : -$pid);
     my $ended = wait_for { waitpid($pid, WNOHANG) == $pid } 15;
 
     if (!$ended) {
@@ -233,6 +233,30 @@ for my $example (@examples) {
     is(substr(slurp($log), $before), '', 'without a word');
 }
 
+# the answer that a task was given back takes its time: what is given back is
+# not claimed again meanwhile
+{
+    my $slow = "$t->{dir}/slow.cjs";
+    write_file($slow, <<'END');
+const real = globalThis.fetch;
+globalThis.fetch = async (url, options) => {
+    const response = await real(url, options);
+    if (/"worker\/release"/.test(options.body)) {
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+    return response;
+};
+END
+    my $pid = start('node', '-r', $slow, "$root/examples/worker.mjs",
+                    "http://127.0.0.1:$t->{port}/worker");
+    my $id = create('count', to => 1000, delay => 0.1);
+    until_task($id, 'statusMessage', qr/^at/);
+    ok(stop($pid), 'it ends after a slow answer');
+    is(($c->worker('worker/claim', { tools => ['count'] })->{tasks}[0] || {})
+       ->{taskId}, $id, 'and its task is there for others');
+    about('tasks/cancel', $id);
+}
+
 # nginx may come and go
 {
     my $pid = start('python3', "$root/examples/worker.py",
@@ -247,6 +271,50 @@ for my $example (@examples) {
     };
     is($got->{content}[0]{text}, 'counted to 6', 'work goes on over a reload');
     ok(stop($pid), 'then it ends');
+}
+
+# nginx is gone, or does not answer: a worker that is told to stop does not
+# wait for it, whatever it is doing, and though nobody signals its children
+for my $example (@examples) {
+    my ($name, $command) = @$example;
+
+    for my $case (['nginx is gone, nothing to give back', 0, 'KILL'],
+                  ['nginx is gone, a task to give back', 1, 'KILL'],
+                  ['nginx does not answer', 1, 'STOP'])
+    {
+        my ($what, $holds, $signal) = @$case;
+        my $log = "$t->{dir}/logs/worker";
+        my $before = length slurp($log);
+        my @stopped;
+        my $pid = start($command, "$root/examples/$name",
+                        "http://127.0.0.1:$t->{port}/worker");
+
+        my $id = create('count', to => $holds ? 1000 : 1, delay => 0.1);
+        until_task($id, 'statusMessage', qr/^at/);
+        until_task($id, 'status', qr/^completed$/) unless $holds;
+
+        if ($signal eq 'KILL') {
+            $t->kill_all();
+            ok((wait_for { substr(slurp($log), $before)
+                           =~ /refused|connect|closed|reset|ECONN|Empty/i }),
+               "$name: $what, which it has noticed");
+        } else {
+            @stopped = $t->worker_pids();
+            kill('STOP', @stopped);
+        }
+
+        my $began = time();
+        ok(stop($pid, 1), "$name: $what: it ends");
+        cmp_ok(time() - $began, '<', $signal eq 'KILL' ? 3 : 6,
+               "$name: $what: soon");
+
+        if ($signal eq 'KILL') {
+            $t->start();
+        } else {
+            kill('CONT', @stopped);
+            about('tasks/cancel', $id);
+        }
+    }
 }
 
 ok($t->stop(), 'nginx exits');

@@ -50,7 +50,7 @@ sub answer {
 }
 
 
-my $fds = descriptors_of($pid);
+my $fds = $t->idle_descriptors();
 
 # --- rounds that ask nothing, with much to send
 

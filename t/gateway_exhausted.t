@@ -25,7 +25,7 @@ my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my ($pid) = $t->worker_pids();
 
 
-my $fds = descriptors_of($pid);
+my $fds = $t->idle_descriptors();
 
 # --- until there is no room
 

@@ -49,10 +49,9 @@ sub alive {
 {
     my ($pid) = $t->worker_pids();
     my $here = $c->as(via => $t->connect_to($pid));
-    my @ids = ($g->task('slow', who => $here),
-               $g->modern_task('slow', who => $here));
-    my $first = $up->call('slow');
-    my $second = $up->call('slow', 2);
+    my ($id, $first) = $g->begin('slow', who => $here);
+    my ($other, $second) = $g->begin('slow', modern => 1, who => $here);
+    my @ids = ($id, $other);
     undef $here;
     my $s = reload();
     ok($s, 'nginx is reloaded while calls run');

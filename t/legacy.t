@@ -266,7 +266,7 @@ is($res->{header}{'content-type'}, 'application/json', 'without a stream');
 is($res->{body}, '{"jsonrpc":"2.0","id":"p","result":{"content":'
                  . '[{"type":"text","text":"\u00e9"}]}}',
    'with the bytes of the worker, and no related task');
-is($c->status($work->{taskId}), 'task_not_found',
+ok(wait_for(sub { $c->status($work->{taskId}) eq 'task_not_found' }),
    'the task was nobody\'s to know');
 
 $s = $t->connect();
@@ -403,6 +403,18 @@ is($ann->post({ jsonrpc => '2.0', id => $question->{id},
                 result => { action => 'decline' } })->{status}, 202,
    'the answer of a stranger is taken');
 is($c->status($id), 'input_required', 'and of no consequence');
+
+for my $bad ('{"action":"decline","action":"accept"}',
+             '{"action":"accept","content":{"a":1,"\u0061":2}}')
+{
+    $res = $c->post("{\"jsonrpc\":\"2.0\",\"id\":\"$question->{id}\","
+                    . "\"result\":$bad}");
+    is($res->{status}, 400, "refused: $bad");
+    is($res->{json}{error}{message},
+       'Invalid params: an answer has a duplicate key', 'and why');
+}
+
+is($c->status($id), 'input_required', 'the question is still open');
 
 $res = $c->post({ jsonrpc => '2.0', id => $question->{id},
                   result => { action => 'accept', content => { a => 1 } } });
@@ -622,7 +634,7 @@ refused($ann->legacy('tasks/list', { cursor => $cursor }), -32602, undef,
 my $forged = $cursor;
 substr($forged, 5, 1) =~ tr/0-9a-zA-Z/1-9a-zA-Z0/;
 
-for my $bad ('""', '"x"', '7', 'null', '"' . '0' x 48 . '"', "\"$forged\"",
+for my $bad ('""', '"x"', '7', 'null', '"' . '0' x 64 . '"', "\"$forged\"",
              "\"${cursor}0\"")
 {
     refused($lister->legacy('tasks/list', "{\"cursor\":$bad}"), -32602, undef,
@@ -690,6 +702,16 @@ is(update('"metadata":{}'),
    '{"jsonrpc":"2.0","id":1,"result":{"metadata":{"a":1.0,"e":"x","b":7}}}',
    'metadata: nothing changed');
 like(update('"metadata":[]'), qr/"code":-32602/, 'metadata: no object');
+
+for my $bad ('{"b":1,"b":2}', '{"b":null,"\u0062":2}', '{"x":{"y":1,"y":1}}') {
+    is(update("\"metadata\":$bad"), '{"jsonrpc":"2.0","id":1,"error":'
+       . '{"code":-32602,"message":"Invalid params: metadata has a duplicate '
+       . 'key"}}', "metadata: $bad");
+    is($c->legacy('tasks/create', "{\"action\":\"a\",\"metadata\":$bad}")
+       ->{json}{error}{message}, 'Invalid params: metadata has a duplicate key',
+       "tasks/create with metadata $bad");
+}
+
 like(update('"x":1'), qr/"code":-32602/, 'tasks/update with nothing');
 
 # members are compared with each other, so there must not be too many

@@ -285,6 +285,18 @@ is(update($id, '"inputResponses":{}'), $ack, 'no answers');
 is(update($id, '"inputResponses":{"nix":{}}'), $ack, 'an unknown key');
 like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
      'change nothing');
+
+for my $bad ('{"a":{"r":1},"a":{"r":2}}', '{"a":{"r":1},"\u0061":{"r":2}}',
+             '{"a":{"r":1,"r":2}}', '{"nix":1,"nix":1}')
+{
+    is(update($id, "\"inputResponses\":$bad"), '{"jsonrpc":"2.0","id":1,'
+       . '"error":{"code":-32602,"message":"Invalid params: an answer has a '
+       . 'duplicate key"}}', "refused: $bad");
+}
+
+like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
+     'none of them was taken');
+
 is(update($id, '"inputResponses":{"a":{"r":1.0},"nix":{}}'), $ack, 'a part');
 $requests =~ s/"a":\{.*?\}\},//;
 like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),

@@ -66,9 +66,9 @@ sub ask {
 
     $at =~ s/\{taskId\}/$id/;
     $at .= "?$opt{query}" if defined $opt{query};
+    $body = '{}' if $method eq 'POST' && !defined $body;
     $headers{'Content-Type'} = 'application/json'
         if defined $body && !exists $headers{'Content-Type'};
-    $headers{'Content-Length'} = 0 if $method eq 'POST' && !defined $body;
 
     my $res = $who->as(uri => $opt{at} || '/mcp')->rest(substr($at, 1),
         method => $method, headers => \%headers, body => $body);

@@ -215,7 +215,7 @@ END {
 
 # strings as the compiler joins them; sources of nginx, for its own words
 my $ours = join "\n", map { decode_utf8(slurp($_)) }
-           glob "$root/src/{,*/,*/*/}*.[ch]";
+           grep { !m{/src/test/} } glob "$root/src/{,*/,*/*/}*.[ch]";
 my $nginx = join "\n", map { slurp($_) }
             glob "$root/build/dist/orig/src/{core,event,http,http/modules,"
                  . 'os/unix}/*.[ch]';

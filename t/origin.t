@@ -8,7 +8,7 @@ use lib "$FindBin::Bin/lib";
 
 use Test::More;
 
-use MCPTasks qw/ workers /;
+use MCPTasks qw/ free_port workers /;
 
 my $t = MCPTasks->new(
     workers => workers(),
@@ -148,6 +148,47 @@ ok(MCPTasks::wait_for { $t->log() =~ /gracefully shutting down/ }, 'a reload');
 
 may('/mcp', { Host => 'api.example.com' }, 1, 'after a reload');
 may('/mcp', { Host => 'evil.example' }, 0, 'after a reload');
+
+
+# With TLS, a page that came without it is one of another origin: on surfaces
+# that take none but their own
+
+my $tls = free_port();
+is(system('openssl req -x509 -newkey rsa:2048 -nodes -days 2'
+          . " -subj /CN=localhost -keyout $t->{dir}/key.pem"
+          . " -out $t->{dir}/cert.pem > /dev/null 2>&1"), 0, 'a certificate');
+$t->configure(server => $t->{server} . <<"END");
+    listen 127.0.0.1:$tls ssl;
+    ssl_certificate cert.pem;
+    ssl_certificate_key key.pem;
+    location /status { mcp_tasks_status zone=z; }
+    location /console/ { mcp_tasks_console zone=z; }
+END
+$t->reload();
+
+for my $case (["https://localhost:$tls", 200], ["http://localhost:$tls", 403],
+              ['https://localhost', 403], ["https://127.0.0.1:$tls", 403])
+{
+    my ($origin, $status) = @$case;
+
+    for (['/status'], ['/console/api/zone'],
+         ['/worker', '-H', 'Content-Type: application/json', '-d',
+          '{"jsonrpc":"2.0","id":1,"method":"worker/claim","params":'
+          . '{"tools":["x"]}}'])
+    {
+        my ($uri, @more) = @$_;
+        my $got;
+
+        ok(MCPTasks::wait_for {
+            open(my $curl, '-|', 'curl', '-sk', '-o', '/dev/null', '-w',
+                 '%{http_code}', '-H', "Origin: $origin", @more,
+                 "https://localhost:$tls$uri") or die "curl: $!\n";
+            $got = <$curl>;
+            return $got ne '000';
+        }, 'an answer');
+        is($got, $status, "$uri over TLS, Origin $origin");
+    }
+}
 
 ok($t->stop(), 'nginx stops');
 is($t->faults(), '', 'nothing bad in the log');

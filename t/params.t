@@ -136,7 +136,35 @@ is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '42.0' }), 'ok',
    'the same number');
 is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '43' }), $bad, 'another');
 is(call('{"deep":{"n":42}}', { 'Mcp-Param-N' => '42x' }), $bad, 'no number');
+
+for ([qw/ 42 4.2e1 ok /], [qw/ 42 420E-1 ok /], [qw/ -42 -42.0 ok /],
+     [qw/ 42 0x2a /], [qw/ 42 0X2A /], [qw/ 42 0x1.5p5 /], [qw/ 42 042 /],
+     [qw/ 42 +42 /], [qw/ 42 42. /], [qw/ 42 .42e2 /], [qw/ 42 42e /],
+     [42, '42,0'], [qw/ 42 "42" /], [qw/ 42 [42] /], [qw/ 42 4_2 /],
+     [qw/ 42 1e999 /], [qw/ 42 inf /], [qw/ 42 nan /], [qw/ 1e999 inf /],
+     [qw/ 0 -0 ok /], [qw/ 0 0x0 /], [qw/ 9007199254740993 9007199254740992 /],
+     [qw/ 9007199254740993 9007199254740993.0 ok /],
+     [42, '=?base64?IDQy?='], [42, '=?base64?NDIg?='],
+     [42, '=?base64?NDIA?='], [42, '=?base64?NDI=?=', 'ok'], [42, ''])
+{
+    my ($value, $header, $want) = @$_;
+    is(call("{\"deep\":{\"n\":$value}}", { 'Mcp-Param-N' => $header }),
+       $want || $bad, "$value in the body, $header in the header");
+}
+
 is(call('{"n":42}', {}), 'ok', 'of the same name, but elsewhere');
+
+for my $case ('{"region":"eu","region":"us"}', '{"region":"us","region":"eu"}',
+              '{"region":"eu","reg\u0069on":"us"}', '{"region":"eu","region":null}')
+{
+    is(call($case, { 'Mcp-Param-Region' => 'eu' }), $bad,
+       "nobody knows which one counts: $case");
+}
+
+is(call('{"deep":{"n":1},"deep":{"n":2}}', { 'Mcp-Param-N' => '1' }), $bad,
+   'nor which object');
+is(call('{"deep":{"n":1,"n":2}}', { 'Mcp-Param-N' => '1' }), $bad,
+   'nor which number');
 is(call('{"flag":true}', { 'Mcp-Param-Flag' => 'true' }), 'ok', 'true');
 is(call('{"flag":true}', { 'Mcp-Param-Flag' => 'false' }), $bad, 'not false');
 

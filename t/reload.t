@@ -122,7 +122,9 @@ is_all_there('reloads in a row');
 
     ok(wait_for { $t->probe('op=stats')->{expired} == 1 },
        'what was due is handled by the new ones');
-    is($t->probe('op=stats')->{used}, $count, 'and nothing else');
+    # with a store it has its slot until its row is removed
+    ok(wait_for { $t->probe('op=stats')->{used} == $count },
+       'and nothing else');
 }
 
 # who claimed before a reload finishes after it
@@ -138,7 +140,7 @@ is_all_there('reloads in a row');
 # --- refused
 
 # a store makes it possible
-my $stored = $ENV{MCP_TASKS_STORE};
+my $stored = ($ENV{MCP_TASKS_STORE} // '') eq 'sqlite';
 
 if (!$stored) {
     refused('larger',

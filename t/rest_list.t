@@ -70,7 +70,7 @@ is_deeply(ids($ann->as(uri => '/other'), ''), [], 'other zones have others');
     my $res = $ann->rest('tasks?limit=1');
     my $one = $ann->rest("tasks/$ids[0]");
     like($res->{body}, qr/\A\{"tasks":\[\Q$one->{body}\E\],
-                          "nextCursor":"([0-9a-f]{48})"\}\z/x,
+                          "nextCursor":"([0-9a-f]{64})"\}\z/x,
          'each as it is read');
 }
 

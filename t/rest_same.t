@@ -157,6 +157,13 @@ END
        'unexpected end', 'HTTP/2: half a body');
     is($ask->($h2->post('/mcp/tasks', 'x', %ann))->{status}, 415,
        'HTTP/2: not JSON');
+
+    for my $type ('', 'text/plain') {
+        is($ask->($h2->post('/mcp/tasks', '{"tool":"q"}', %ann,
+                            $type ? ('content-type' => $type) : ()))->{status},
+           415, "HTTP/2: a body of the type '$type'");
+    }
+
     is($ask->($h2->get($at, 'x-user' => 'bob'))->{body},
        $ask->($h2->get('/mcp/tasks/' . unknown, %ann))->{body},
        'HTTP/2: for others there is nothing');

@@ -139,13 +139,27 @@ my $ann = $c->as(headers => { 'X-User' => 'ann' });
        JSON::PP::true, 'the worker learns it');
     problem($ann->rest_post($path), 409, 'task_terminal', undef, 'twice');
 
-    for (['nothing', undef], ['{}', '{}'], ['other members', '{"x":1}'],
-         ['type ignored', undef, 'Content-Type' => 'text/plain'])
-    {
-        my ($name, $body, @type) = @$_;
+    for (['nothing', undef], ['{}', '{}'], ['other members', '{"x":1}']) {
+        my ($name, $body) = @$_;
         my $id = $ann->create_rest('q');
-        is($ann->rest_post("tasks/$id/cancel", $body, @type)->{status}, 200,
-           $name);
+        is($ann->rest_post("tasks/$id/cancel", $body)->{status}, 200, $name);
+    }
+
+    # what a page from elsewhere can send without being asked first
+    for my $type (undef, 'text/plain', 'application/x-www-form-urlencoded',
+                  'multipart/form-data; boundary=x')
+    {
+        my $id = $ann->create_rest('q');
+
+        for my $body (undef, '{}') {
+            problem($ann->rest_post("tasks/$id/cancel", $body,
+                                    'Content-Type' => $type), 415,
+                    'unsupported_media_type',
+                    detail('Content-Type must be application/json'),
+                    ($type // 'no type') . ', ' . ($body // 'no body'));
+        }
+
+        is($ann->rest("tasks/$id")->{json}{status}, 'working', 'it goes on');
     }
 
     # what pages show is up to them: the text comes back as it was
@@ -203,6 +217,10 @@ my $ann = $c->as(headers => { 'X-User' => 'ann' });
     for (['{}', 'inputResponses is not an object'],
          ['{"inputResponses":[]}', 'inputResponses is not an object'],
          ['{"inputResponses":null}', 'inputResponses is not an object'],
+         ['{"inputResponses":{"a":{},"a":{"action":"accept"}}}',
+          'an answer has a duplicate key'],
+         ['{"inputResponses":{"x":{"action":"decline","action":"accept"}}}',
+          'an answer has a duplicate key'],
          ['{"inputResponses":{},"inputResponses":{}}',
           'a member stands twice'])
     {

@@ -92,7 +92,7 @@ sub is_invalid {
 
 
 my %yes = (action => 'accept', content => { name => 'Ann' });
-my $state = qr/\A[0-9a-f]{64}\z/;
+my $state = qr/\A[0-9a-f]{80}\z/;
 
 # --- one round
 
@@ -168,10 +168,13 @@ my $state = qr/\A[0-9a-f]{64}\z/;
     my $answers = { name => \%yes };
     my $flipped = $good;
     substr($flipped, 40, 1) =~ tr/0-9a-f/1-9a-f0/;
+    my $end = $good;
+    substr($end, -1) =~ tr/0-9a-f/1-9a-f0/;
 
-    for my $case (['tampered with', $flipped], ['longer', "$good-TAMPERED"],
-                  ['shorter', substr($good, 0, 62)], ['empty', ''],
-                  ['not hexadecimal', 'x' x 64], ['made up', '0' x 64],
+    for my $case (['tampered with', $flipped], ['sealed otherwise', $end],
+                  ['longer', "$good-TAMPERED"],
+                  ['shorter', substr($good, 0, 78)], ['empty', ''],
+                  ['not hexadecimal', 'x' x 80], ['made up', '0' x 80],
                   ['a number', 7], ['null', undef], ['an object', {}])
     {
         is_invalid(call($c, 'slow', { requestState => $case->[1],
@@ -203,6 +206,15 @@ for my $case (['a number', 7], ['null', undef], ['an array', []],
 {
     my $got = call($c, 'slow', { inputResponses => $case->[1] });
     is($got->{error}{code}, -32602, "inputResponses with $case->[0]");
+}
+
+for my $bad ('{"name":{"a":1},"name":{"a":2}}', '{"name":{"a":1,"a":2}}') {
+    my $got = $c->say_bytes($c->modern_bytes('tools/call',
+        "{\"name\":\"slow\",\"inputResponses\":$bad}",
+        headers => { 'Mcp-Name' => 'slow' },
+        meta => { "$meta/clientCapabilities" => $all }))->{json};
+    is($got->{error}{message}, 'Invalid params: an answer has a duplicate key',
+       "inputResponses: $bad");
 }
 
 is_deeply($c->worker('worker/claim', { tools => ['slow'] })->{tasks}, [],

@@ -87,6 +87,7 @@ for my $i (0 .. $len - 1) {
 }
 
 is($dull, 0, 'no part of an id can be foreseen');
+is($len, 64, '128 random bits, and a seal of 128');
 
 is($ann->legacy('ping')->{header}{'mcp-session-id'}, undef,
    'only initialize gives one');
@@ -112,7 +113,7 @@ unknown($ann, '', 'empty');
 unknown($ann, 'g' x length $id, 'not hexadecimal');
 unknown($ann, '\'; DROP TABLE', 'something else');
 
-for my $i (0, 15, 16, 31, 32, 47) {
+for my $i (0, 15, 16, 31, 32, 47, 48, 63) {
     my $forged = $id;
     substr($forged, $i, 1) =~ tr/0-9a-f/1-9a-f0/;
     unknown($ann, $forged, "one character changed, at $i");

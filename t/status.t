@@ -150,6 +150,21 @@ sub figures {
         $res = $t->request('GET', $_, { Host => 'evil.example' });
         is($res->{status}, 403, "$_: not by another name");
         like($res->{body}, qr/"reason":"origin_not_allowed"/, 'why');
+
+        for my $origin ('http://localhost:4711', 'http://evil.example',
+                        'http://127.0.0.1', 'null', 'ftp://localhost')
+        {
+            $res = $t->request('GET', $_, { Origin => $origin,
+                                            Host => 'localhost' });
+            is($res->{status}, 403, "$_: not for the Origin $origin");
+            like($res->{body}, qr/"reason":"origin_not_allowed"/, 'why');
+            is($res->{header}{'access-control-allow-origin'}, undef,
+               'nothing is allowed to it');
+        }
+
+        is($t->request('GET', $_, { Origin => 'http://localhost:4711',
+                                    Host => 'localhost:4711' })->{status}, 200,
+           "$_: its own");
     }
 }
 

@@ -428,17 +428,27 @@ up('');
 up('store=sqlite:tasks.db');
 
 {
+    # what takes away what each version has added
+    my @added = (undef, 'ALTER TABLE task DROP COLUMN history',
+                 'ALTER TABLE task DROP COLUMN revision',
+                 'DROP INDEX task_id');
+
     my $id = $c->create('slow');
     $c->claim('slow');
     my $was = $c->get($id);
     ok($t->stop(), 'nginx stops');
-    sql($db, 'ALTER TABLE task DROP COLUMN history; PRAGMA user_version = 1');
-    ok($t->start(), 'migrated: nginx starts');
-    is(sql($db, 'PRAGMA user_version'), 2,
-       'with what is the latest version now');
-    is_deeply($c->get($id), $was, 'and all that there was');
-    ok($c->create('slow'), 'and goes on');
-    ok($t->stop(), 'nginx stops');
+
+    for my $version (1 .. $#added) {
+        sql($db, join('; ', reverse(@added[$version .. $#added]),
+                      "PRAGMA user_version = $version"));
+        ok($t->start(), "migrated from version $version: nginx starts");
+        is(sql($db, 'PRAGMA user_version'), scalar(@added),
+           'with what is the latest version now');
+        is_deeply($c->get($id), $was, 'and all that there was');
+        ok($c->create('slow'), 'and goes on');
+        ok($t->stop(), 'nginx stops');
+    }
+
     is($t->faults(), '', 'nothing in the log');
 }
 

@@ -12,6 +12,7 @@ use lib "$FindBin::Bin/lib";
 use JSON::PP;
 use Test::More;
 
+use MCPClient;
 use MCPTasks qw/ workers /;
 
 my %expected = (
@@ -82,6 +83,17 @@ for my $id (sort keys %expected) {
     is_deeply(\%shown, $expected{$id}, "$expected{$id}{status} is as it was");
 }
 
+# rows of then do not say what is in a result
+my $done = '3805fa91-70d2-4a2d-a785-f95c46e18c40';
+my $c = MCPClient->new($t);
+my $result = qq("content":[{"type":"text","text":"\xc3\xbcn\xc3\xafcode"}]);
+like($c->modern('tasks/get', { taskId => $done })->{body},
+     qr/"result":\{"resultType":"complete",\Q$result\E\}\}\}\z/,
+     'a result, modern');
+is($c->legacy('tasks/result', { taskId => $done })->{body},
+   '{"jsonrpc":"2.0","id":1,"result":{"_meta":{"io.modelcontextprotocol/'
+   . qq(related-task":{"taskId":"$done"}},$result}}), 'and legacy');
+
 # the one that was queued can be claimed, with the exact bytes it came with
 my $claimed = $t->post('/worker',
     '{"jsonrpc":"2.0","id":1,"method":"worker/claim",'
@@ -89,6 +101,13 @@ my $claimed = $t->post('/worker',
 like($claimed, qr/"taskId":"b9d25525-/, 'the queued one is claimed');
 like($claimed, qr/"arguments":\{"to":12345678901234567890,"real":1\.0\}/,
      'with its arguments to the byte');
+
+# what it was written with before does not count, this write does
+my ($revision) = `sqlite3 '$t->{dir}/tasks.db' "SELECT revision FROM task
+    WHERE id = 'b9d25525-e530-43ad-b136-e927991e5aaa'"` =~ /^(\d+)$/;
+cmp_ok($revision, '>', 0, 'and has a revision now');
+is(`sqlite3 '$t->{dir}/tasks.db' 'PRAGMA user_version'`, "4\n",
+   'in a database of the present version');
 
 ok($t->stop(), 'nginx stops');
 is($t->faults(), '', 'nothing in the log');

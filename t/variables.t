@@ -33,14 +33,15 @@ my $c = MCPClient->new($t);
 my $lines = 0;
 
 
-# the line that the last request wrote, which may come after its answer: so
-# each request waits for its own, and none can be taken for that of another
+# The line that the last request wrote, which may come after its answer: so
+# each request waits for its own, and none can be taken for that of another.
+# What has no end yet is still being written.
 sub last_line {
     my ($name) = @_;
     my @lines;
 
     wait_for {
-        @lines = split /\n/, slurp("$t->{dir}/logs/mcp.log");
+        @lines = slurp("$t->{dir}/logs/mcp.log") =~ /(.*)\n/g;
         return @lines > $lines;
     } 10;
 

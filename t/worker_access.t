@@ -83,8 +83,15 @@ END
     {
         is($t->post('/worker', $text, { Host => $name })->{status}, 200,
            "Host: $name");
-        is($t->post('/worker', $text, { Origin => "http://$name" })->{status},
-           200, "Origin: http://$name");
+        is($t->post('/worker', $text, { Host => $name,
+                                        Origin => "http://$name" })->{status},
+           200, "and the Origin http://$name");
+        is($t->post('/worker', $text, { Host => $name,
+                                        Origin => "http://$name:4711" })
+           ->{status}, 403, "not for the Origin http://$name:4711");
+        is($t->post('/worker', $text, { Host => 'localhost:4711',
+                                        Origin => "http://$name" })->{status},
+           403, "nor with another Host");
     }
 
     for my $name (qw/ example two.example xone.example one.example.org
@@ -97,7 +104,11 @@ END
            403, "not for Origin: http://$name");
     }
 
-    for my $origin ('null', '', 'http://', 'one.example', 'file://') {
+    for my $origin ('null', '', 'http://', 'one.example', 'file://',
+                    'vscode-webview://localhost', 'ftp://localhost',
+                    'http:localhost', 'http://localhost/', 'http://localhost.',
+                    'http://localhost@evil.example')
+    {
         is($t->post('/worker', $text, { Origin => $origin })->{status}, 403,
            "not for Origin: $origin");
     }

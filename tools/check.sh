@@ -44,6 +44,16 @@ complain() {
 }
 
 
+# A system header before nginx's: ngx_config.h sets the size of off_t and what
+# is declared at all, so that files would not agree on their types.
+system_first() {
+    awk 'FNR == 1 { early = "" }
+         /^#include [<"](ngx_|lib)/ && early { print early; early = "" }
+         /^#include [<"](ngx_|lib)/ { nextfile }
+         /^#include </ && !early { early = FILENAME ":" FNR ":" $0 }' "$@"
+}
+
+
 # The production build and the test build see different code.  Optimized, as
 # some warnings need the flow to be analysed.
 for objs in "$BUILD/prod" "$BUILD/test"; do
@@ -93,6 +103,13 @@ grep -nP '\t' "${code[@]}" "${scripts[@]}" "${page[@]}" config \
 grep -nE '[[:space:]]+$' "${texts[@]}" | complain "space at the end of a line"
 grep -nE '(^|[^:])//' "${code[@]}" \
     | grep -vE '"[^"]*//[^"]*"' | complain "comments other than /* */"
+system_first "${code[@]}" \
+    | complain "system headers before those of nginx"
+if [ -z "$(printf '#include <%s.h>\n' time ngx_core | system_first)" ] \
+    || [ -n "$(printf '#include <%s.h>\n' ngx_core time | system_first)" ]
+then
+    complain "the order of headers is not seen" <<< tools/check.sh
+fi
 grep -nE '(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\b' \
     console/*.js | complain "markup or code made of text"
 

@@ -37,7 +37,7 @@ for purpose in "$@"; do
         # prove comes with perl, Test::Nginx runs ps, event streams and the
         # console are tried in a browser; the rest is for the examples, and
         # need not come from Debian
-        packages+=(chromium curl jq openssl perl procps sqlite3)
+        packages+=(chromium curl jq openssl perl procps sqlite3 strace)
         command -v node > /dev/null || packages+=(nodejs)
         command -v npm > /dev/null || packages+=(npm)
         command -v python3 > /dev/null || packages+=(python3)

@@ -76,6 +76,7 @@ ngx_mcp_console_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     f->wait.watches = &f->wait.watch;
     f->wait.nwatches = 1;
     f->wait.watch.key = ngx_mcp_signal_name(NGX_MCP_ANY);
+    f->wait.pin.kind = NGX_MCP_PIN_ZONE;
     f->wait.limited = 1;
     f->wait.streams = 1;
     f->wait.look = ngx_mcp_follow_look;
@@ -176,7 +177,7 @@ ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
         op.want = NGX_MCP_WANT_ROW;
         op.watch = 1;
 
-        if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
+        if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
             return NGX_ERROR;
         }
 

@@ -7,6 +7,7 @@
 
 
 #include "ngx_mcp_status.h"
+#include "ngx_mcp_store.h"
 
 
 #define zone32(field)                                                         \
@@ -185,6 +186,15 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
     { "sweep", "maxLag", "sweep_lag_max_seconds", NULL,
       "The most that this ever was.", zone_ms(count.sweep_lag_max) },
 
+    { "lock", "held", "lock_held_seconds", NULL,
+      "For how long a process has held the zone's lock now, if for long.",
+      zone_ms(lock_held) },
+    { "lock", "waits", "lock_waits_total", NULL,
+      "Times that a process waited for the lock for long.",
+      zone64(count.lock_waits) },
+    { "lock", "maxWait", "lock_wait_max_seconds", NULL,
+      "The longest of these.", zone_ms(count.lock_wait_max) },
+
     { NULL, "wait", "wait_seconds", NULL,
       "How long tasks could have been claimed until they were.",
       zone_times(fates.wait) },
@@ -323,7 +333,7 @@ ngx_mcp_status_handler(ngx_http_request_t *r)
         return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &local, NULL);
     }
 
-    if (!ngx_mcp_origin(r)) {
+    if (!ngx_mcp_same_origin(r)) {
         return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &origin, NULL);
     }
 
@@ -451,11 +461,13 @@ ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
 {
     ngx_str_t              *names;
     ngx_uint_t              i;
+    ngx_mcp_store_t        *store;
     ngx_mcp_loc_conf_t     *lcf;
     ngx_mcp_tool_stat_t    *tool;
     ngx_mcp_worker_stat_t  *worker;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    store = lcf->zone->store;
 
     names = ngx_palloc(r->pool,
                        (op->ntools + op->nworkers) * sizeof(ngx_str_t));
@@ -487,7 +499,11 @@ ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
 
     all[3].figures = ngx_mcp_store_figures;
     all[3].data = (u_char *) op;
-    all[3].n = (lcf->zone->store != NULL);
+    all[3].n = (store && store->status && op->lock_held == 0);
+
+    if (all[3].n) {
+        store->status(lcf->zone, op);
+    }
 
     for (i = 0; i < op->ntools; i++) {
         tool = &op->tool_views[i].stat;
@@ -503,7 +519,9 @@ ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
 
     /* nobody has to share an entry, as long as it was not needed */
 
-    if (op->tool_views[NGX_MCP_OTHER].stat.count.created == 0) {
+    if (op->ntools
+        && op->tool_views[NGX_MCP_OTHER].stat.count.created == 0)
+    {
         all[1].data += all[1].size;
         all[1].names++;
         all[1].n--;

@@ -5,7 +5,7 @@
 #define ngx_mcp_rotl(x, b)  (((x) << (b)) | ((x) >> (64 - (b))))
 
 
-static void
+static ngx_inline void
 ngx_mcp_sipround(uint64_t v[4])
 {
     v[0] += v[1];
@@ -28,26 +28,50 @@ ngx_mcp_sipround(uint64_t v[4])
 }
 
 
-/* SipHash-2-4 (Aumasson, Bernstein) */
-
-uint64_t
-ngx_mcp_siphash(const uint64_t key[2], const u_char *p, size_t len)
+static ngx_inline void
+ngx_mcp_sip_init(uint64_t v[4], const uint64_t key[2])
 {
-    uint64_t  v[4], m;
-    size_t    i, left;
-
     v[0] = key[0] ^ 0x736f6d6570736575ULL;
     v[1] = key[1] ^ 0x646f72616e646f6dULL;
     v[2] = key[0] ^ 0x6c7967656e657261ULL;
     v[3] = key[1] ^ 0x7465646279746573ULL;
+}
+
+
+/* little endian whatever the machine, as the definition says */
+
+static ngx_inline uint64_t
+ngx_mcp_sip_word(const u_char *p)
+{
+    uint64_t  m;
+
+#if (NGX_HAVE_LITTLE_ENDIAN)
+
+    ngx_memcpy(&m, p, sizeof(uint64_t));
+
+#else
+
+    size_t  i;
+
+    for (m = 0, i = 0; i < 8; i++) {
+        m |= (uint64_t) p[i] << (8 * i);
+    }
+
+#endif
+
+    return m;
+}
+
+
+static ngx_inline void
+ngx_mcp_sip_update(uint64_t v[4], const u_char *p, size_t len)
+{
+    uint64_t  m;
+    size_t    i, left;
 
     for (left = len; left >= 8; left -= 8, p += 8) {
 
-        /* little endian whatever the machine, as the definition says */
-
-        for (m = 0, i = 0; i < 8; i++) {
-            m |= (uint64_t) p[i] << (8 * i);
-        }
+        m = ngx_mcp_sip_word(p);
 
         v[3] ^= m;
         ngx_mcp_sipround(v);
@@ -65,12 +89,89 @@ ngx_mcp_siphash(const uint64_t key[2], const u_char *p, size_t len)
     ngx_mcp_sipround(v);
     ngx_mcp_sipround(v);
     v[0] ^= m;
+}
 
-    v[2] ^= 0xff;
+
+static ngx_inline uint64_t
+ngx_mcp_sip_final(uint64_t v[4])
+{
     ngx_mcp_sipround(v);
     ngx_mcp_sipround(v);
     ngx_mcp_sipround(v);
     ngx_mcp_sipround(v);
 
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+
+/* SipHash-2-4 (Aumasson, Bernstein) */
+
+uint64_t
+ngx_mcp_siphash(const uint64_t key[2], const u_char *p, size_t len)
+{
+    uint64_t  v[4];
+
+    ngx_mcp_sip_init(v, key);
+    ngx_mcp_sip_update(v, p, len);
+
+    v[2] ^= 0xff;
+
+    return ngx_mcp_sip_final(v);
+}
+
+
+/* the same with 128 bits of output, as its authors define it */
+
+void
+ngx_mcp_siphash128(uint64_t hash[2], const uint64_t key[2], const u_char *p,
+    size_t len)
+{
+    uint64_t  v[4];
+
+    ngx_mcp_sip_init(v, key);
+
+    v[1] ^= 0xee;
+
+    ngx_mcp_sip_update(v, p, len);
+
+    v[2] ^= 0xee;
+    hash[0] = ngx_mcp_sip_final(v);
+
+    v[1] ^= 0xdd;
+    hash[1] = ngx_mcp_sip_final(v);
+}
+
+
+/*
+ * Each owner has a key, derived from the secret; the purpose is a part of what
+ * is sealed.  So a seal is of no use to another owner, nor for another thing.
+ */
+
+void
+ngx_mcp_seal(ngx_mcp_seal_t *seal, const uint64_t secret[2],
+    ngx_mcp_seal_e purpose, ngx_str_t *owner, const void *data, size_t len)
+{
+    u_char    *p, message[NGX_MCP_SEAL_MAX + 1];
+    uint64_t   key[2];
+
+    ngx_mcp_siphash128(key, secret, owner->data, owner->len);
+
+    message[0] = (u_char) purpose;
+    p = ngx_cpymem(message + 1, data, len);
+
+    ngx_mcp_siphash128(seal->word, key, message, p - message);
+}
+
+
+/* in constant time: how much of a guess is right must not show */
+
+ngx_uint_t
+ngx_mcp_seal_equal(const ngx_mcp_seal_t *a, const ngx_mcp_seal_t *b)
+{
+    volatile uint64_t  diff;
+
+    diff = a->word[0] ^ b->word[0];
+    diff |= a->word[1] ^ b->word[1];
+
+    return diff == 0;
 }

@@ -2,6 +2,9 @@
 /*
  * Keyed hashes.  Owners and tool names come from clients, so their hashes
  * must not be predictable: one bucket must not be filled on purpose.
+ *
+ * A seal is a hash of 128 bits.  Clients keep what is sealed and send it back;
+ * without the secret they cannot make it up, nor change it.
  */
 
 
@@ -13,7 +16,33 @@
 #include <ngx_core.h>
 
 
+/* the longest thing that is sealed, in bytes */
+#define NGX_MCP_SEAL_MAX  48
+
+
+/* what is sealed */
+
+typedef enum {
+    NGX_MCP_SEAL_SESSION = 1,
+    NGX_MCP_SEAL_CURSOR,
+    NGX_MCP_SEAL_CURSOR_MASK,
+    NGX_MCP_SEAL_STATE
+} ngx_mcp_seal_e;
+
+
+typedef struct {
+    uint64_t  word[2];
+} ngx_mcp_seal_t;
+
+
 uint64_t ngx_mcp_siphash(const uint64_t key[2], const u_char *p, size_t len);
+void ngx_mcp_siphash128(uint64_t hash[2], const uint64_t key[2],
+    const u_char *p, size_t len);
+
+void ngx_mcp_seal(ngx_mcp_seal_t *seal, const uint64_t secret[2],
+    ngx_mcp_seal_e purpose, ngx_str_t *owner, const void *data, size_t len);
+ngx_uint_t ngx_mcp_seal_equal(const ngx_mcp_seal_t *a,
+    const ngx_mcp_seal_t *b);
 
 
 /* splitmix64's finalizer: spreads a counter over all 64 bits */

@@ -1,7 +1,7 @@
 
-#include <sys/random.h>
-
 #include "ngx_mcp_id.h"
+
+#include <sys/random.h>
 
 
 #define NGX_MCP_RANDOM_POOL  512

@@ -63,7 +63,7 @@ typedef struct {
     ngx_str_t         message;
     ngx_str_t         responses;         /* to what it will ask */
     ngx_mcp_policy_t  policy;
-    uint64_t          holder;            /* with a route */
+    uint64_t          holder;            /* of the task */
     uint64_t          ttl;
     uint64_t          now;
     uint64_t          wall;

@@ -222,6 +222,9 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
             task->cause = NGX_MCP_CAUSE_PROCESS_LOST;
         }
 
+        /* who has the task now will not announce it */
+
+        task->flags |= NGX_MCP_ANNOUNCED;
         task->holder = ev->holder;
         break;
     }

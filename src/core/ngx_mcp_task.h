@@ -94,14 +94,27 @@ typedef enum {
 /* flags */
 
 /* the payload is a JSON-RPC error object, not a result */
-#define NGX_MCP_RPC_ERROR   0x01
+#define NGX_MCP_RPC_ERROR    0x01
 /* a result whose isError is true: each era calls that another status */
-#define NGX_MCP_TOOL_ERROR  0x02
+#define NGX_MCP_TOOL_ERROR   0x02
 
 /* of any task: the answer to the call that created it has been sent */
-#define NGX_MCP_ANNOUNCED   0x04
-/* of a slot that is free, but for the row that a store on disk has of it */
-#define NGX_MCP_REMOVED     0x08
+#define NGX_MCP_ANNOUNCED    0x04
+/* of a slot that is free, but kept until a store has removed its copy */
+#define NGX_MCP_REMOVED      0x08
+
+/* the next two are known: they are not for results that 0.1.0 stored */
+#define NGX_MCP_RESULT_READ  0x10
+/* a result with the member resultType */
+#define NGX_MCP_HAS_TYPE     0x20
+/* a result with the member _meta */
+#define NGX_MCP_HAS_META     0x40
+
+/* of a task that came from a store, and has had no new version since */
+#define NGX_MCP_LOADED       0x80
+
+/* those that are of the task, and not of its place in memory */
+#define NGX_MCP_FLAGS_SAVED  0x77
 
 
 /* of a call that a process of ours runs */
@@ -158,8 +171,9 @@ typedef struct {
     uint64_t          since;
 
     uint64_t          lease;             /* token, 0: none */
-    uint64_t          holder;            /* with a route: who has
-                                            it, see ngx_mcp_signal.h */
+    uint64_t          holder;            /* with a route: who has it;
+                                            who is to announce it;
+                                            see ngx_mcp_signal.h */
     double            progress;          /* negative: none */
     double            total;             /* negative: none */
 

@@ -453,7 +453,7 @@ ngx_mcp_detached_body(ngx_http_request_t *r, ngx_str_t *body)
 }
 
 
-/* so that our variables say what it is about */
+/* so that our variables say what it is about, and all of us what it is */
 
 static ngx_int_t
 ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
@@ -465,6 +465,7 @@ ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
         return NGX_ERROR;
     }
 
+    ctx->detached = 1;
     ctx->era = sender->era;
     ctx->tool = sender->tool;
     ctx->task_id = sender->task_id;

@@ -38,7 +38,7 @@ ngx_mcp_filter_init(ngx_conf_t *cf)
     ngx_http_next_body_filter = ngx_http_top_body_filter;
     ngx_http_top_body_filter = ngx_mcp_body_filter;
 
-    return NGX_OK;
+    return ngx_mcp_accel_init(cf);
 }
 
 

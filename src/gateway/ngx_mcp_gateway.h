@@ -17,6 +17,10 @@
 
 typedef struct ngx_mcp_job_s  ngx_mcp_job_t;
 
+/* answers a message that does not go to the upstream */
+typedef ngx_int_t (*ngx_mcp_ours_pt)(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+
 
 /* ngx_mcp_route.c */
 
@@ -30,11 +34,15 @@ ngx_mcp_tool_t *ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name);
 
 ngx_int_t ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_uint_t modern);
+    ngx_uint_t modern, ngx_mcp_ours_pt ours);
 ngx_int_t ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_pass_other(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *body);
+
+/* ngx_mcp_accel.c */
+
+ngx_int_t ngx_mcp_accel_init(ngx_conf_t *cf);
 
 /* ngx_mcp_filter.c */
 
@@ -56,6 +64,9 @@ void ngx_mcp_job_begin(ngx_mcp_job_t *job, ngx_mcp_view_t *v);
 void ngx_mcp_job_free(ngx_mcp_job_t *job);
 void ngx_mcp_job_caller(ngx_mcp_job_t *job, ngx_mcp_ctx_t *ctx);
 void ngx_mcp_job_left(ngx_mcp_ctx_t *ctx);
+
+/* ngx_mcp_jobs.c */
+
 ngx_int_t ngx_mcp_jobs_init(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
 ngx_uint_t ngx_mcp_jobs_leave(ngx_mcp_zone_t *zone);
 

@@ -9,24 +9,46 @@
 #include "ngx_mcp_job_types.h"
 
 
-/* ngx_mcp_job.c */
+/* ngx_mcp_job.c: its life */
 
+ngx_int_t ngx_mcp_job_enter(ngx_mcp_job_t *job, ngx_uint_t event);
 void ngx_mcp_job_post(ngx_mcp_job_t *job);
 void ngx_mcp_job_over(ngx_mcp_job_t *job);
 void ngx_mcp_job_wait(ngx_mcp_job_t *job, ngx_msec_t time);
+void ngx_mcp_job_stay(ngx_mcp_job_t *job);
 
-/* ngx_mcp_job_task.c: the job's task */
+/* ngx_mcp_jobs.c: all of a zone */
 
+void ngx_mcp_jobs_line_up(ngx_mcp_job_t *job);
+void ngx_mcp_jobs_tried(ngx_mcp_job_t *job, ngx_uint_t reason);
+
+/* ngx_mcp_job_op.c: operations on the task, one at a time */
+
+/* another one is under way, or is to be submitted first */
+#define ngx_mcp_job_waits(job)  ((job)->busy || (job)->note)
+
+ngx_int_t ngx_mcp_job_submit(ngx_mcp_job_t *job, ngx_mcp_op_t *op,
+    ngx_mcp_job_pt answered);
+void ngx_mcp_job_pending(ngx_mcp_job_t *job);
+void ngx_mcp_job_pin(ngx_mcp_job_t *job);
 ngx_int_t ngx_mcp_job_get(ngx_mcp_job_t *job, ngx_mcp_op_get_t *op,
     ngx_uint_t want, ngx_pool_t *pool);
-void ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op,
-    ngx_uint_t event);
-ngx_uint_t ngx_mcp_job_update(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op);
-void ngx_mcp_job_finish(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op);
+ngx_mcp_op_update_t *ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_uint_t event,
+    ngx_pool_t *pool);
+ngx_mcp_note_t *ngx_mcp_job_note_new(ngx_mcp_job_t *job, ngx_str_t *message);
+void ngx_mcp_job_note(ngx_mcp_job_t *job, ngx_mcp_note_t *n);
+void ngx_mcp_job_note_drop(ngx_mcp_job_t *job);
+
+/* ngx_mcp_job_task.c: attempts, and their end */
+
+void ngx_mcp_job_run(ngx_mcp_job_t *job);
 void ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result,
     ngx_uint_t flags);
 void ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error);
 void ngx_mcp_job_failed(ngx_mcp_job_t *job);
+void ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
+void ngx_mcp_job_end_submit(ngx_mcp_job_t *job);
+void ngx_mcp_job_end_again(ngx_mcp_job_t *job);
 
 /* ngx_mcp_job_send.c: what goes to the upstream */
 
@@ -52,6 +74,8 @@ void ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
 void ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
 void ngx_mcp_job_answered(ngx_mcp_job_t *job);
 void ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
+ngx_uint_t ngx_mcp_job_asks_pending(ngx_mcp_job_t *job);
+void ngx_mcp_job_ask_pending(ngx_mcp_job_t *job);
 
 
 #endif /* _NGX_MCP_JOB_H_INCLUDED_ */

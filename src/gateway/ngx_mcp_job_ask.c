@@ -10,6 +10,7 @@
 
 
 #include "ngx_mcp_job.h"
+#include "ngx_mcp_equal.h"
 #include "ngx_mcp_input.h"
 
 
@@ -35,9 +36,14 @@ static ngx_int_t ngx_mcp_job_key(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
 static ngx_uint_t ngx_mcp_job_used(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
     ngx_str_t *responses);
 static void ngx_mcp_job_ask(ngx_mcp_job_t *job);
+static void ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason);
+static void ngx_mcp_job_not_asked(ngx_mcp_job_t *job);
 static ngx_int_t ngx_mcp_job_requests(ngx_mcp_job_t *job, ngx_str_t *responses,
     ngx_pool_t *pool, ngx_str_t *text);
-static ngx_int_t ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q);
+static void ngx_mcp_job_remove(ngx_mcp_job_t *job, ngx_uint_t i);
+static ngx_mcp_question_t *ngx_mcp_job_withdrawn_one(ngx_mcp_job_t *job);
+static void ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q);
+static void ngx_mcp_job_unasked(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_int_t ngx_mcp_job_reply(ngx_mcp_job_t *job, ngx_str_t *id,
     const char *kind, ngx_str_t *value, ngx_uint_t answer);
 static ngx_int_t ngx_mcp_job_replies(ngx_mcp_job_t *job, ngx_str_t *responses);
@@ -75,13 +81,13 @@ ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     if (ngx_mcp_out_end(&out, &request) != NGX_OK
         || ngx_mcp_job_keep(job, &rpc->id.text, &request) != NGX_OK)
     {
-        job->strange = 1;
+        job->invalid = 1;
         return;
     }
 
     /* one after the other, if it has more than one */
 
-    if (!job->waits) {
+    if (!ngx_mcp_job_is_asked(job->state) && !ngx_mcp_job_waits(job)) {
         ngx_mcp_job_ask(job);
     }
 }
@@ -208,14 +214,14 @@ ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         return;
     }
 
-    ngx_str_null(&job->state);
+    ngx_str_null(&job->request_state);
 
     if (state.type == NGX_MCP_JSON_STRING) {
-        job->state.len = state.text.len;
-        job->state.data = ngx_pstrdup(job->round, &state.text);
+        job->request_state.len = state.text.len;
+        job->request_state.data = ngx_pstrdup(job->round, &state.text);
 
-        if (job->state.data == NULL) {
-            job->state.len = 0;
+        if (job->request_state.data == NULL) {
+            job->request_state.len = 0;
         }
     }
 
@@ -230,15 +236,14 @@ ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         return;
     }
 
-    if (job->questions.nelts == 0) {
+    /* without a question it is only to be called again */
 
-        /* only to be called again: once this request is over */
-
-        job->waits = 1;
-        return;
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ROUND) == NGX_OK
+        && job->questions.nelts
+        && !ngx_mcp_job_waits(job))
+    {
+        ngx_mcp_job_ask(job);
     }
-
-    ngx_mcp_job_ask(job);
 }
 
 
@@ -324,42 +329,91 @@ ngx_mcp_job_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *requests)
 }
 
 
+/* those that waited for another operation, or what was withdrawn since */
+
+ngx_uint_t
+ngx_mcp_job_asks_pending(ngx_mcp_job_t *job)
+{
+    switch (job->state) {
+
+    case NGX_MCP_JOB_CALLING:
+    case NGX_MCP_JOB_RESUMING:
+        return job->questions.nelts != 0;
+
+    case NGX_MCP_JOB_CALLING_ASKED:
+    case NGX_MCP_JOB_RESUMING_ASKED:
+        return ngx_mcp_job_withdrawn_one(job) != NULL;
+
+    case NGX_MCP_JOB_ROUND:
+        return job->questions.nelts && job->asked == 0;
+
+    default:
+        return 0;
+    }
+}
+
+
+void
+ngx_mcp_job_ask_pending(ngx_mcp_job_t *job)
+{
+    if (!ngx_mcp_job_asks_pending(job)) {
+        return;
+    }
+
+    if (ngx_mcp_job_is_open(job->state) && ngx_mcp_job_is_asked(job->state)) {
+        ngx_mcp_job_unask(job, ngx_mcp_job_withdrawn_one(job));
+        return;
+    }
+
+    ngx_mcp_job_ask(job);
+}
+
+
 /* asks all that is not asked yet */
 
 static void
 ngx_mcp_job_ask(ngx_mcp_job_t *job)
 {
     ngx_str_t             text;
-    ngx_uint_t            reason;
     ngx_pool_t           *pool;
     ngx_mcp_op_get_t      get;
-    ngx_mcp_op_update_t   op;
+    ngx_mcp_op_update_t  *op;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
-    reason = NGX_MCP_REASONS;
 
-    if (pool
-        && ngx_mcp_job_get(job, &get,
+    if (pool == NULL
+        || ngx_mcp_job_get(job, &get,
                            NGX_MCP_WANT(NGX_MCP_RESPONSES), pool)
-           == NGX_OK
-        && ngx_mcp_job_requests(job,
+           != NGX_OK
+        || ngx_mcp_job_requests(job,
                                 &get.view.payload[NGX_MCP_RESPONSES], pool,
                                 &text)
-           == NGX_OK)
+           != NGX_OK)
     {
-        ngx_mcp_job_change(job, &op, NGX_MCP_EV_ASK);
-        op.change.payload[NGX_MCP_REQUESTS] = text;
-        reason = ngx_mcp_job_update(job, &op);
+        ngx_mcp_job_not_asked(job);
+
+    } else if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ASK) == NGX_OK) {
+        op = ngx_mcp_job_change(job, NGX_MCP_EV_ASK, pool);
+        op->change.payload[NGX_MCP_REQUESTS] = text;
+
+        if (ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_asked) == NGX_AGAIN) {
+            job->kept = pool;
+            return;
+        }
     }
 
     if (pool) {
         ngx_destroy_pool(pool);
     }
+}
 
+
+static void
+ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason)
+{
     switch (reason) {
 
     case NGX_MCP_OK:
-        job->waits = 1;
         return;
 
     case NGX_MCP_TERMINAL:
@@ -367,10 +421,18 @@ ngx_mcp_job_ask(ngx_mcp_job_t *job)
     case NGX_MCP_LEASE_LOST:
         ngx_mcp_job_post(job);
         return;
+
+    default:
+        ngx_mcp_job_not_asked(job);
     }
+}
 
-    /* nobody can be asked: the call cannot go on */
 
+/* nobody can be asked: the call cannot go on */
+
+static void
+ngx_mcp_job_not_asked(ngx_mcp_job_t *job)
+{
     job->why = NGX_MCP_FAILED_TOO_LARGE;
     job->reached = 1;
     job->idempotent = 0;
@@ -483,7 +545,7 @@ ngx_mcp_job_used(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
 void
 ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 {
-    ngx_uint_t           i, n;
+    ngx_uint_t           i;
     ngx_mcp_json_t       id, own;
     ngx_mcp_question_t  *q;
     ngx_mcp_member_t     members[] = {
@@ -504,38 +566,72 @@ ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
         }
     }
 
-    if (i == job->questions.nelts
-        || (i < job->asked
-            && ngx_mcp_job_unask(job, &q[i]) != NGX_OK))
-    {
+    if (i == job->questions.nelts) {
         return;
     }
 
-    job->asked -= (i < job->asked);
-    job->questions.nelts--;
+    if (i >= job->asked) {
+        ngx_mcp_job_remove(job, i);
+        return;
+    }
 
-    for (n = i; n < job->questions.nelts; n++) {
-        q[n] = q[n + 1];
+    q[i].withdrawn = 1;
+
+    if (!ngx_mcp_job_waits(job)) {
+        ngx_mcp_job_unask(job, &q[i]);
     }
 }
 
 
-static ngx_int_t
+static void
+ngx_mcp_job_remove(ngx_mcp_job_t *job, ngx_uint_t i)
+{
+    ngx_mcp_question_t  *q;
+
+    q = job->questions.elts;
+
+    job->asked -= (i < job->asked);
+    job->questions.nelts--;
+
+    for ( /* void */ ; i < job->questions.nelts; i++) {
+        q[i] = q[i + 1];
+    }
+}
+
+
+static ngx_mcp_question_t *
+ngx_mcp_job_withdrawn_one(ngx_mcp_job_t *job)
+{
+    ngx_uint_t           i;
+    ngx_mcp_question_t  *q;
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->asked; i++) {
+        if (q[i].withdrawn) {
+            return &q[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
 ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
 {
-    ngx_int_t             rc;
     ngx_pool_t           *pool;
     ngx_mcp_json_t        key;
     ngx_mcp_merge_t       merge;
     ngx_mcp_op_get_t      get;
-    ngx_mcp_op_update_t   op;
+    ngx_mcp_op_update_t  *op;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
-        return NGX_ERROR;
+        q->withdrawn = 0;
+        return;
     }
 
-    rc = NGX_ERROR;
     key.type = NGX_MCP_JSON_STRING;
     key.text = q->key;
 
@@ -543,6 +639,17 @@ ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
                         NGX_MCP_WANT(NGX_MCP_REQUESTS), pool)
         == NGX_OK
         && get.op.reason == NGX_MCP_OK
+        && (get.view.task.version < job->version
+            || get.view.task.version == q->version))
+    {
+        /* what it would be taken from is known to have changed */
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    q->withdrawn = 0;
+
+    if (get.op.reason == NGX_MCP_OK
         && get.view.task.state == NGX_MCP_INPUT_REQUIRED
         && ngx_mcp_input_drop(pool,
                               &get.view.payload[NGX_MCP_REQUESTS],
@@ -550,20 +657,45 @@ ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
            == NGX_OK
         && merge.taken)
     {
-        ngx_mcp_job_change(job, &op, merge.left
-                           ? NGX_MCP_EV_ANSWER
-                           : NGX_MCP_EV_ANSWER_ALL);
-        op.version = get.view.task.version;
-        op.change.payload[NGX_MCP_REQUESTS] = merge.requests;
+        q->version = get.view.task.version;
+        job->unasked = q - (ngx_mcp_question_t *) job->questions.elts;
 
-        if (ngx_mcp_job_update(job, &op) == NGX_MCP_OK) {
-            rc = NGX_OK;
+        op = ngx_mcp_job_change(job, merge.left
+                                     ? NGX_MCP_EV_ANSWER
+                                     : NGX_MCP_EV_ANSWER_ALL, pool);
+        op->version = q->version;
+        op->change.payload[NGX_MCP_REQUESTS] = merge.requests;
+
+        if (ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_unasked)
+            == NGX_AGAIN)
+        {
+            job->kept = pool;
+            return;
         }
     }
 
     ngx_destroy_pool(pool);
+}
 
-    return rc;
+
+static void
+ngx_mcp_job_unasked(ngx_mcp_job_t *job, ngx_uint_t reason)
+{
+    ngx_mcp_question_t  *q;
+
+    switch (reason) {
+
+    case NGX_MCP_OK:
+        ngx_mcp_job_remove(job, job->unasked);
+        return;
+
+    case NGX_MCP_VERSION_CONFLICT:
+        /* somebody has answered another one meanwhile */
+        q = job->questions.elts;
+        q[job->unasked].withdrawn = 1;
+        ngx_mcp_job_post(job);
+        return;
+    }
 }
 
 
@@ -585,13 +717,16 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
         return;
     }
 
     rc = ngx_mcp_job_get(job, &op, NGX_MCP_WANT(NGX_MCP_RESPONSES), pool);
 
-    if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
-        job->waits = 0;
+    if (rc == NGX_OK
+        && op.op.reason == NGX_MCP_OK
+        && ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ANSWERED) == NGX_OK)
+    {
         responses = &op.view.payload[NGX_MCP_RESPONSES];
 
         rc = (job->sender.era == NGX_MCP_MODERN)
@@ -601,7 +736,7 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
 
     ngx_destroy_pool(pool);
 
-    if (rc != NGX_OK && !job->over) {
+    if (rc != NGX_OK) {
         job->why = NGX_MCP_FAILED_UNREACHABLE;
         ngx_mcp_job_failed(job);
     }
@@ -645,7 +780,7 @@ ngx_mcp_job_replies(ngx_mcp_job_t *job, ngx_str_t *responses)
 
     ngx_mcp_job_forget(job);
 
-    if (job->questions.nelts) {
+    if (job->questions.nelts && !ngx_mcp_job_waits(job)) {
         ngx_mcp_job_ask(job);
     }
 

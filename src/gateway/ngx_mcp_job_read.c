@@ -7,6 +7,7 @@
 
 #include "ngx_mcp_job.h"
 #include "ngx_mcp_filter.h"
+#include "ngx_mcp_result.h"
 #include "ngx_mcp_sse.h"
 
 
@@ -29,11 +30,12 @@ static ngx_int_t ngx_mcp_job_last_id(ngx_mcp_job_t *job);
 static void ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d);
 static ngx_int_t ngx_mcp_job_event_data(void *data, ngx_mcp_feed_t *feed,
     ngx_str_t *text);
+static void ngx_mcp_job_keep_text(ngx_mcp_job_t *job, ngx_str_t *text);
 static void ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text,
     ngx_pool_t *pool);
 static void ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
-static void ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
-static ngx_uint_t ngx_mcp_job_refusal(ngx_mcp_job_t *job);
+static void ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object);
+static void ngx_mcp_job_refusal(ngx_mcp_job_t *job);
 static ngx_uint_t ngx_mcp_job_is_error(ngx_mcp_json_t *error);
 static void ngx_mcp_job_notified(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
 static void ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
@@ -88,7 +90,7 @@ ngx_mcp_job_body_part(ngx_mcp_detached_t *d, u_char *p, size_t n)
     job = d->data;
     job->heard = ngx_current_msec;
 
-    if (job->concluded && !job->stream) {
+    if (!ngx_mcp_job_is_open(job->state) && !job->stream) {
         return NGX_OK;
     }
 
@@ -166,7 +168,7 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
 
     job = d->data;
 
-    if (job->concluded || job->over || job->why || job->stream) {
+    if (!ngx_mcp_job_is_open(job->state) || job->why || job->stream) {
         return;
     }
 
@@ -174,8 +176,8 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
 
         /* what was refused may be only to tell the rest of a stream */
 
-        if (job->last_id.len == 0 && ngx_mcp_job_refusal(job)) {
-            job->concluded = 1;
+        if (job->last_id.len == 0) {
+            ngx_mcp_job_refusal(job);
         }
 
         return;
@@ -185,7 +187,7 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
     text.len = job->len;
     ngx_mcp_job_message(job, &text, d->r->pool);
 
-    if (!job->concluded) {
+    if (ngx_mcp_job_is_open(job->state)) {
         job->why = NGX_MCP_FAILED_NOT_VALID;
     }
 }
@@ -200,16 +202,21 @@ ngx_mcp_job_done(ngx_mcp_detached_t *d)
 
     job = d->data;
     job->requests--;
+    ngx_mcp_job_post(job);
+
+    if (job->call != d) {
+        /* of an attempt that is over */
+        return;
+    }
+
     job->call = NULL;
     job->met = ngx_mcp_job_connected(d->r);
     job->reached |= job->met;
 
-    if (!job->concluded && job->why == NGX_MCP_FAILED_NOT) {
+    if (ngx_mcp_job_is_open(job->state) && job->why == NGX_MCP_FAILED_NOT) {
         ngx_mcp_job_why(job, d);
         ngx_mcp_job_goes_on(job);
     }
-
-    ngx_mcp_job_post(job);
 }
 
 
@@ -254,9 +261,10 @@ ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
         return;
     }
 
-    job->why = NGX_MCP_FAILED_NOT;
-    job->resumes = 1;
-    job->resume_at = ngx_current_msec + after;
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_CUT) == NGX_OK) {
+        job->why = NGX_MCP_FAILED_NOT;
+        job->resume_at = ngx_current_msec + after;
+    }
 }
 
 
@@ -324,7 +332,7 @@ ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
     {
         job->why = NGX_MCP_FAILED_BAD_STATUS;
 
-    } else if (job->strange
+    } else if (job->invalid
                || (d->headed && job->status != NGX_HTTP_OK && !own))
     {
         job->why = NGX_MCP_FAILED_NOT_VALID;
@@ -361,7 +369,7 @@ ngx_mcp_job_connected(ngx_http_request_t *r)
 
 /* instead of a response there was a refusal, which may say why */
 
-static ngx_uint_t
+static void
 ngx_mcp_job_refusal(ngx_mcp_job_t *job)
 {
     ngx_str_t         text;
@@ -374,18 +382,14 @@ ngx_mcp_job_refusal(ngx_mcp_job_t *job)
     text.data = job->text;
     text.len = job->len;
 
-    if (text.len == 0
-        || ngx_mcp_json_parse(&text, &message, &err) != NGX_OK
-        || message.type != NGX_MCP_JSON_OBJECT
-        || ngx_mcp_json_members(&message, members, 1) != NGX_OK
-        || !ngx_mcp_job_is_error(&error))
+    if (text.len
+        && ngx_mcp_json_parse(&text, &message, &err) == NGX_OK
+        && message.type == NGX_MCP_JSON_OBJECT
+        && ngx_mcp_json_members(&message, members, 1) == NGX_OK
+        && ngx_mcp_job_is_error(&error))
     {
-        return 0;
+        ngx_mcp_job_error(job, &error.text);
     }
-
-    ngx_mcp_job_error(job, &error.text);
-
-    return 1;
 }
 
 
@@ -415,21 +419,48 @@ ngx_mcp_job_event_data(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
 
     /* what comes after the response is of no interest; nor is nothing */
 
-    if (job->concluded || job->over || text->len == 0) {
+    if (!ngx_mcp_job_is_open(job->state) || text->len == 0) {
         return NGX_OK;
     }
 
     job->resumed = 0;
 
-    pool = ngx_create_pool(1024, ngx_cycle->log);
+    pool = ngx_create_pool(2048, ngx_cycle->log);
     if (pool == NULL) {
         return NGX_ERROR;
     }
 
+    job->message = pool;
+
     ngx_mcp_job_message(job, text, pool);
-    ngx_destroy_pool(pool);
+
+    if (job->message) {
+        ngx_destroy_pool(job->message);
+        job->message = NULL;
+    }
+
+    if (job->state == NGX_MCP_JOB_ENDING || job->state == NGX_MCP_JOB_KEPT) {
+        ngx_mcp_job_keep_text(job, text);
+    }
 
     return NGX_OK;
+}
+
+
+/* the result is in what was read, and was not taken yet */
+
+static void
+ngx_mcp_job_keep_text(ngx_mcp_job_t *job, ngx_str_t *text)
+{
+    if (job->text) {
+        ngx_free(job->text);
+    }
+
+    job->text = text->data;
+    job->len = 0;
+    job->size = 0;
+
+    text->data = NULL;
 }
 
 
@@ -440,7 +471,7 @@ ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text, ngx_pool_t *pool)
     ngx_mcp_rpc_error_t  err;
 
     if (ngx_mcp_rpc_parse(pool, text, NULL, &rpc, &err) != NGX_OK) {
-        job->strange = 1;
+        job->invalid = 1;
         return;
     }
 
@@ -459,7 +490,7 @@ ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text, ngx_pool_t *pool)
             ngx_mcp_job_question(job, &rpc);
 
         } else {
-            job->strange = 1;
+            job->invalid = 1;
         }
     }
 }
@@ -474,40 +505,37 @@ ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     id.type = NGX_MCP_JSON_STRING;
 
     if (!ngx_mcp_rpc_same_id(&rpc->id, &id)) {
-        job->strange = 1;
+        job->invalid = 1;
         return;
     }
 
     if (ngx_mcp_job_is_error(&rpc->error)) {
-        job->concluded = 1;
         ngx_mcp_job_error(job, &rpc->error.text);
         return;
     }
 
     if (rpc->result.type == NGX_MCP_JSON_OBJECT) {
-        job->concluded = 1;
         ngx_mcp_job_result(job, &rpc->result);
         return;
     }
 
-    job->strange = 1;
+    job->invalid = 1;
 }
 
 
 static void
-ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
+ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
 {
-    ngx_mcp_json_t    type, is_error;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("resultType"), &type },
-        { ngx_string("isError"), &is_error }
-    };
+    ngx_mcp_result_t  result;
     static ngx_str_t  input = ngx_string("input_required");
     static ngx_str_t  task = ngx_string("task");
 
-    if (ngx_mcp_json_members(result, members, 2) != NGX_OK
-        || (type.type == NGX_MCP_JSON_STRING
-            && ngx_mcp_json_is(&type, &task)))
+    ngx_mcp_result_read(object, &result);
+
+    if (result.type.type == NGX_MCP_JSON_TWICE
+        || result.is_error.type == NGX_MCP_JSON_TWICE
+        || (result.type.type == NGX_MCP_JSON_STRING
+            && ngx_mcp_json_is(&result.type, &task)))
     {
         /* a task of its own was not asked for, and nobody could follow it */
         job->why = NGX_MCP_FAILED_NOT_VALID;
@@ -516,16 +544,14 @@ ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
     }
 
     if (job->sender.era == NGX_MCP_MODERN
-        && type.type == NGX_MCP_JSON_STRING
-        && ngx_mcp_json_is(&type, &input))
+        && result.type.type == NGX_MCP_JSON_STRING
+        && ngx_mcp_json_is(&result.type, &input))
     {
-        ngx_mcp_job_round(job, result);
+        ngx_mcp_job_round(job, object);
         return;
     }
 
-    ngx_mcp_job_complete(job, &result->text,
-                         is_error.type == NGX_MCP_JSON_TRUE
-                         ? NGX_MCP_TOOL_ERROR : 0);
+    ngx_mcp_job_complete(job, &object->text, result.flags);
 }
 
 
@@ -567,9 +593,11 @@ ngx_mcp_job_notified(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 static void
 ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 {
-    ngx_mcp_json_t       token, progress, total, message, own;
-    ngx_mcp_op_update_t  op;
-    ngx_mcp_member_t     members[] = {
+    double             value, of;
+    ngx_str_t          text;
+    ngx_mcp_note_t    *n;
+    ngx_mcp_json_t     token, progress, total, message, own;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("progressToken"), &token },
         { ngx_string("progress"), &progress },
         { ngx_string("total"), &total },
@@ -581,32 +609,34 @@ ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
                                          : NGX_MCP_JSON_NUMBER;
 
     if (ngx_mcp_json_members(params, members, 4) != NGX_OK
-        || !ngx_mcp_rpc_same_id(&token, &own))
+        || !ngx_mcp_rpc_same_id(&token, &own)
+        || ngx_mcp_json_real(&progress, &value) != NGX_OK
+        || value < 0)
     {
         return;
     }
 
-    ngx_mcp_job_change(job, &op, NGX_MCP_EV_PROGRESS);
-
-    if (ngx_mcp_json_real(&progress, &op.event.progress) != NGX_OK
-        || op.event.progress < 0)
-    {
-        return;
+    if (ngx_mcp_json_real(&total, &of) != NGX_OK || of < value) {
+        of = -1;
     }
 
-    if (ngx_mcp_json_real(&total, &op.event.total) != NGX_OK
-        || op.event.total < op.event.progress)
-    {
-        op.event.total = -1;
-    }
+    ngx_str_null(&text);
 
     if (message.type == NGX_MCP_JSON_STRING
         && message.text.len <= NGX_MCP_MAX_MESSAGE)
     {
-        op.change.payload[NGX_MCP_MESSAGE] = message.text;
+        text = message.text;
     }
 
-    (void) ngx_mcp_job_update(job, &op);
+    n = ngx_mcp_job_note_new(job, &text);
+    if (n == NULL) {
+        return;
+    }
+
+    n->progress = value;
+    n->total = of;
+
+    ngx_mcp_job_note(job, n);
 }
 
 
@@ -615,13 +645,13 @@ ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 static void
 ngx_mcp_job_logged(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 {
-    ngx_mcp_json_t       level, data;
-    ngx_mcp_op_update_t  op;
-    ngx_mcp_member_t     members[] = {
+    ngx_mcp_note_t    *n;
+    ngx_mcp_json_t     level, data;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("level"), &level },
         { ngx_string("data"), &data }
     };
-    static ngx_str_t     debug = ngx_string("debug");
+    static ngx_str_t   debug = ngx_string("debug");
 
     if (ngx_mcp_json_members(params, members, 2) != NGX_OK
         || data.type != NGX_MCP_JSON_STRING
@@ -632,8 +662,9 @@ ngx_mcp_job_logged(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
         return;
     }
 
-    ngx_mcp_job_change(job, &op, NGX_MCP_EV_PROGRESS);
-    op.change.payload[NGX_MCP_MESSAGE] = data.text;
+    n = ngx_mcp_job_note_new(job, &data.text);
 
-    (void) ngx_mcp_job_update(job, &op);
+    if (n) {
+        ngx_mcp_job_note(job, n);
+    }
 }

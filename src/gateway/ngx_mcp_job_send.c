@@ -257,10 +257,9 @@ ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
     ngx_mcp_job_drop(job, job->round);
     job->round = pool;
     job->body = body;
-    job->waits = 0;
     job->resumed = 0;
     job->last_id.len = 0;
-    ngx_str_null(&job->state);
+    ngx_str_null(&job->request_state);
     job->answers = (responses != NULL);
     ngx_mcp_job_clear(job);
 
@@ -284,9 +283,7 @@ ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round)
 static void
 ngx_mcp_job_clear(ngx_mcp_job_t *job)
 {
-    job->concluded = 0;
-    job->resumes = 0;
-    job->strange = 0;
+    job->invalid = 0;
     job->stream = 0;
     job->why = NGX_MCP_FAILED_NOT;
     job->status = 0;
@@ -325,7 +322,10 @@ ngx_mcp_job_later(ngx_mcp_job_t *job)
         return NGX_ERROR;
     }
 
-    job->resumes = 1;
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_CUT) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     job->resume_at = ngx_current_msec + NGX_MCP_RETRY;
     ngx_mcp_job_wait(job, NGX_MCP_RETRY);
 
@@ -342,6 +342,10 @@ ngx_int_t
 ngx_mcp_job_resume(ngx_mcp_job_t *job)
 {
     ngx_msec_t  retry;
+
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_RESUMED) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     /* it holds until the server says something else */
 
@@ -440,9 +444,9 @@ ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
     ngx_mcp_out_lit(out, ",\"inputResponses\":");
     ngx_mcp_out_str(out, responses);
 
-    if (job->state.len) {
+    if (job->request_state.len) {
         ngx_mcp_out_lit(out, ",\"requestState\":");
-        ngx_mcp_out_str(out, &job->state);
+        ngx_mcp_out_str(out, &job->request_state);
     }
 
     ngx_mcp_out_lit(out, "}");
@@ -458,15 +462,17 @@ void
 ngx_mcp_job_cancel(ngx_mcp_job_t *job)
 {
     ngx_str_t      message;
+    ngx_uint_t     state;
     ngx_mcp_out_t  out;
 
+    state = job->state;
     ngx_mcp_job_over(job);
 
-    if (job->call == NULL && !job->resumes) {
+    if (job->call == NULL && !ngx_mcp_job_is_resuming(state)) {
         return;
     }
 
-    if (job->sender.era == NGX_MCP_LEGACY && !job->concluded) {
+    if (job->sender.era == NGX_MCP_LEGACY && ngx_mcp_job_is_open(state)) {
         ngx_mcp_out_init(&out, job->pool, 256);
         ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
                         "\"notifications/cancelled\",\"params\":"

@@ -1,18 +1,26 @@
 
 /*
- * What a job does to its task.
+ * Attempts of a job: how they begin, and how they end.
  */
 
 
 #include "ngx_mcp_job.h"
 
 
-static void ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op);
+#define NGX_MCP_JOB_REASON  512
+
+
+static void ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason);
+static void ngx_mcp_job_begun(ngx_mcp_job_t *job);
+static void ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event);
+static void ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
+static void ngx_mcp_job_keep(ngx_mcp_job_t *job);
+static void ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_settled(ngx_uint_t reason);
+static ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
 static void ngx_mcp_job_anew(ngx_mcp_job_t *job);
 static ngx_uint_t ngx_mcp_job_may_retry(ngx_mcp_job_t *job);
-static ngx_str_t ngx_mcp_job_reason(ngx_mcp_job_t *job, u_char *buf,
-    size_t size);
+static ngx_str_t ngx_mcp_job_reason(ngx_mcp_job_t *job);
 
 
 /* in the order of ngx_mcp_failed_e */
@@ -32,60 +40,115 @@ static struct {
 };
 
 
-ngx_int_t
-ngx_mcp_job_get(ngx_mcp_job_t *job, ngx_mcp_op_get_t *op, ngx_uint_t want,
-    ngx_pool_t *pool)
-{
-    ngx_memzero(op, sizeof(ngx_mcp_op_get_t));
-    op->op.type = NGX_MCP_OP_GET;
-    op->op.pool = pool;
-    op->id = job->id;
-    op->want = want;
-    op->watch = 1;
-
-    return ngx_mcp_now(job->zone, &op->op);
-}
-
+/* begins the call, if it may */
 
 void
-ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op,
-    ngx_uint_t event)
+ngx_mcp_job_run(ngx_mcp_job_t *job)
 {
-    ngx_memzero(op, sizeof(ngx_mcp_op_update_t));
-    op->op.type = NGX_MCP_OP_UPDATE;
-    op->op.pool = job->pool;
-    op->id = job->id;
-    op->event.type = event;
-    op->event.lease = job->lease;
-    op->event.progress = -1;
-    op->event.total = -1;
-    op->change.max_payload = job->lcf->max_payload;
-}
+    ngx_mcp_op_run_t  *op;
 
-
-/* why it was refused, or NGX_MCP_OK */
-
-ngx_uint_t
-ngx_mcp_job_update(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op)
-{
-    if (ngx_mcp_now(job->zone, &op->op) != NGX_OK) {
-        return NGX_MCP_REASONS;
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_RUN) != NGX_OK) {
+        return;
     }
 
-    return op->op.reason;
+    op = &job->op.run;
+
+    ngx_memzero(op, sizeof(ngx_mcp_op_run_t));
+    op->op.type = NGX_MCP_OP_RUN;
+    op->op.pool = job->pool;
+    op->id = job->id;
+    op->holder = job->holder;
+    op->max_zone = (uint32_t) job->lcf->max_running;
+    op->max_tool = (uint32_t) job->lcf->max_tool_running;
+
+    job->turned = job->zone->jobs->turned;
+
+    (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_may);
 }
 
+
+/* that it has begun will not be forgotten: a call is not made twice */
+
+static void
+ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason)
+{
+    uint64_t    end;
+    ngx_msec_t  delay;
+
+    switch (reason) {
+
+    case NGX_MCP_OK:
+        if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_BEGUN) == NGX_OK) {
+            ngx_mcp_job_begun(job);
+        }
+
+        break;
+
+    case NGX_MCP_LIMIT_RUNNING:
+        if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_FULL) == NGX_OK) {
+            ngx_mcp_jobs_line_up(job);
+            ngx_mcp_job_stay(job);
+        }
+
+        break;
+
+    case NGX_MCP_STATE_INVALID:
+    case NGX_MCP_STORE_UNAVAILABLE:
+    case NGX_MCP_STORE_FAILED:
+    case NGX_MCP_REASONS:
+        delay = NGX_MCP_JOB_AGAIN;
+
+        if (reason == NGX_MCP_STATE_INVALID) {
+            /* it is tried again, but not yet */
+            end = job->op.run.view.task.step_end;
+            delay = (end > ngx_current_msec) ? end - ngx_current_msec : 1;
+        }
+
+        if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_DELAYED) == NGX_OK) {
+            ngx_mcp_job_wait(job, delay);
+        }
+
+        break;
+
+    default:
+        ngx_mcp_job_over(job);
+    }
+
+    if (job->done) {
+        ngx_mcp_jobs_tried(job, reason);
+    }
+}
+
+
+static void
+ngx_mcp_job_begun(ngx_mcp_job_t *job)
+{
+    ngx_mcp_task_t  *task;
+
+    task = &job->op.run.view.task;
+
+    job->lease = task->lease;
+    job->attempt = task->attempt;
+    job->bare = 0;
+    job->reached = 0;
+
+    if (ngx_mcp_job_send(job, NULL) != NGX_OK) {
+        /* no connection left, or no memory: nobody has seen it */
+        job->why = NGX_MCP_FAILED_UNREACHABLE;
+        ngx_mcp_job_post(job);
+    }
+}
+
+
+/* the result is in the response, which is kept until its end is known */
 
 void
 ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result, ngx_uint_t flags)
 {
-    ngx_mcp_op_update_t  op;
+    job->result = *result;
+    job->flags = flags;
 
-    ngx_mcp_job_change(job, &op, NGX_MCP_EV_COMPLETE);
-    op.event.flags = (uint8_t) flags;
-    op.change.payload[NGX_MCP_RESULT] = *result;
-
-    ngx_mcp_job_finish(job, &op);
+    ngx_mcp_job_end(job, NGX_MCP_EV_COMPLETE);
 }
 
 
@@ -94,30 +157,120 @@ ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result, ngx_uint_t flags)
 void
 ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error)
 {
-    ngx_mcp_op_update_t  op;
+    job->result = *error;
+    job->flags = NGX_MCP_RPC_ERROR;
 
-    ngx_mcp_job_change(job, &op, NGX_MCP_EV_FAIL);
-    op.event.flags = NGX_MCP_RPC_ERROR;
-    op.change.payload[NGX_MCP_RESULT] = *error;
+    ngx_mcp_job_end(job, NGX_MCP_EV_FAIL);
+}
 
-    ngx_mcp_job_finish(job, &op);
+
+/* the call has failed, for our own reason: it is tried again where it may */
+
+void
+ngx_mcp_job_failed(ngx_mcp_job_t *job)
+{
+    if (job->lease == 0) {
+
+        /* it has not even begun, and nobody else may begin it */
+
+        ngx_mcp_job_orphaned(job->zone, &job->id);
+        ngx_mcp_job_over(job);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "call in the background failed: %s, task %V",
+                  ngx_mcp_failures[job->why].reason,
+                  &job->sender.task_id);
+
+    ngx_mcp_job_end(job, NGX_MCP_EV_RETRY);
 }
 
 
 void
-ngx_mcp_job_finish(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op)
+ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_uint_t  reason;
+    ngx_mcp_op_update_t  *op;
 
-    reason = ngx_mcp_job_update(job, op);
+    op = ngx_mcp_later_op(zone, NGX_MCP_OP_UPDATE);
 
+    if (op) {
+        op->id = *id;
+        op->event.type = NGX_MCP_EV_ORPHANED;
+        ngx_mcp_later(&op->op);
+    }
+}
+
+
+static void
+ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event)
+{
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_END) != NGX_OK) {
+        return;
+    }
+
+    job->end = event;
+
+    if (!ngx_mcp_job_waits(job)) {
+        ngx_mcp_job_end_submit(job);
+    }
+}
+
+
+/* the store did not take it before */
+
+void
+ngx_mcp_job_end_again(ngx_mcp_job_t *job)
+{
+    ngx_mcp_job_end(job, job->end);
+}
+
+
+void
+ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
+{
+    ngx_mcp_op_update_t  *op;
+
+    if (job->end != NGX_MCP_EV_RETRY) {
+        op = ngx_mcp_job_change(job, job->end, job->pool);
+        op->event.flags = (uint8_t) job->flags;
+        op->change.payload[NGX_MCP_RESULT] = job->result;
+
+        (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_finished);
+        return;
+    }
+
+    op = ngx_mcp_job_change(job, ngx_mcp_job_may_retry(job)
+                                 ? NGX_MCP_EV_RETRY
+                                 : NGX_MCP_EV_FAIL, job->pool);
+    op->change.payload[NGX_MCP_RESULT] = ngx_mcp_job_reason(job);
+
+    if (op->change.payload[NGX_MCP_RESULT].len) {
+        op->event.flags = NGX_MCP_RPC_ERROR;
+    }
+
+    /* our own words are short enough, whatever the limit */
+
+    op->change.max_payload = 0;
+
+    /* questions of an attempt that is over are questions no more */
+
+    ngx_str_set(&op->change.payload[NGX_MCP_REQUESTS], "");
+
+    (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_not_finished);
+}
+
+
+static void
+ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
+{
     if (ngx_mcp_job_settled(reason)) {
         ngx_mcp_job_over(job);
         return;
     }
 
-    if (reason == NGX_MCP_STORE_UNAVAILABLE) {
-        ngx_mcp_job_keep(job, op);
+    if (ngx_mcp_job_unsaved(reason)) {
+        ngx_mcp_job_keep(job);
         return;
     }
 
@@ -133,11 +286,8 @@ ngx_mcp_job_finish(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op)
 /* what came of it has to wait for the store; who exits gets that no more */
 
 static void
-ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op)
+ngx_mcp_job_keep(ngx_mcp_job_t *job)
 {
-    ngx_str_t            *result;
-    ngx_mcp_op_update_t  *late;
-
     if (ngx_exiting) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "the end of a call in the background came too late, "
@@ -147,27 +297,46 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_mcp_op_update_t *op)
         return;
     }
 
-    if (op != job->late) {
-        late = ngx_palloc(job->pool, sizeof(ngx_mcp_op_update_t));
-        if (late == NULL) {
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+    }
+}
+
+
+static void
+ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
+{
+    ngx_mcp_op_update_t  *op;
+
+    op = &job->op.update;
+
+    if (ngx_mcp_job_settled(reason)) {
+
+        if (reason == NGX_MCP_OK && op->view.task.state == NGX_MCP_QUEUED) {
+            ngx_mcp_job_anew(job);
+
+        } else {
             ngx_mcp_job_over(job);
-            return;
         }
 
-        *late = *op;
-        result = &late->change.payload[NGX_MCP_RESULT];
-        result->data = ngx_pstrdup(job->pool, result);
-
-        if (result->data == NULL) {
-            ngx_mcp_job_over(job);
-            return;
-        }
-
-        job->late = late;
-        job->concluded = 1;
+        return;
     }
 
-    ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+    if (!ngx_mcp_job_unsaved(reason)
+        && op->change.payload[NGX_MCP_RESULT].len)
+    {
+        /* better without a reason than not at all */
+        ngx_str_null(&op->change.payload[NGX_MCP_RESULT]);
+        op->event.type = NGX_MCP_EV_FAIL;
+        op->event.flags = 0;
+
+        (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_not_finished);
+        return;
+    }
+
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+    }
 }
 
 
@@ -189,73 +358,13 @@ ngx_mcp_job_settled(ngx_uint_t reason)
 }
 
 
-/* the call has failed, for our own reason: it is tried again where it may */
+/* it may be taken later */
 
-void
-ngx_mcp_job_failed(ngx_mcp_job_t *job)
+static ngx_uint_t
+ngx_mcp_job_unsaved(ngx_uint_t reason)
 {
-    u_char               buf[512];
-    ngx_uint_t           reason;
-    ngx_mcp_op_update_t  op;
-
-    job->concluded = 1;
-
-    if (job->lease == 0) {
-
-        /* it has not even begun, and nobody else may begin it */
-
-        ngx_mcp_job_change(job, &op, NGX_MCP_EV_ORPHANED);
-        (void) ngx_mcp_job_update(job, &op);
-        ngx_mcp_job_over(job);
-        return;
-    }
-
-    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "call in the background failed: %s, task %V",
-                  ngx_mcp_failures[job->why].reason,
-                  &job->sender.task_id);
-
-    ngx_mcp_job_change(job, &op,
-                       ngx_mcp_job_may_retry(job)
-                       ? NGX_MCP_EV_RETRY
-                       : NGX_MCP_EV_FAIL);
-    op.event.flags = NGX_MCP_RPC_ERROR;
-    op.change.payload[NGX_MCP_RESULT]
-        = ngx_mcp_job_reason(job, buf, sizeof(buf));
-
-    /* our own words are short enough, whatever the limit */
-
-    op.change.max_payload = 0;
-
-    /* questions of an attempt that is over are questions no more */
-
-    ngx_str_set(&op.change.payload[NGX_MCP_REQUESTS], "");
-
-    reason = ngx_mcp_job_update(job, &op);
-
-    if (!ngx_mcp_job_settled(reason)) {
-        /* better without a reason than not at all */
-        ngx_str_null(&op.change.payload[NGX_MCP_RESULT]);
-        op.event.type = NGX_MCP_EV_FAIL;
-        op.event.flags = 0;
-        reason = ngx_mcp_job_update(job, &op);
-    }
-
-    if (!ngx_mcp_job_settled(reason)) {
-        /* it looks again, and finds that the call is over */
-        job->concluded = 0;
-        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
-        return;
-    }
-
-    if (reason != NGX_MCP_OK
-        || op.view.task.state != NGX_MCP_QUEUED)
-    {
-        ngx_mcp_job_over(job);
-        return;
-    }
-
-    ngx_mcp_job_anew(job);
+    return reason == NGX_MCP_STORE_UNAVAILABLE
+           || reason == NGX_MCP_STORE_FAILED;
 }
 
 
@@ -264,17 +373,26 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_anew(ngx_mcp_job_t *job)
 {
-    if (job->call) {
-        /* what it still says is of an attempt that is over */
-        ngx_mcp_detached_end(job->call);
+    ngx_mcp_detached_t  *call;
+
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_RETRY) != NGX_OK) {
+        return;
     }
 
+    call = job->call;
+
+    job->call = NULL;
     job->lease = 0;
-    job->waits = 0;
     job->why = NGX_MCP_FAILED_NOT;
     job->asked = 0;
     job->questions.nelts = 0;
+    ngx_mcp_job_note_drop(job);
     ngx_mcp_job_post(job);
+
+    if (call) {
+        /* what it still says is of an attempt that is over */
+        ngx_mcp_detached_end(call);
+    }
 }
 
 
@@ -304,26 +422,39 @@ ngx_mcp_job_may_retry(ngx_mcp_job_t *job)
 }
 
 
+/* empty: no memory */
+
 static ngx_str_t
-ngx_mcp_job_reason(ngx_mcp_job_t *job, u_char *buf, size_t size)
+ngx_mcp_job_reason(ngx_mcp_job_t *job)
 {
-    u_char     *p;
+    u_char     *p, *last;
     ngx_str_t   text;
 
-    p = ngx_snprintf(buf, size, "{\"code\":%d,\"message\":\"%s\","
+    ngx_str_null(&text);
+
+    if (job->reason == NULL) {
+        job->reason = ngx_pnalloc(job->pool, NGX_MCP_JOB_REASON);
+        if (job->reason == NULL) {
+            return text;
+        }
+    }
+
+    last = job->reason + NGX_MCP_JOB_REASON;
+
+    p = ngx_slprintf(job->reason, last, "{\"code\":%d,\"message\":\"%s\","
                      "\"data\":{\"reason\":\"%s\"",
                      NGX_MCP_RPC_UPSTREAM,
                      ngx_mcp_failures[job->why].message,
                      ngx_mcp_failures[job->why].reason);
 
     if (job->why == NGX_MCP_FAILED_BAD_STATUS) {
-        p = ngx_snprintf(p, buf + size - p, ",\"status\":%ui", job->status);
+        p = ngx_slprintf(p, last, ",\"status\":%ui", job->status);
     }
 
-    p = ngx_snprintf(p, buf + size - p, "}}");
+    p = ngx_slprintf(p, last, "}}");
 
-    text.data = buf;
-    text.len = p - buf;
+    text.data = job->reason;
+    text.len = p - job->reason;
 
     return text;
 }

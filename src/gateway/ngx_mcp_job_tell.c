@@ -100,7 +100,8 @@ ngx_mcp_job_letters(ngx_mcp_job_t *job)
     ngx_mcp_letter_t  *l;
 
     for (q = ngx_queue_head(&job->letters);
-         q != ngx_queue_sentinel(&job->letters) && !job->over;
+         q != ngx_queue_sentinel(&job->letters)
+         && job->state != NGX_MCP_JOB_OVER;
          q = next)
     {
         next = ngx_queue_next(q);
@@ -183,7 +184,7 @@ ngx_mcp_letter_lost(ngx_mcp_letter_t *l)
     status = l->status;
     ngx_mcp_letter_free(l);
 
-    if (needed && !job->concluded) {
+    if (needed && ngx_mcp_job_is_open(job->state)) {
         job->why = status ? NGX_MCP_FAILED_BAD_STATUS
                           : NGX_MCP_FAILED_UNREACHABLE;
         job->status = status;

@@ -9,17 +9,23 @@
 #include "ngx_mcp_gateway.h"
 #include "ngx_mcp_detached.h"
 #include "ngx_mcp_feed.h"
+#include "ngx_mcp_job_state.h"
+#include "ngx_mcp_later.h"
 #include "ngx_mcp_wake.h"
 
 
 /* of a zone, in this process */
 
 typedef struct ngx_mcp_jobs_s {
-    ngx_queue_t      all;
-    ngx_queue_t      turns;      /* those that may not run yet */
-    ngx_mcp_watch_t  room;       /* for one of them */
-    ngx_event_t      turn;
-    ngx_msec_t       exiting;    /* since when */
+    ngx_queue_t            all;
+    ngx_queue_t            turns;      /* those that may not run yet */
+    ngx_mcp_watch_t        room;       /* for one of them */
+    ngx_event_t            turn;
+    ngx_uint_t             turned;     /* how often they were tried */
+    ngx_mcp_op_orphans_t  *orphans;    /* under way */
+    ngx_event_t            again;      /* the store did not answer */
+    ngx_uint_t             died;       /* another process, meanwhile */
+    ngx_msec_t             exiting;    /* since when */
 } ngx_mcp_jobs_t;
 
 
@@ -43,10 +49,28 @@ typedef struct ngx_mcp_jobs_s {
 /* a question of the upstream, and how the task calls it */
 
 typedef struct {
-    ngx_str_t  key;         /* as JSON, of the task's */
-    ngx_str_t  id;          /* of the upstream's */
-    ngx_str_t  request;     /* method and params */
+    ngx_str_t   key;         /* as JSON, of the task's */
+    ngx_str_t   id;          /* of the upstream's */
+    ngx_str_t   request;     /* method and params */
+    uint64_t    version;     /* of the task, when it was not withdrawn */
+    ngx_uint_t  withdrawn;   /* as soon as that can be submitted */
 } ngx_mcp_question_t;
+
+
+/* progress that waits for another operation; the latest is enough */
+
+typedef struct {
+    ngx_pool_t  *pool;
+    double       progress;    /* negative: none */
+    double       total;
+    ngx_str_t    message;
+    ngx_uint_t   after;       /* questions that wait, too */
+} ngx_mcp_note_t;
+
+
+/* an operation was answered; NGX_MCP_REASONS: there was no memory */
+
+typedef void (*ngx_mcp_job_pt)(ngx_mcp_job_t *job, ngx_uint_t reason);
 
 
 /* why a call failed */
@@ -101,7 +125,22 @@ struct ngx_mcp_job_s {
     ngx_uint_t            bare;        /* in a row, with no question */
 
     ngx_mcp_watch_t       watch;       /* of the task */
-    ngx_mcp_op_run_t      run;         /* the last attempt's */
+    ngx_mcp_op_pin_t     *unpin;       /* when it is freed */
+    uint64_t              version;     /* of the task, as far as known */
+
+    /*
+     * One operation at a time: what comes meanwhile waits until it is
+     * answered.  What it refers to is kept until then.
+     */
+    union {
+        ngx_mcp_op_pin_t     pin;
+        ngx_mcp_op_run_t     run;
+        ngx_mcp_op_update_t  update;
+    } op;
+    ngx_mcp_job_pt        answered;
+    ngx_pool_t           *kept;
+    ngx_mcp_note_t       *note;
+    ngx_uint_t            turned;      /* of all, when it was submitted */
 
     /* posted when there is something to look at; a timer, too */
     ngx_event_t           event;
@@ -113,11 +152,12 @@ struct ngx_mcp_job_s {
     } ident;
 
     ngx_queue_t           letters;     /* not delivered yet */
-    ngx_uint_t            requests;    /* under way */
+    ngx_uint_t            requests;    /* to the upstream, under way */
     ngx_mcp_detached_t   *call;        /* the one that counts */
 
     /* the response */
     ngx_mcp_feed_t        feed;
+    ngx_pool_t           *message;     /* what it is read with */
     u_char               *text;
     size_t                len;
     size_t                size;
@@ -134,27 +174,31 @@ struct ngx_mcp_job_s {
     ngx_array_t           questions;
     ngx_uint_t            asked;
     ngx_uint_t            keys;        /* made so far */
-    ngx_str_t             state;       /* requestState, as JSON */
+    ngx_uint_t            unasked;     /* which one is being withdrawn */
+    ngx_str_t             request_state;  /* as JSON */
 
+    /* how it ended: with a result, in the text or the feed, or why not */
+    ngx_uint_t            end;         /* event of the task */
+    ngx_uint_t            flags;
+    ngx_str_t             result;
     ngx_uint_t            why;         /* the call failed */
-    ngx_mcp_op_update_t  *late;        /* how it ended, not told */
     ngx_uint_t            status;
+    u_char               *reason;      /* that, as JSON */
 
-    unsigned              begun:1;     /* is in the queue */
-    unsigned              fresh:1;     /* has not begun to run */
-    unsigned              turns:1;     /* waits for its turn */
-    unsigned              begins:1;    /* as soon as that is saved */
+    /* changed by ngx_mcp_job_enter() only */
+    ngx_uint_t            state;
+
+    /* facts */
+    unsigned              busy:1;      /* with an operation */
+    unsigned              done:1;      /* that was answered just now */
+    unsigned              queued:1;    /* among those that wait for a turn */
     unsigned              asks:1;      /* before it is a task */
     unsigned              idempotent:1;
     unsigned              stream:1;    /* the response is one */
     unsigned              met:1;       /* there was a connection */
     unsigned              reached:1;   /* the upstream may know */
     unsigned              answers:1;   /* are in the round */
-    unsigned              strange:1;   /* had what it must not */
-    unsigned              resumes:1;   /* is to be asked for more */
-    unsigned              concluded:1; /* the round is */
-    unsigned              waits:1;     /* for answers */
-    unsigned              over:1;      /* so is the task, for us */
+    unsigned              invalid:1;   /* had what it must not */
 };
 
 

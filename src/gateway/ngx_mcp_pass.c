@@ -8,34 +8,59 @@
 #include "ngx_mcp_merge.h"
 
 
-static ngx_uint_t ngx_mcp_pass_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_uint_t modern);
-static ngx_uint_t ngx_mcp_pass_answer(ngx_http_request_t *r,
-    ngx_mcp_ctx_t *ctx);
+/* a response, while it is looked up whether it is to a question of ours */
+
+typedef struct {
+    ngx_mcp_op_get_t   op;        /* must be the first */
+    ngx_mcp_ctx_t     *ctx;
+    ngx_mcp_ours_pt    ours;
+} ngx_mcp_pass_answer_t;
+
+
+static ngx_int_t ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+static ngx_uint_t ngx_mcp_pass_ours(ngx_mcp_ctx_t *ctx, ngx_uint_t modern);
+static ngx_int_t ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_ours_pt ours);
+static ngx_int_t ngx_mcp_pass_answer_id(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
+static ngx_int_t ngx_mcp_pass_answer_done(ngx_http_request_t *r,
+    ngx_mcp_op_t *o);
 static ngx_uint_t ngx_mcp_pass_listens(ngx_mcp_ctx_t *ctx);
 static ngx_uint_t ngx_mcp_pass_is(ngx_mcp_ctx_t *ctx, const char *method);
 static void ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-static ngx_int_t ngx_mcp_pass_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_uint_t modern);
 static void ngx_mcp_pass_plain(ngx_http_request_t *r);
 static ngx_uint_t ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body);
 
 
-/* a message of a client; NGX_DECLINED: it is ours */
+/*
+ * A message of a client.  NGX_DECLINED: it is ours; if that is known only
+ * later, the function is called instead.
+ */
 
 ngx_int_t
 ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_uint_t modern)
+    ngx_uint_t modern, ngx_mcp_ours_pt ours)
 {
-    ngx_int_t  rc;
-
     ctx->era = modern ? NGX_MCP_MODERN : NGX_MCP_LEGACY;
 
-    if (ngx_mcp_pass_ours(r, ctx, modern)) {
+    if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
+        return ngx_mcp_pass_answer(r, ctx, ours);
+    }
+
+    if (ngx_mcp_pass_ours(ctx, modern)) {
         return NGX_DECLINED;
     }
 
-    rc = ngx_mcp_pass_era(r, ctx, modern);
+    return ngx_mcp_pass_on(r, ctx);
+}
+
+
+static ngx_int_t
+ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_mcp_pass_speaks(r, ctx);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -48,15 +73,10 @@ ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
 
 static ngx_uint_t
-ngx_mcp_pass_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
+ngx_mcp_pass_ours(ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 {
-    switch (ctx->rpc.kind) {
-
-    case NGX_MCP_RPC_NOTIFICATION:
+    if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
         return 0;
-
-    case NGX_MCP_RPC_RESPONSE:
-        return ngx_mcp_pass_answer(r, ctx);
     }
 
     if (modern && ngx_mcp_pass_is(ctx, "subscriptions/listen")) {
@@ -69,14 +89,40 @@ ngx_mcp_pass_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 }
 
 
+/* the upstream may have such ids, too: ours are those of tasks */
+
+static ngx_int_t
+ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_ours_pt ours)
+{
+    ngx_mcp_id_t            id;
+    ngx_mcp_pass_answer_t  *answer;
+
+    if (ngx_mcp_pass_answer_id(r, ctx, &id) != NGX_OK) {
+        return ngx_mcp_pass_on(r, ctx);
+    }
+
+    answer = ngx_mcp_op(r, NGX_MCP_OP_GET, sizeof(ngx_mcp_pass_answer_t));
+    if (answer == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    answer->op.id = id;
+    answer->op.owner = &ctx->owner;
+    answer->ctx = ctx;
+    answer->ours = ours;
+
+    return ngx_mcp_run(r, &answer->op.op, ngx_mcp_pass_answer_done);
+}
+
+
 /* to a question of a task, which has the task's id before a slash */
 
-static ngx_uint_t
-ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+static ngx_int_t
+ngx_mcp_pass_answer_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_id_t *id)
 {
-    ngx_str_t            text;
-    ngx_mcp_op_get_t     op;
-    ngx_mcp_loc_conf_t  *lcf;
+    ngx_str_t  text;
 
     if (ctx->rpc.id.type != NGX_MCP_JSON_STRING
         || ngx_mcp_json_string(r->pool, &ctx->rpc.id, &text)
@@ -84,26 +130,24 @@ ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || text.len <= NGX_MCP_ID_TEXT
         || text.data[NGX_MCP_ID_TEXT] != '/')
     {
-        return 0;
+        return NGX_DECLINED;
     }
 
     text.len = NGX_MCP_ID_TEXT;
 
-    ngx_memzero(&op, sizeof(ngx_mcp_op_get_t));
+    return ngx_mcp_id_parse(id, &text);
+}
 
-    if (ngx_mcp_id_parse(&op.id, &text) != NGX_OK) {
-        return 0;
-    }
 
-    /* the upstream may have such ids, too */
+static ngx_int_t
+ngx_mcp_pass_answer_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
+{
+    ngx_mcp_pass_answer_t  *answer;
 
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    op.op.type = NGX_MCP_OP_GET;
-    op.op.pool = r->pool;
-    op.owner = &ctx->owner;
+    answer = (ngx_mcp_pass_answer_t *) o;
 
-    return ngx_mcp_now(lcf->zone, &op.op) == NGX_OK
-           && op.op.reason == NGX_MCP_OK;
+    return (o->reason == NGX_MCP_OK) ? answer->ours(r, answer->ctx)
+                                     : ngx_mcp_pass_on(r, answer->ctx);
 }
 
 
@@ -165,15 +209,18 @@ ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 /*
  * An upstream that does not speak the client's era might answer anything, if
- * it answers: so the operator may say which one it speaks.
+ * it answers: so the operator may say which one it speaks.  NGX_DECLINED: it
+ * can be asked.
  */
 
-static ngx_int_t
-ngx_mcp_pass_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
+ngx_int_t
+ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
+    ngx_uint_t           modern;
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    modern = (ctx->era == NGX_MCP_MODERN);
 
     if (lcf->pass_eras & (modern ? NGX_MCP_PASS_MODERN
                                  : NGX_MCP_PASS_LEGACY))
@@ -187,15 +234,6 @@ ngx_mcp_pass_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 
     return modern ? ngx_mcp_modern_refuse(r, ctx)
                   : ngx_mcp_legacy_refuse(r, ctx);
-}
-
-
-/* a call that the upstream cannot be asked; NGX_DECLINED: it can */
-
-ngx_int_t
-ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
-{
-    return ngx_mcp_pass_era(r, ctx, ctx->era == NGX_MCP_MODERN);
 }
 
 

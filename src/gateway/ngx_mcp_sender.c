@@ -305,19 +305,22 @@ ngx_mcp_sender_addr(ngx_mcp_sender_t *sender, ngx_connection_t *c)
 
 /*
  * For a call that another process had, and which no client was named for: the
- * headers that the protocol asks for, from the record.
+ * headers that the protocol asks for, from the record.  Nobody's address is
+ * 0.0.0.0: rules for clients on this machine, or on a unix socket, do not let
+ * it in.
  */
 
 ngx_int_t
 ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
     ngx_str_t *tool)
 {
-    ngx_uint_t               i;
-    ngx_str_t                src, name;
-    static ngx_str_t         name_key = ngx_string("Mcp-Name");
-    static ngx_str_t         version = ngx_string("MCP-Protocol-Version");
-    static ngx_str_t         unix_text = ngx_string("unix:");
-    static struct sockaddr   local = { .sa_family = AF_UNIX };
+    ngx_uint_t                  i;
+    ngx_str_t                   src, name;
+    static ngx_str_t            name_key = ngx_string("Mcp-Name");
+    static ngx_str_t            version = ngx_string("MCP-Protocol-Version");
+    static ngx_str_t            nobody_text = ngx_string("0.0.0.0");
+    static struct sockaddr      local = { .sa_family = AF_UNIX };
+    static struct sockaddr_in   nobody = { .sin_family = AF_INET };
     static struct {
         ngx_str_t  key;
         ngx_str_t  value;
@@ -331,11 +334,11 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
     sender->conf_ctx = lcf->conf_ctx;
     sender->uri = lcf->pass;
     sender->era = NGX_MCP_MODERN;
-    sender->sockaddr = &local;
-    sender->socklen = sizeof(struct sockaddr);
+    sender->sockaddr = (struct sockaddr *) &nobody;
+    sender->socklen = sizeof(struct sockaddr_in);
     sender->local_sockaddr = &local;
     sender->local_socklen = sizeof(struct sockaddr);
-    sender->addr_text = unix_text;
+    sender->addr_text = nobody_text;
 
     if (ngx_array_init(&sender->headers, sender->pool, 5,
                        sizeof(ngx_table_elt_t))

@@ -3,6 +3,7 @@
 
 
 #include "ngx_mcp_http.h"
+#include "ngx_mcp_wake.h"
 
 
 /* the operation is the first in a struct of that size */
@@ -26,6 +27,7 @@ ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
     nt = &op->task;
     nt->owner = ctx->owner;
     nt->session = ctx->session;
+    nt->holder = ctx->session.len ? ngx_mcp_stream_new(lcf->zone->local) : 0;
     nt->tool = *name;
     nt->method = ctx->rpc.method;
     nt->params = ctx->rpc.params.text;

@@ -116,10 +116,10 @@ ngx_int_t ngx_mcp_options(ngx_http_request_t *r, const char *allow);
 
 ngx_int_t ngx_mcp_run(ngx_http_request_t *r, ngx_mcp_op_t *op,
     ngx_mcp_done_pt done);
-ngx_int_t ngx_mcp_now(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+#if (NGX_MCP_TEST)
+ngx_http_request_t *ngx_mcp_run_request(ngx_mcp_op_t *op);
+#endif
 void *ngx_mcp_op(ngx_http_request_t *r, ngx_uint_t type, size_t size);
-ngx_int_t ngx_mcp_answer(ngx_http_request_t *r, ngx_mcp_id_t *id,
-    uint64_t version, ngx_mcp_json_t *answers, ngx_mcp_done_pt done);
 
 /* ngx_mcp_render.c */
 

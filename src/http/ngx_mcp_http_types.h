@@ -157,6 +157,7 @@ struct ngx_mcp_ctx_s {
     unsigned                   rest:1;    /* not JSON-RPC at all */
     unsigned                   console:1; /* sees the tasks of all */
     unsigned                   passed:1;  /* to the upstream */
+    unsigned                   detached:1; /* no client waits for it */
 
     ngx_uint_t                 merge;     /* with what the upstream says */
     struct ngx_mcp_merged_s   *merged;

@@ -11,6 +11,7 @@
 
 static ngx_uint_t ngx_mcp_origin_allowed(ngx_http_request_t *r,
     ngx_str_t *from);
+static u_char *ngx_mcp_origin_host(ngx_http_request_t *r, ngx_str_t *origin);
 static ngx_int_t ngx_mcp_origin_headers(ngx_http_request_t *r,
     ngx_str_t *origin);
 static ngx_uint_t ngx_mcp_header_names(ngx_str_t *list);
@@ -108,9 +109,9 @@ ngx_mcp_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
 
 
 /*
- * For what only a page of our own may do: the Origin is what the client calls
- * us, and that is a name of ours, or one that is named as allowed.  "any" does
- * not count here.
+ * For surfaces that only a page of our own may use, or none: the Origin is what
+ * the client calls us, and that is a name of ours, or one that is named as
+ * allowed.  "any" does not count here.
  */
 
 ngx_uint_t
@@ -143,15 +144,9 @@ ngx_mcp_same_origin(ngx_http_request_t *r)
     }
 
     end = origin.data + origin.len;
-    p = ngx_strlchr(origin.data, end, ':');
+    p = ngx_mcp_origin_host(r, &origin);
 
-    if (p == NULL || end - p <= 3 || p[1] != '/' || p[2] != '/') {
-        return 0;
-    }
-
-    p += 3;
-
-    if (host.len == 0 || (size_t) (end - p) < host.len
+    if (p == NULL || host.len == 0 || (size_t) (end - p) < host.len
         || ngx_strncasecmp(p, host.data, host.len) != 0)
     {
         return 0;
@@ -162,6 +157,41 @@ ngx_mcp_same_origin(ngx_http_request_t *r)
     /* HTTP/3 leaves no Host, and so no port */
 
     return p == end || (r->headers_in.host == NULL && *p == ':');
+}
+
+
+/*
+ * Past the scheme.  With TLS a page that came without it is another's: whoever
+ * is on the way could have made it.  Without TLS there may be a proxy in front
+ * that has it.
+ */
+
+static u_char *
+ngx_mcp_origin_host(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    ngx_uint_t        i;
+    static ngx_str_t  schemes[] = {
+        ngx_string("https://"),
+        ngx_string("http://")
+    };
+
+    for (i = 0; i < 2; i++) {
+
+        if (origin->len > schemes[i].len
+            && ngx_strncasecmp(origin->data, schemes[i].data, schemes[i].len)
+               == 0)
+        {
+            return origin->data + schemes[i].len;
+        }
+
+#if (NGX_HTTP_SSL)
+        if (r->connection->ssl) {
+            break;
+        }
+#endif
+    }
+
+    return NULL;
 }
 
 
@@ -378,16 +408,27 @@ ngx_mcp_same(ngx_str_t *pattern, ngx_str_t *s)
 }
 
 
-/* the client is on this machine: its address, or a unix socket */
+/*
+ * The client is on this machine: its address, or a unix socket.  A request that
+ * nginx makes of itself is not, whoever it is for: where it goes may be up to a
+ * server elsewhere.
+ */
 
 ngx_uint_t
 ngx_mcp_local(ngx_http_request_t *r)
 {
+    ngx_mcp_ctx_t        *ctx;
     struct sockaddr      *sa;
     struct sockaddr_in   *sin;
 #if (NGX_HAVE_INET6)
     struct sockaddr_in6  *sin6;
 #endif
+
+    ctx = ngx_mcp_ctx(r);
+
+    if (ctx && ctx->detached) {
+        return 0;
+    }
 
     sa = r->connection->sockaddr;
 

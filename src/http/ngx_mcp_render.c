@@ -3,16 +3,20 @@
 
 
 #include "ngx_mcp_http.h"
+#include "ngx_mcp_result.h"
 
 
 static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
-static void ngx_mcp_render_members(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v);
+static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
+    ngx_mcp_json_t *object);
+static void ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v, ngx_uint_t has_meta);
 static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 
 
 #define ngx_mcp_failure(message, reason)                                      \
-    ngx_string("{\"code\":-32013,\"message\":\"" message "\","                \
+    ngx_string("{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED) ","            \
+               "\"message\":\"" message "\","                                 \
                "\"data\":{\"reason\":\"" reason "\"}}")
 
 
@@ -267,10 +271,8 @@ void
 ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
     ngx_uint_t related)
 {
-    ngx_mcp_json_t    result, type;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("resultType"), &type }
-    };
+    ngx_uint_t      flags;
+    ngx_mcp_json_t  result;
 
     if (v->task.state != NGX_MCP_COMPLETED) {
         ngx_mcp_out_lit(out, "\"error\":");
@@ -281,12 +283,12 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
     result.text = v->payload[NGX_MCP_RESULT];
     result.type = NGX_MCP_JSON_OBJECT;
 
-    (void) ngx_mcp_json_members(&result, members, 1);
+    flags = ngx_mcp_render_has(v, &result);
 
     ngx_mcp_out_lit(out, "\"result\":{");
 
     if (era == NGX_MCP_MODERN
-        && type.type == NGX_MCP_JSON_NONE)
+        && !(flags & NGX_MCP_HAS_TYPE))
     {
         ngx_mcp_out_lit(out, "\"resultType\":\"complete\"");
 
@@ -295,8 +297,31 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
         }
     }
 
-    ngx_mcp_render_members(out, &result, related ? v : NULL);
+    if (related) {
+        ngx_mcp_render_relating(out, &result, v, flags & NGX_MCP_HAS_META);
+
+    } else {
+        ngx_mcp_out_add(out, result.text.data + 1, result.text.len - 2);
+    }
+
     ngx_mcp_out_lit(out, "}");
+}
+
+
+/* the flags say what a result has, unless an older release has stored it */
+
+static ngx_uint_t
+ngx_mcp_render_has(ngx_mcp_view_t *v, ngx_mcp_json_t *object)
+{
+    ngx_mcp_result_t  result;
+
+    if (v->task.flags & NGX_MCP_RESULT_READ) {
+        return v->task.flags;
+    }
+
+    ngx_mcp_result_read(object, &result);
+
+    return result.flags;
 }
 
 
@@ -325,19 +350,19 @@ ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_out_lit(out, ",\"method\":");
     ngx_mcp_out_str(out, &method.text);
     ngx_mcp_out_lit(out, ",\"params\":{");
-    ngx_mcp_render_members(out, &params, v);
+    ngx_mcp_render_relating(out, &params, v, 1);
     ngx_mcp_out_lit(out, "}}");
 }
 
 
 /*
- * The members of an object as they are, and in its _meta, where asked for,
- * to which task it is related.
+ * The members of an object as they are, and in its _meta, which is looked for
+ * where there may be one, to which task it is related.
  */
 
 static void
-ngx_mcp_render_members(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v)
+ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v, ngx_uint_t has_meta)
 {
     u_char            *p, *end;
     ngx_mcp_json_t     meta;
@@ -345,12 +370,16 @@ ngx_mcp_render_members(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
         { ngx_string("_meta"), &meta }
     };
 
-    (void) ngx_mcp_json_members(object, members, 1);
+    meta.type = NGX_MCP_JSON_NONE;
+
+    if (has_meta) {
+        (void) ngx_mcp_json_members(object, members, 1);
+    }
 
     p = object->text.data + 1;
     end = object->text.data + object->text.len - 1;
 
-    if (v && meta.type == NGX_MCP_JSON_OBJECT) {
+    if (meta.type == NGX_MCP_JSON_OBJECT) {
 
         /* up to the brace of _meta, our member, then the rest */
 
@@ -363,7 +392,7 @@ ngx_mcp_render_members(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
 
         p = meta.text.data + 1;
 
-    } else if (v) {
+    } else {
         ngx_mcp_out_lit(out, "\"_meta\":{");
         ngx_mcp_render_related(out, v);
         ngx_mcp_out_lit(out, "}");

@@ -14,17 +14,19 @@
 #include "ngx_mcp_hash.h"
 
 
-#define NGX_MCP_SESSION_LEN  48
+#define NGX_MCP_SESSION_LEN  (2 * sizeof(ngx_mcp_session_t))
 
 
 typedef struct {
-    uint64_t  number[2];
-    uint64_t  seal;
+    uint64_t        number[2];
+    ngx_mcp_seal_t  seal;
 } ngx_mcp_session_t;
 
 
-static uint64_t ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number,
-    ngx_str_t *owner);
+static void ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number,
+    ngx_str_t *owner, ngx_mcp_seal_t *seal);
+static ngx_int_t ngx_mcp_session_ended(ngx_http_request_t *r,
+    ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_session_parse(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_session_t *session);
 
@@ -65,7 +67,7 @@ ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    session.seal = ngx_mcp_session_seal(r, session.number, &ctx->owner);
+    ngx_mcp_session_seal(r, session.number, &ctx->owner, &session.seal);
 
     value.len = NGX_MCP_SESSION_LEN;
     value.data = ngx_pnalloc(r->pool, value.len);
@@ -96,8 +98,11 @@ ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    return ngx_mcp_zone_session_ended(lcf->zone, session.seal) ? NGX_DECLINED
-                                                               : NGX_OK;
+    if (ngx_mcp_zone_session_ended(lcf->zone, session.seal.word[0])) {
+        return NGX_DECLINED;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -109,10 +114,7 @@ ngx_mcp_session_end(ngx_http_request_t *r)
     ngx_int_t            rc;
     ngx_mcp_ctx_t       *ctx;
     ngx_mcp_session_t    session;
-    ngx_mcp_op_wait_t    op;
-    ngx_mcp_loc_conf_t  *lcf;
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    ngx_mcp_op_wait_t   *op;
 
     rc = ngx_http_discard_request_body(r);
 
@@ -141,14 +143,24 @@ ngx_mcp_session_end(ngx_http_request_t *r)
 
     (void) ngx_mcp_session_parse(r, ctx, &session);
 
-    ngx_memzero(&op, sizeof(ngx_mcp_op_wait_t));
-    op.op.type = NGX_MCP_OP_LEAVE;
-    op.session = ctx->session;
-    op.ended = 1;
-    op.seal = session.seal;
-
-    if (ngx_mcp_now(lcf->zone, &op.op) != NGX_OK) {
+    op = ngx_mcp_op(r, NGX_MCP_OP_LEAVE, sizeof(ngx_mcp_op_wait_t));
+    if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    op->session = ctx->session;
+    op->ended = 1;
+    op->seal = session.seal.word[0];
+
+    return ngx_mcp_run(r, &op->op, ngx_mcp_session_ended);
+}
+
+
+static ngx_int_t
+ngx_mcp_session_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
+{
+    if (o->reason != NGX_MCP_OK) {
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
     r->headers_out.status = NGX_HTTP_NO_CONTENT;
@@ -164,9 +176,10 @@ static ngx_int_t
 ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_session_t *session)
 {
-    size_t      len;
-    u_char     *p;
-    ngx_str_t   value;
+    size_t           len;
+    u_char          *p;
+    ngx_str_t        value;
+    ngx_mcp_seal_t   seal;
 
     if (ngx_mcp_header(r, &ngx_mcp_session_header, &value) == 0) {
         return NGX_DONE;
@@ -194,9 +207,9 @@ ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         }
     }
 
-    if (session->seal
-        != ngx_mcp_session_seal(r, session->number, &ctx->owner))
-    {
+    ngx_mcp_session_seal(r, session->number, &ctx->owner, &seal);
+
+    if (!ngx_mcp_seal_equal(&seal, &session->seal)) {
         return NGX_DECLINED;
     }
 
@@ -206,19 +219,14 @@ ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-static uint64_t
-ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number, ngx_str_t *owner)
+static void
+ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number, ngx_str_t *owner,
+    ngx_mcp_seal_t *seal)
 {
-    uint64_t             key[2], *secret;
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    secret = lcf->zone->secret;
 
-    /* a key of the owner's own, and not the one of cursors */
-
-    key[0] = ngx_mcp_siphash(secret, owner->data, owner->len);
-    key[1] = secret[0] ^ secret[1];
-
-    return ngx_mcp_siphash(key, (u_char *) number, 2 * sizeof(uint64_t));
+    ngx_mcp_seal(seal, lcf->zone->secret, NGX_MCP_SEAL_SESSION, owner, number,
+                 2 * sizeof(uint64_t));
 }

@@ -33,6 +33,8 @@ static char *ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json,
 static char *ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json);
 static char *ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
     ngx_mcp_tool_t *tool);
+static char *ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name,
+    json_t *value, ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *json, ngx_msec_t *value);
 static char *ngx_mcp_tool_definition(ngx_mcp_tools_rd_t *rd,
@@ -323,7 +325,7 @@ ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
 {
     char            *rv;
     json_t          *value;
-    const char      *name, *s;
+    const char      *name;
     ngx_msec_t      *msec;
     ngx_mcp_time_t  *t;
 
@@ -343,74 +345,85 @@ ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
             msec = (ngx_msec_t *) ((u_char *) tool + t->offset);
             rv = ngx_mcp_tool_time(rd, name, value, msec);
 
-            if (rv != NGX_CONF_OK) {
-                return rv;
-            }
-
-            continue;
+        } else {
+            rv = ngx_mcp_tool_param(rd, name, value, tool);
         }
 
-        if (ngx_strcmp(name, "taskSupport") == 0) {
-            s = json_is_string(value) ? json_string_value(value) : "";
-
-            if (ngx_strcmp(s, "optional") == 0) {
-                tool->support = NGX_MCP_OPTIONAL;
-
-            } else if (ngx_strcmp(s, "required") == 0) {
-                tool->support = NGX_MCP_REQUIRED;
-
-            } else if (ngx_strcmp(s, "forbidden") == 0) {
-                tool->support = NGX_MCP_FORBIDDEN;
-
-            } else {
-                return ngx_mcp_tools_error(rd, name,
-                    "must be \"optional\", \"required\" or \"forbidden\"");
-            }
-
-            continue;
+        if (rv != NGX_CONF_OK) {
+            return rv;
         }
-
-        if (ngx_strcmp(name, "attempts") == 0) {
-            tool->attempts = json_integer_value(value);
-
-            if (tool->attempts < 1 || tool->attempts > 255) {
-                return ngx_mcp_tools_error(rd, name,
-                                           "must be an integer from 1 to 255");
-            }
-
-            continue;
-        }
-
-        if (ngx_strcmp(name, "input") == 0) {
-            s = json_is_string(value) ? json_string_value(value) : "";
-
-            if (ngx_strcmp(s, "call") == 0) {
-                tool->asks = 1;
-
-            } else if (ngx_strcmp(s, "task") != 0) {
-                return ngx_mcp_tools_error(rd, name,
-                                           "must be \"task\" or \"call\"");
-            }
-
-            continue;
-        }
-
-        if (ngx_strcmp(name, "priority") == 0) {
-            tool->priority = json_is_integer(value) ? json_integer_value(value)
-                                                    : -1;
-
-            if (tool->priority < 0 || tool->priority > 3) {
-                return ngx_mcp_tools_error(rd, name,
-                                           "must be an integer from 0 to 3");
-            }
-
-            continue;
-        }
-
-        return ngx_mcp_tools_error(rd, name, "is an unknown parameter");
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* a parameter that is no time */
+
+static char *
+ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
+    ngx_mcp_tool_t *tool)
+{
+    const char  *s;
+
+    s = json_is_string(value) ? json_string_value(value) : "";
+
+    if (ngx_strcmp(name, "taskSupport") == 0) {
+
+        if (ngx_strcmp(s, "optional") == 0) {
+            tool->support = NGX_MCP_OPTIONAL;
+
+        } else if (ngx_strcmp(s, "required") == 0) {
+            tool->support = NGX_MCP_REQUIRED;
+
+        } else if (ngx_strcmp(s, "forbidden") == 0) {
+            tool->support = NGX_MCP_FORBIDDEN;
+
+        } else {
+            return ngx_mcp_tools_error(rd, name,
+                    "must be \"optional\", \"required\" or \"forbidden\"");
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strcmp(name, "attempts") == 0) {
+        tool->attempts = json_integer_value(value);
+
+        if (tool->attempts < 1 || tool->attempts > 255) {
+            return ngx_mcp_tools_error(rd, name,
+                                       "must be an integer from 1 to 255");
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strcmp(name, "input") == 0) {
+
+        if (ngx_strcmp(s, "call") == 0) {
+            tool->asks = 1;
+
+        } else if (ngx_strcmp(s, "task") != 0) {
+            return ngx_mcp_tools_error(rd, name,
+                                       "must be \"task\" or \"call\"");
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strcmp(name, "priority") == 0) {
+        tool->priority = json_is_integer(value) ? json_integer_value(value)
+                                                : -1;
+
+        if (tool->priority < 0 || tool->priority > 3) {
+            return ngx_mcp_tools_error(rd, name,
+                                       "must be an integer from 0 to 3");
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    return ngx_mcp_tools_error(rd, name, "is an unknown parameter");
 }
 
 

@@ -19,28 +19,17 @@ typedef char  ngx_mcp_ident_fits[
 ];
 
 
-static ngx_int_t ngx_mcp_wait_enter(ngx_mcp_wait_t *w);
-static void ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_wait_t *op,
-    ngx_uint_t type);
-static void ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting,
-    ngx_int_t streams);
+static void ngx_mcp_wait_handler(ngx_mcp_op_t *op);
 static void ngx_mcp_wait_watch(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_unpark(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_event(ngx_event_t *ev);
+static void ngx_mcp_wait_go_on(ngx_mcp_wait_t *w, ngx_int_t rc);
 static ngx_int_t ngx_mcp_wait_tick(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_next(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_timer(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_write(ngx_http_request_t *r);
 static void ngx_mcp_wait_cleanup(void *data);
 static void ngx_mcp_wait_free(void *data);
-static ngx_int_t ngx_mcp_wait_open(ngx_mcp_wait_t *w);
-static ngx_chain_t *ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size);
-static ngx_int_t ngx_mcp_wait_comment(ngx_mcp_wait_t *w);
-static ngx_int_t ngx_mcp_wait_retry(ngx_mcp_wait_t *w, ngx_uint_t retry,
-    ngx_uint_t last);
-static ngx_int_t ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out,
-    ngx_uint_t last);
-static ngx_int_t ngx_mcp_wait_sending(ngx_mcp_wait_t *w);
 
 
 void
@@ -61,8 +50,6 @@ ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_mcp_wait(ngx_mcp_wait_t *w)
 {
-    ngx_int_t            rc;
-    ngx_event_t         *rev;
     ngx_http_request_t  *r;
     ngx_http_cleanup_t  *cln;
     ngx_pool_cleanup_t  *last;
@@ -93,16 +80,39 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
     last->handler = ngx_mcp_wait_free;
     last->data = w;
 
-    rc = ngx_mcp_wait_enter(w);
+    /* before it enters, so that leaving cannot fail */
 
-    if (rc == NGX_DECLINED) {
-        rc = w->look(w);
+    if ((w->limited || w->stream_id) && ngx_mcp_wait_prepare(w) != NGX_OK) {
+        return ngx_mcp_wait_over(w, NGX_HTTP_INTERNAL_SERVER_ERROR);
     }
 
-    if (rc != NGX_DECLINED) {
-        /* who cannot be sent to has gone */
-        w->over = (rc != NGX_ERROR);
-        return rc;
+    return w->limited ? ngx_mcp_wait_enter(w) : ngx_mcp_wait_pin(w);
+}
+
+
+/* who cannot be sent to has gone; others were answered */
+
+ngx_int_t
+ngx_mcp_wait_over(ngx_mcp_wait_t *w, ngx_int_t rc)
+{
+    w->over = (rc != NGX_ERROR);
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_wait_first(ngx_mcp_wait_t *w)
+{
+    ngx_int_t            rc;
+    ngx_event_t         *rev;
+    ngx_http_request_t  *r;
+
+    r = w->r;
+    rc = w->look(w);
+
+    if (rc != NGX_DECLINED && rc != NGX_BUSY) {
+        return ngx_mcp_wait_over(w, rc);
     }
 
     rev = r->connection->read;
@@ -119,6 +129,7 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
     r->main->count++;
 
     ngx_mcp_wait_watch(w);
+    ngx_mcp_wait_again(w);
     ngx_mcp_wait_next(w);
 
     return NGX_DONE;
@@ -126,50 +137,81 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
 
 
 /*
- * It is one of those who wait from now on, if there is room for it.
- * NGX_DECLINED: go on; else it is what to finalize with.
+ * A look that has to change something: it returns what this returns.  The
+ * request cannot be freed before the store has answered, but it may end: done()
+ * is called all the same, to undo what nobody will be told of.
  */
 
-static ngx_int_t
-ngx_mcp_wait_enter(ngx_mcp_wait_t *w)
+ngx_int_t
+ngx_mcp_wait_run(ngx_mcp_wait_t *w, ngx_mcp_op_t *op,
+    ngx_int_t (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op))
 {
-    ngx_mcp_op_wait_t    op;
-    ngx_mcp_loc_conf_t  *lcf;
+    ngx_int_t  rc;
 
-    if (!w->limited) {
-        return NGX_DECLINED;
-    }
+    op->handler = ngx_mcp_wait_handler;
+    op->data = w;
 
-    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+    rc = ngx_mcp_submit(w->zone, op);
 
-    ngx_mcp_wait_op(w, &op, NGX_MCP_OP_WAIT);
-    op.max_task = lcf->max_waiters;
-    op.max_zone = lcf->max_zone_waiters;
+    switch (rc) {
 
-    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
+    case NGX_OK:
+        return done(w, op);
+
+    case NGX_AGAIN:
+        w->done = done;
+        w->running = 1;
+        w->r->main->blocked++;
+        return NGX_BUSY;
+
+    default:
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    if (op.op.reason != NGX_MCP_OK) {
-        return ngx_mcp_refused(w->r, w->ctx, op.op.reason);
-    }
-
-    w->counted = 1;
-    w->epoch = op.epoch;
-
-    return NGX_DECLINED;
 }
 
 
 static void
-ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_wait_t *op, ngx_uint_t type)
+ngx_mcp_wait_handler(ngx_mcp_op_t *op)
 {
-    ngx_memzero(op, sizeof(ngx_mcp_op_wait_t));
-    op->op.type = type;
-    op->id = w->task ? &w->id : NULL;
-    op->owner = &w->ctx->owner;
-    op->result = w->result;
+    ngx_int_t            rc;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_mcp_wait_t      *w;
+
+    w = op->data;
+    r = w->r;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    w->running = 0;
+    r->main->blocked--;
+
+    rc = w->done(w, op);
+
+    if (w->left) {
+        ngx_http_finalize_request(r, NGX_ERROR);
+
+    } else {
+        ngx_mcp_wait_go_on(w, rc);
+    }
+
+    ngx_http_run_posted_requests(c);
 }
+
+
+#if (NGX_MCP_TEST)
+
+/* whose look waits for this operation; NULL: none does */
+
+ngx_http_request_t *
+ngx_mcp_wait_request(ngx_mcp_op_t *op)
+{
+    return (op->handler == ngx_mcp_wait_handler)
+           ? ((ngx_mcp_wait_t *) op->data)->r : NULL;
+}
+
+#endif
 
 
 /* the process exits: all have to end */
@@ -192,43 +234,9 @@ ngx_mcp_wait_all(void *data)
 }
 
 
-/* a process has died, and nobody knows how many waited there */
-
-void
-ngx_mcp_wait_recount(void *data)
-{
-    ngx_mcp_zone_t *zone = data;
-
-    ngx_queue_t        *q;
-    ngx_mcp_wait_t     *w;
-    ngx_mcp_op_wait_t   op;
-
-    for (q = ngx_queue_head(&zone->waits);
-         q != ngx_queue_sentinel(&zone->waits);
-         q = ngx_queue_next(q))
-    {
-        w = ngx_queue_data(q, ngx_mcp_wait_t, queue);
-
-        if (!w->counted || w->epoch == zone->local->epoch) {
-            continue;
-        }
-
-        /* without limits: it was admitted before */
-
-        ngx_mcp_wait_op(w, &op, NGX_MCP_OP_WAIT);
-
-        if (ngx_mcp_submit(zone, &op.op) == NGX_OK
-            && op.op.reason == NGX_MCP_OK)
-        {
-            w->epoch = op.epoch;
-        }
-    }
-}
-
-
 /* for those who look at the server, not for limits */
 
-static void
+void
 ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting, ngx_int_t streams)
 {
     ngx_mcp_local_t  *local;
@@ -295,7 +303,6 @@ ngx_mcp_wait_unpark(ngx_mcp_wait_t *w)
 static void
 ngx_mcp_wait_event(ngx_event_t *ev)
 {
-    ngx_int_t            rc;
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
     ngx_mcp_wait_t      *w;
@@ -313,17 +320,26 @@ ngx_mcp_wait_event(ngx_event_t *ev)
         return;
     }
 
-    rc = ngx_mcp_wait_tick(w);
-
-    if (rc != NGX_DECLINED) {
-        ngx_mcp_wait_unpark(w);
-
-        /* who cannot be sent to has gone */
-        w->over = (rc != NGX_ERROR);
-        ngx_http_finalize_request(r, rc);
+    if (w->running) {
+        w->missed = 1;
+        return;
     }
 
+    ngx_mcp_wait_go_on(w, ngx_mcp_wait_tick(w));
     ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_mcp_wait_go_on(ngx_mcp_wait_t *w, ngx_int_t rc)
+{
+    if (rc == NGX_DECLINED || rc == NGX_BUSY) {
+        ngx_mcp_wait_next(w);
+        return;
+    }
+
+    ngx_mcp_wait_unpark(w);
+    ngx_http_finalize_request(w->r, ngx_mcp_wait_over(w, rc));
 }
 
 
@@ -364,8 +380,6 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
         }
     }
 
-    ngx_mcp_wait_next(w);
-
     return NGX_DECLINED;
 }
 
@@ -375,6 +389,11 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
 static void
 ngx_mcp_wait_next(ngx_mcp_wait_t *w)
 {
+    if (w->running) {
+        /* it goes on when the store has answered */
+        return;
+    }
+
     if (w->missed && !ngx_mcp_wait_busy(w)
         && ngx_current_msec >= w->rests)
     {
@@ -489,26 +508,16 @@ ngx_mcp_wait_cleanup(void *data)
 {
     ngx_mcp_wait_t *w = data;
 
-    ngx_mcp_op_wait_t  op;
-
     ngx_mcp_wait_unpark(w);
 
     if (w->stream) {
         ngx_mcp_wait_count(w, 0, -1);
     }
 
-    if (w->counted || w->stream_id) {
-        ngx_mcp_wait_op(w, &op, NGX_MCP_OP_LEAVE);
-        op.carrier = w->stream_id;
+    w->left = 1;
 
-        if (w->session) {
-            op.session = w->ctx->session;
-        }
-
-        op.counted = w->counted;
-        op.epoch = w->epoch;
-
-        (void) ngx_mcp_now(w->zone, &op.op);
+    if (!w->entering && !w->pinning) {
+        ngx_mcp_wait_leave(w);
     }
 
     if (!w->over && w->gone) {
@@ -525,293 +534,4 @@ ngx_mcp_wait_free(void *data)
     ngx_mcp_wait_t *w = data;
 
     ngx_mcp_unshare(w->shared);
-}
-
-
-static ngx_int_t
-ngx_mcp_wait_open(ngx_mcp_wait_t *w)
-{
-    ngx_int_t            rc;
-    ngx_str_t            value;
-    ngx_http_request_t  *r;
-
-    r = w->r;
-
-    r->headers_out.status = NGX_HTTP_OK;
-    ngx_str_set(&r->headers_out.content_type, "text/event-stream");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_type_lowcase = NULL;
-    ngx_http_clear_content_length(r);
-
-    if (ngx_mcp_no_store(r) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&value, "no");
-
-    if (ngx_mcp_add_header(r, "X-Accel-Buffering", &value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    rc = ngx_http_send_header(r);
-
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-        return NGX_ERROR;
-    }
-
-    w->stream = 1;
-    ngx_mcp_wait_count(w, 0, 1);
-
-    return NGX_OK;
-}
-
-
-/*
- * Buffers come back when they are sent, so that a long stream does not grow;
- * they live in the request's pool, since filters may refer to them until the
- * request ends.
- */
-
-static ngx_chain_t *
-ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size)
-{
-    ngx_buf_t    *b;
-    ngx_pool_t   *pool;
-    ngx_chain_t  *cl;
-
-    pool = w->r->pool;
-
-    cl = ngx_chain_get_free_buf(pool, &w->free);
-    if (cl == NULL) {
-        return NULL;
-    }
-
-    b = cl->buf;
-
-    /* one that shared its bytes still has its own */
-
-    if ((size_t) (b->end - b->start) < size) {
-        b->start = ngx_palloc(pool, size + size / 2);
-        if (b->start == NULL) {
-            return NULL;
-        }
-
-        b->end = b->start + size + size / 2;
-    }
-
-    b->pos = b->start;
-    b->last = b->start;
-    b->memory = 0;
-    b->temporary = 1;
-    b->tag = (ngx_buf_tag_t) &ngx_http_mcp_tasks_module;
-
-    return cl;
-}
-
-
-/* an event of the stream; it may have an id by which to resume */
-
-ngx_int_t
-ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id, ngx_str_t *message)
-{
-    ngx_chain_t  *out;
-
-    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(id, message));
-    if (out == NULL) {
-        return NGX_ERROR;
-    }
-
-    out->buf->last = ngx_mcp_sse_event(out->buf->last, id, message);
-
-    return ngx_mcp_wait_output(w, out, 0);
-}
-
-
-/* several events, as they go out */
-
-ngx_int_t
-ngx_mcp_wait_text(ngx_mcp_wait_t *w, ngx_str_t *text)
-{
-    ngx_chain_t  *out;
-
-    out = ngx_mcp_wait_buf(w, text->len);
-    if (out == NULL) {
-        return NGX_ERROR;
-    }
-
-    out->buf->last = ngx_cpymem(out->buf->last, text->data, text->len);
-
-    return ngx_mcp_wait_output(w, out, 0);
-}
-
-
-/* the last one */
-
-ngx_int_t
-ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message)
-{
-    ngx_chain_t  *out;
-
-    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(NULL, message));
-    if (out == NULL) {
-        return NGX_ERROR;
-    }
-
-    out->buf->last = ngx_mcp_sse_event(out->buf->last, NULL, message);
-
-    return ngx_mcp_wait_output(w, out, 1);
-}
-
-
-/* an event that other streams send as well: its bytes are not copied */
-
-ngx_int_t
-ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_shared_t *shared)
-{
-    ngx_buf_t    *b;
-    ngx_chain_t  *out;
-
-    out = ngx_mcp_wait_buf(w, 0);
-    if (out == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_mcp_unshare(w->shared);
-    w->shared = shared;
-    shared->refs++;
-
-    b = out->buf;
-    b->pos = shared->data;
-    b->last = shared->data + shared->len;
-    b->temporary = 0;
-    b->memory = 1;
-
-    return ngx_mcp_wait_output(w, out, 0);
-}
-
-
-static ngx_int_t
-ngx_mcp_wait_comment(ngx_mcp_wait_t *w)
-{
-    ngx_chain_t  *out;
-
-    out = ngx_mcp_wait_buf(w, 3);
-    if (out == NULL) {
-        return NGX_ERROR;
-    }
-
-    out->buf->last = ngx_cpymem(out->buf->last, ":\n\n", 3);
-
-    return ngx_mcp_wait_output(w, out, 0);
-}
-
-
-/* a stream begins: when to come back after it was cut */
-
-ngx_int_t
-ngx_mcp_wait_begin(ngx_mcp_wait_t *w)
-{
-    return ngx_mcp_wait_retry(w, NGX_MCP_RETRY, 0);
-}
-
-
-/*
- * It ends.  If that is because the process exits, another one is there to go
- * on, but not everybody needs to come back in the same moment.
- */
-
-ngx_int_t
-ngx_mcp_wait_close(ngx_mcp_wait_t *w)
-{
-    if (ngx_exiting) {
-        return ngx_mcp_wait_retry(w, 50 + ngx_random() % 450, 1);
-    }
-
-    return ngx_http_send_special(w->r, NGX_HTTP_LAST);
-}
-
-
-static ngx_int_t
-ngx_mcp_wait_retry(ngx_mcp_wait_t *w, ngx_uint_t retry, ngx_uint_t last)
-{
-    ngx_chain_t  *out;
-
-    out = ngx_mcp_wait_buf(w, NGX_MCP_RETRY_LEN);
-    if (out == NULL) {
-        return NGX_ERROR;
-    }
-
-    out->buf->last = ngx_sprintf(out->buf->last, "retry: %ui\n\n", retry);
-
-    return ngx_mcp_wait_output(w, out, last);
-}
-
-
-static ngx_int_t
-ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out, ngx_uint_t last)
-{
-    ngx_int_t   rc;
-    ngx_buf_t  *b;
-
-    if (!w->stream && ngx_mcp_wait_open(w) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    b = out->buf;
-    b->flush = 1;
-    b->last_buf = (last && w->r == w->r->main);
-    b->last_in_chain = last;
-
-    w->alive = ngx_current_msec;
-
-    rc = ngx_http_output_filter(w->r, out);
-
-    ngx_chain_update_chains(w->r->pool, &w->free, &w->busy, &out,
-                            (ngx_buf_tag_t) &ngx_http_mcp_tasks_module);
-
-    if (rc == NGX_ERROR || last) {
-        return rc;
-    }
-
-    return ngx_mcp_wait_sending(w);
-}
-
-
-/* what is not sent yet: wait for the client to take it, but not for ever */
-
-static ngx_int_t
-ngx_mcp_wait_sending(ngx_mcp_wait_t *w)
-{
-    ngx_event_t               *wev;
-    ngx_chain_t               *out;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    wev = w->r->connection->write;
-    clcf = ngx_http_get_module_loc_conf(w->r, ngx_http_core_module);
-    out = NULL;
-
-    ngx_chain_update_chains(w->r->pool, &w->free, &w->busy, &out,
-                            (ngx_buf_tag_t) &ngx_http_mcp_tasks_module);
-
-    if (w->busy == NULL) {
-        ngx_mcp_unshare(w->shared);
-        w->shared = NULL;
-    }
-
-    if (!ngx_mcp_wait_busy(w)) {
-
-        /* limit_rate uses the same timer for its own pauses */
-
-        if (wev->timer_set && !wev->delayed) {
-            ngx_del_timer(wev);
-        }
-
-        return NGX_OK;
-    }
-
-    if (!wev->delayed && !wev->timer_set) {
-        ngx_add_timer(wev, clcf->send_timeout);
-    }
-
-    return ngx_handle_write_event(wev, clcf->send_lowat);
 }

@@ -18,10 +18,20 @@ struct ngx_mcp_wait_s {
     ngx_mcp_ctx_t       *ctx;
     ngx_mcp_zone_t      *zone;
 
-    /* NGX_DECLINED: not over yet; else it is what to finalize with */
+    /*
+     * NGX_DECLINED: not over yet; NGX_BUSY: an operation was submitted by
+     * ngx_mcp_wait_run(); else it is what to finalize with
+     */
     ngx_int_t          (*look)(ngx_mcp_wait_t *w);
+    /* the same for what follows the operation */
+    ngx_int_t          (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op);
     /* the request ends; not if it was answered.  May be NULL */
     void               (*gone)(ngx_mcp_wait_t *w);
+
+    ngx_mcp_op_pin_t     pin;       /* what it looks at; the task, if any */
+    ngx_mcp_op_t        *unpin;     /* to be submitted in the end */
+    ngx_mcp_op_wait_t   *enter;
+    ngx_mcp_op_wait_t   *leave;
 
     ngx_queue_t          queue;     /* of all in this process */
     ngx_mcp_watch_t      watch;     /* of the task, if it has one */
@@ -58,6 +68,10 @@ struct ngx_mcp_wait_s {
     unsigned             stream:1;  /* and is */
     unsigned             parked:1;
     unsigned             counted:1;
+    unsigned             entering:1;
+    unsigned             pinning:1;
+    unsigned             running:1; /* an operation of a look */
+    unsigned             left:1;    /* the request has ended */
     unsigned             missed:1;  /* there is more to tell */
     unsigned             over:1;
 };
@@ -69,6 +83,8 @@ struct ngx_mcp_wait_s {
 void ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_wait(ngx_mcp_wait_t *w);
+ngx_int_t ngx_mcp_wait_run(ngx_mcp_wait_t *w, ngx_mcp_op_t *op,
+    ngx_int_t (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op));
 ngx_int_t ngx_mcp_wait_begin(ngx_mcp_wait_t *w);
 ngx_int_t ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id,
     ngx_str_t *message);
@@ -77,9 +93,32 @@ ngx_int_t ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_shared_t *shared);
 ngx_int_t ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message);
 ngx_int_t ngx_mcp_wait_close(ngx_mcp_wait_t *w);
 
+#if (NGX_MCP_TEST)
+ngx_http_request_t *ngx_mcp_wait_request(ngx_mcp_op_t *op);
+#endif
+
 /* hooks of the process */
 void ngx_mcp_wait_all(void *data);
 void ngx_mcp_wait_recount(void *data);
+
+
+/* between the files that have them */
+
+ngx_int_t ngx_mcp_wait_over(ngx_mcp_wait_t *w, ngx_int_t rc);
+ngx_int_t ngx_mcp_wait_first(ngx_mcp_wait_t *w);
+void ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting,
+    ngx_int_t streams);
+
+/* ngx_mcp_wait_place.c */
+ngx_int_t ngx_mcp_wait_prepare(ngx_mcp_wait_t *w);
+ngx_int_t ngx_mcp_wait_enter(ngx_mcp_wait_t *w);
+ngx_int_t ngx_mcp_wait_pin(ngx_mcp_wait_t *w);
+void ngx_mcp_wait_again(ngx_mcp_wait_t *w);
+void ngx_mcp_wait_leave(ngx_mcp_wait_t *w);
+
+/* ngx_mcp_wait_send.c */
+ngx_int_t ngx_mcp_wait_comment(ngx_mcp_wait_t *w);
+ngx_int_t ngx_mcp_wait_sending(ngx_mcp_wait_t *w);
 
 
 #endif /* _NGX_MCP_WAIT_H_INCLUDED_ */

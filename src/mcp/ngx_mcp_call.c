@@ -1,13 +1,13 @@
 
-/* Calls: the list of tools, and what becomes of calling one. */
+/* Calls of tools, and of actions: tools/call and tasks/create. */
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_later.h"
 #include "ngx_mcp_gateway.h"
+#include "ngx_mcp_amend.h"
 #include "ngx_mcp_input.h"
-
-
-#define NGX_MCP_TOOLS_PAGE  100
+#include "ngx_mcp_failpoint.h"
 
 
 typedef struct ngx_mcp_calling_s  ngx_mcp_calling_t;
@@ -19,7 +19,6 @@ struct ngx_mcp_calling_s {
     ngx_uint_t           plain;   /* unsigned  plain:1; */
     ngx_mcp_job_t       *job;     /* of a gateway, not begun */
     ngx_mcp_ctx_t       *ctx;
-    ngx_http_request_t  *r;
     ngx_mcp_zone_t      *zone;    /* also after a redirect */
 };
 
@@ -40,95 +39,6 @@ static ngx_int_t ngx_mcp_call_round(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_int_t ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static void ngx_mcp_announce(void *data);
-
-
-/* in the order of the file; the cursor is the number of the first */
-
-ngx_int_t
-ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
-{
-    int64_t               first;
-    ngx_str_t             s;
-    ngx_uint_t            i, n, last;
-    ngx_mcp_out_t         out;
-    ngx_mcp_json_t        cursor, number;
-    ngx_mcp_loc_conf_t   *lcf;
-    ngx_mcp_member_t      members[] = {
-        { ngx_string("cursor"), &cursor }
-    };
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-
-    n = lcf->tools ? lcf->tools->nelts : 0;
-    first = 0;
-
-    (void) ngx_mcp_json_members(&ctx->rpc.params, members, 1);
-
-    if (cursor.type != NGX_MCP_JSON_NONE) {
-
-        if (cursor.type == NGX_MCP_JSON_STRING
-            && ngx_mcp_json_string(r->pool, &cursor, &s) == NGX_OK
-            && s.len)
-        {
-            number.text = s;
-            number.type = NGX_MCP_JSON_NUMBER;
-
-            if (ngx_mcp_json_integer(&number, &first) != NGX_OK) {
-                first = -1;
-            }
-
-        } else {
-            first = -1;
-        }
-
-        if (first <= 0 || first >= (int64_t) n
-            || first % NGX_MCP_TOOLS_PAGE)
-        {
-            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "invalid cursor");
-        }
-    }
-
-    last = ngx_min(n, (ngx_uint_t) first + NGX_MCP_TOOLS_PAGE);
-
-    ngx_mcp_out_answer(&out, r, ctx, 4096);
-    ngx_mcp_out_lit(&out, "{");
-
-    if (ctx->era == NGX_MCP_MODERN) {
-        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\",");
-    }
-
-    ngx_mcp_out_lit(&out, "\"tools\":[");
-
-    for (i = first; i < last; i++) {
-
-        if (i > (ngx_uint_t) first) {
-            ngx_mcp_out_lit(&out, ",");
-        }
-
-        ngx_mcp_render_tool(&out, lcf->tools, i,
-                            ctx->era == NGX_MCP_LEGACY
-                            && ctx->tasks);
-    }
-
-    ngx_mcp_out_lit(&out, "]");
-
-    if (last < n) {
-        ngx_mcp_out_lit(&out, ",\"nextCursor\":\"");
-        ngx_mcp_out_number(&out, last);
-        ngx_mcp_out_lit(&out, "\"");
-    }
-
-    if (ctx->era == NGX_MCP_MODERN) {
-        ngx_mcp_out_lit(&out,
-                        ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-                        NGX_MCP_SERVER_INFO "},"
-                        "\"ttlMs\":300000,\"cacheScope\":\"public\"");
-    }
-
-    ngx_mcp_out_lit(&out, "}");
-
-    return ngx_mcp_out_result(r, &out);
-}
 
 
 ngx_int_t
@@ -445,7 +355,7 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                "params.params is not an object");
     }
 
-    err = ngx_mcp_input_metadata(&metadata);
+    err = ngx_mcp_input_metadata(r->pool, &metadata);
 
     if (err) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
@@ -539,7 +449,6 @@ ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
         cln->handler = ngx_mcp_announce;
         cln->data = call;
-        call->r = r;
         call->zone = lcf->zone;
     }
 
@@ -560,13 +469,15 @@ ngx_mcp_announce(void *data)
 {
     ngx_mcp_calling_t *call = data;
 
-    ngx_mcp_op_update_t  op;
+    ngx_mcp_op_update_t  *op;
 
-    ngx_memzero(&op, sizeof(ngx_mcp_op_update_t));
-    op.op.type = NGX_MCP_OP_UPDATE;
-    op.op.pool = call->r->pool;
-    op.id = call->op.view.id;
-    op.event.type = NGX_MCP_EV_ANNOUNCE;
+    ngx_mcp_failpoint("announce");
 
-    (void) ngx_mcp_now(call->zone, &op.op);
+    op = ngx_mcp_later_op(call->zone, NGX_MCP_OP_UPDATE);
+
+    if (op) {
+        op->id = call->op.view.id;
+        op->event.type = NGX_MCP_EV_ANNOUNCE;
+        ngx_mcp_later(&op->op);
+    }
 }

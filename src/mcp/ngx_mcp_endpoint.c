@@ -13,6 +13,7 @@
 static ngx_int_t ngx_mcp_get(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_not_allowed(ngx_http_request_t *r);
 static void ngx_mcp_message(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_uint_t ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
 static ngx_int_t ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
@@ -160,7 +161,7 @@ ngx_mcp_message(ngx_http_request_t *r)
                              "a member stands twice");
 
     } else if (lcf->pass.len) {
-        rc = ngx_mcp_pass_message(r, ctx, modern == NGX_OK);
+        rc = ngx_mcp_pass_message(r, ctx, modern == NGX_OK, ngx_mcp_ours);
     }
 
     if (known) {
@@ -170,11 +171,18 @@ ngx_mcp_message(ngx_http_request_t *r)
     if (rc == NGX_DECLINED) {
         ctx->era = (modern == NGX_OK) ? NGX_MCP_MODERN
                                       : NGX_MCP_LEGACY;
-        rc = (modern == NGX_OK) ? ngx_mcp_modern(r, ctx)
-                                : ngx_mcp_legacy(r, ctx);
+        rc = ngx_mcp_ours(r, ctx);
     }
 
     ngx_http_finalize_request(r, rc);
+}
+
+
+static ngx_int_t
+ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+{
+    return (ctx->era == NGX_MCP_MODERN) ? ngx_mcp_modern(r, ctx)
+                                        : ngx_mcp_legacy(r, ctx);
 }
 
 

@@ -27,6 +27,7 @@ typedef struct {
 static const char *ngx_mcp_listen_tasks(ngx_mcp_listen_t *l,
     ngx_mcp_json_t *ids);
 static ngx_uint_t ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id);
+static void ngx_mcp_listen_find(ngx_mcp_listen_t *l);
 static ngx_int_t ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task,
     ngx_mcp_op_get_t *op);
 static ngx_int_t ngx_mcp_listen_look(ngx_mcp_wait_t *w);
@@ -92,7 +93,7 @@ ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* the tasks that there are; NULL, or what is wrong with the list */
+/* NULL, or what is wrong with the list */
 
 static const char *
 ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
@@ -101,8 +102,7 @@ ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
     ngx_uint_t            n;
     ngx_pool_t           *pool;
     ngx_mcp_json_t        value;
-    ngx_mcp_heard_t      *task;
-    ngx_mcp_op_get_t      op;
+    ngx_mcp_id_t         *id;
     ngx_mcp_json_iter_t   it;
 
     if (ids->type != NGX_MCP_JSON_ARRAY) {
@@ -124,27 +124,26 @@ ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
 
     pool = l->wait.r->pool;
 
+    l->wait.pin.ids = ngx_palloc(pool, n * sizeof(ngx_mcp_id_t));
     l->tasks = ngx_pcalloc(pool, n * sizeof(ngx_mcp_heard_t));
     l->wait.watches = ngx_pcalloc(pool, n * sizeof(ngx_mcp_watch_t));
 
-    if (l->tasks == NULL || l->wait.watches == NULL) {
+    if (l->wait.pin.ids == NULL || l->tasks == NULL
+        || l->wait.watches == NULL)
+    {
         return "out of memory";
     }
 
     ngx_mcp_json_iter(&it, ids);
 
     while (ngx_mcp_json_next(&it, NULL, &value) == NGX_OK) {
-        task = &l->tasks[l->wait.nwatches];
+        id = &l->wait.pin.ids[l->wait.pin.n];
 
         if (ngx_mcp_json_string(pool, &value, &text) == NGX_OK
-            && ngx_mcp_id_parse(&task->id, &text) == NGX_OK
-            && !ngx_mcp_listen_has(l, &task->id)
-            && ngx_mcp_listen_get(l, task, &op) == NGX_OK)
+            && ngx_mcp_id_parse(id, &text) == NGX_OK
+            && !ngx_mcp_listen_has(l, id))
         {
-            l->wait.watches[l->wait.nwatches].key
-                = ngx_mcp_signal_id(&task->id);
-            l->wait.watches[l->wait.nwatches].fired = 1;
-            l->wait.nwatches++;
+            l->wait.pin.n++;
         }
     }
 
@@ -159,13 +158,38 @@ ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id)
 {
     ngx_uint_t  i;
 
-    for (i = 0; i < l->wait.nwatches; i++) {
-        if (ngx_memcmp(&l->tasks[i].id, id, sizeof(ngx_mcp_id_t)) == 0) {
+    for (i = 0; i < l->wait.pin.n; i++) {
+        if (ngx_memcmp(&l->wait.pin.ids[i], id, sizeof(ngx_mcp_id_t)) == 0) {
             return 1;
         }
     }
 
     return 0;
+}
+
+
+/* the tasks that there are, once they can be looked at */
+
+static void
+ngx_mcp_listen_find(ngx_mcp_listen_t *l)
+{
+    ngx_uint_t         i;
+    ngx_mcp_wait_t    *w;
+    ngx_mcp_heard_t   *task;
+    ngx_mcp_op_get_t   op;
+
+    w = &l->wait;
+
+    for (i = 0; i < w->pin.n; i++) {
+        task = &l->tasks[w->nwatches];
+        task->id = w->pin.ids[i];
+
+        if (ngx_mcp_listen_get(l, task, &op) == NGX_OK) {
+            w->watches[w->nwatches].key = ngx_mcp_signal_id(&task->id);
+            w->watches[w->nwatches].fired = 1;
+            w->nwatches++;
+        }
+    }
 }
 
 
@@ -181,7 +205,7 @@ ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task,
     op->owner = &l->wait.ctx->owner;
     op->watch = 1;
 
-    if (ngx_mcp_now(l->wait.zone, &op->op) != NGX_OK) {
+    if (ngx_mcp_look(l->wait.zone, &op->op) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -197,8 +221,12 @@ ngx_mcp_listen_look(ngx_mcp_wait_t *w)
 
     l = (ngx_mcp_listen_t *) w;
 
-    if (!w->stream && ngx_mcp_listen_begin(l) == NGX_ERROR) {
-        return NGX_ERROR;
+    if (!w->stream) {
+        ngx_mcp_listen_find(l);
+
+        if (ngx_mcp_listen_begin(l) == NGX_ERROR) {
+            return NGX_ERROR;
+        }
     }
 
     for (i = 0; i < w->nwatches; i++) {
@@ -294,7 +322,7 @@ ngx_mcp_listen_tell(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task)
     op.op.pool = pool;
     op.want = NGX_MCP_WANT_DETAIL;
 
-    rc = ngx_mcp_now(l->wait.zone, &op.op);
+    rc = ngx_mcp_look(l->wait.zone, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
         task->version = op.view.task.version;

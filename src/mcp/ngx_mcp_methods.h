@@ -29,9 +29,12 @@ ngx_int_t ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_uint_t ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
     ngx_mcp_json_t *arguments);
 
-/* ngx_mcp_call.c: tools/list, tools/call, tasks/create */
+/* ngx_mcp_tools_list.c: tools/list */
 
 ngx_int_t ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
+/* ngx_mcp_call.c: tools/call, tasks/create */
+
 ngx_int_t ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 

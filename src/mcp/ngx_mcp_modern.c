@@ -244,7 +244,10 @@ ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
 
     for (i = 0; i < tool->params->nelts; i++) {
 
-        ngx_mcp_params_value(&param[i], arguments, &value);
+        if (ngx_mcp_params_value(&param[i], arguments, &value) != NGX_OK) {
+            return 0;
+        }
+
         n = ngx_mcp_header(r, &param[i].header, &header);
 
         if (value.type == NGX_MCP_JSON_NONE) {

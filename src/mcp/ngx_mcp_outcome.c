@@ -3,6 +3,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_later.h"
 #include "ngx_mcp_gateway.h"
 
 
@@ -92,7 +93,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 
     /* the record alone; its bytes only if there is something to tell */
 
-    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -112,7 +113,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
     op.carrier = w->stream_id;
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_now(w->zone, &op.op) != NGX_OK)
+        && ngx_mcp_look(w->zone, &op.op) != NGX_OK)
     {
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
@@ -340,7 +341,7 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
     ngx_str_t             message;
     ngx_http_request_t   *r;
     ngx_mcp_out_t         out;
-    ngx_mcp_op_delete_t   op;
+    ngx_mcp_op_delete_t  *op;
 
     r = o->wait.r;
 
@@ -360,11 +361,12 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 
         /* the client never got to know the task: nobody will ask for it */
 
-        ngx_memzero(&op, sizeof(ngx_mcp_op_delete_t));
-        op.op.type = NGX_MCP_OP_DELETE;
-        op.op.pool = r->pool;
-        op.id = o->wait.id;
-        (void) ngx_mcp_now(o->wait.zone, &op.op);
+        op = ngx_mcp_later_op(o->wait.zone, NGX_MCP_OP_DELETE);
+
+        if (op) {
+            op->id = o->wait.id;
+            ngx_mcp_later(&op->op);
+        }
     }
 
     return ngx_mcp_send(r, NGX_HTTP_OK, &message, 1);
@@ -376,18 +378,17 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 static void
 ngx_mcp_outcome_gone(ngx_mcp_wait_t *w)
 {
-    ngx_mcp_op_update_t  op;
+    ngx_mcp_op_update_t  *op;
 
     if (w->ctx->era != NGX_MCP_MODERN) {
         return;
     }
 
-    ngx_memzero(&op, sizeof(ngx_mcp_op_update_t));
-    op.op.type = NGX_MCP_OP_UPDATE;
-    op.op.pool = w->r->pool;
-    op.id = w->id;
-    op.owner = &w->ctx->owner;
-    op.event.type = NGX_MCP_EV_CANCEL;
+    op = ngx_mcp_later_op(w->zone, NGX_MCP_OP_UPDATE);
 
-    (void) ngx_mcp_now(w->zone, &op.op);
+    if (op) {
+        op->id = w->id;
+        op->event.type = NGX_MCP_EV_CANCEL;
+        ngx_mcp_later(&op->op);
+    }
 }

@@ -13,20 +13,22 @@
 
 #include "ngx_mcp_methods.h"
 #include "ngx_mcp_hash.h"
+#include "ngx_mcp_input.h"
 
 
 typedef struct {
-    u_char    id[NGX_MCP_ID_LEN];
-    uint64_t  version;
-    uint64_t  seal;
+    u_char          id[NGX_MCP_ID_LEN];
+    uint64_t        version;
+    ngx_mcp_seal_t  seal;
 } ngx_mcp_state_t;
 
 
-static const char *ngx_mcp_round_responses(ngx_mcp_json_t *responses);
+static const char *ngx_mcp_round_responses(ngx_pool_t *pool,
+    ngx_mcp_json_t *responses);
 static ngx_int_t ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_round_t *round);
-static uint64_t ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_state_t *state);
+static void ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_state_t *state, ngx_mcp_seal_t *seal);
 
 
 /* NGX_DECLINED: nothing is wrong with it; else it is what to finalize with */
@@ -45,7 +47,7 @@ ngx_mcp_round_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return ngx_mcp_twice(r, ctx);
     }
 
-    err = ngx_mcp_round_responses(&round->responses);
+    err = ngx_mcp_round_responses(r->pool, &round->responses);
 
     if (err) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
@@ -75,7 +77,7 @@ ngx_mcp_round_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 static const char *
-ngx_mcp_round_responses(ngx_mcp_json_t *responses)
+ngx_mcp_round_responses(ngx_pool_t *pool, ngx_mcp_json_t *responses)
 {
     ngx_mcp_json_t       key, value;
     ngx_mcp_json_iter_t  it;
@@ -96,7 +98,7 @@ ngx_mcp_round_responses(ngx_mcp_json_t *responses)
         }
     }
 
-    return NULL;
+    return ngx_mcp_input_answers(pool, responses);
 }
 
 
@@ -105,6 +107,7 @@ ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_round_t *round)
 {
     ngx_str_t        text;
+    ngx_mcp_seal_t   seal;
     ngx_mcp_state_t  state;
 
     if (round->state.type != NGX_MCP_JSON_STRING
@@ -118,7 +121,9 @@ ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NGX_ERROR;
     }
 
-    if (state.seal != ngx_mcp_state_seal(r, ctx, &state)) {
+    ngx_mcp_state_seal(r, ctx, &state, &seal);
+
+    if (!ngx_mcp_seal_equal(&seal, &state.seal)) {
         return NGX_ERROR;
     }
 
@@ -129,23 +134,26 @@ ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-static uint64_t
+static void
 ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_state_t *state)
+    ngx_mcp_state_t *state, ngx_mcp_seal_t *seal)
 {
-    uint64_t             key[2], *secret;
     ngx_mcp_loc_conf_t  *lcf;
+    struct {
+        uint64_t         tool[2];
+        u_char           id[NGX_MCP_ID_LEN];
+        uint64_t         version;
+    } data;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    secret = lcf->zone->secret;
 
-    /* not the key of cursors, nor of sessions */
+    ngx_mcp_siphash128(data.tool, lcf->zone->secret, ctx->tool.data,
+                       ctx->tool.len);
+    ngx_memcpy(data.id, state->id, NGX_MCP_ID_LEN);
+    data.version = state->version;
 
-    key[0] = ngx_mcp_siphash(secret, ctx->owner.data, ctx->owner.len);
-    key[1] = ~ngx_mcp_siphash(secret, ctx->tool.data, ctx->tool.len);
-
-    return ngx_mcp_siphash(key, (u_char *) state,
-                           offsetof(ngx_mcp_state_t, seal));
+    ngx_mcp_seal(seal, lcf->zone->secret, NGX_MCP_SEAL_STATE, &ctx->owner,
+                 &data, sizeof(data));
 }
 
 
@@ -163,7 +171,7 @@ ngx_mcp_round_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 
     ngx_memcpy(state.id, &v->id, NGX_MCP_ID_LEN);
     state.version = v->task.version;
-    state.seal = ngx_mcp_state_seal(r, ctx, &state);
+    ngx_mcp_state_seal(r, ctx, &state, &state.seal);
 
     (void) ngx_hex_dump(text, (u_char *) &state, sizeof(state));
 

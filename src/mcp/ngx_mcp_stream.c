@@ -7,6 +7,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_later.h"
 #include "ngx_mcp_rest.h"
 
 
@@ -82,6 +83,8 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
                                               &ctx->session));
     s->wait.stream_id = ngx_mcp_stream_new(lcf->zone->local);
     s->wait.session = 1;
+    s->wait.pin.kind = NGX_MCP_PIN_SESSION;
+    s->wait.pin.name = ctx->session;
     s->wait.limited = 1;
     s->wait.streams = 1;
     s->wait.look = ngx_mcp_stream_look;
@@ -130,7 +133,7 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
               | NGX_MCP_WANT(NGX_MCP_REQUESTS);
     op.watch = 1;
 
-    rc = ngx_mcp_now(w->zone, &op.op);
+    rc = ngx_mcp_look(w->zone, &op.op);
 
     /* not before it has its turn: the client may open another one then */
 
@@ -235,12 +238,19 @@ ngx_mcp_stream_send(ngx_mcp_stream_t *s, ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 static void
 ngx_mcp_stream_leave(ngx_mcp_wait_t *w)
 {
-    ngx_mcp_op_wait_t  op;
+    ngx_mcp_op_wait_t  *op;
 
-    ngx_memzero(&op, sizeof(ngx_mcp_op_wait_t));
-    op.op.type = NGX_MCP_OP_LEAVE;
-    op.carrier = w->stream_id;
-    op.session = w->ctx->session;
+    op = ngx_mcp_later_op(w->zone, NGX_MCP_OP_LEAVE);
+    if (op == NULL) {
+        return;
+    }
 
-    (void) ngx_mcp_now(w->zone, &op.op);
+    op->carrier = w->stream_id;
+
+    if (ngx_mcp_later_str(&op->op, &op->session, &w->ctx->session) != NGX_OK) {
+        ngx_mcp_later_free(&op->op);
+        return;
+    }
+
+    ngx_mcp_later(&op->op);
 }

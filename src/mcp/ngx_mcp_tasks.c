@@ -3,6 +3,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_amend.h"
 #include "ngx_mcp_input.h"
 
 
@@ -10,22 +11,11 @@
 
 
 /* others may change the task between our reading it and our changing it */
-#define NGX_MCP_NOTE_TRIES  10
-
 
 typedef struct {
-    ngx_mcp_op_get_t  op;      /* must be the first */
-    ngx_mcp_json_t    metadata;
-    ngx_mcp_json_t    requests;
-    uint64_t          lease;
-    ngx_uint_t        tries;
+    ngx_mcp_amend_t  amend;      /* must be the first */
+    ngx_mcp_json_t   metadata;
 } ngx_mcp_noting_t;
-
-
-typedef struct {
-    ngx_mcp_op_update_t  op;      /* must be the first */
-    ngx_mcp_noting_t    *noting;
-} ngx_mcp_note_t;
 
 
 static ngx_int_t ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -33,10 +23,10 @@ static ngx_int_t ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_int_t ngx_mcp_got(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_listed(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o);
-static ngx_int_t ngx_mcp_update_read(ngx_http_request_t *r,
-    ngx_mcp_noting_t *n);
-static ngx_int_t ngx_mcp_update_note(ngx_http_request_t *r, ngx_mcp_op_t *o);
-static ngx_int_t ngx_mcp_noted(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static void ngx_mcp_update_op(ngx_http_request_t *r, ngx_mcp_op_update_t *op,
+    ngx_uint_t event);
+static ngx_int_t ngx_mcp_update_note(ngx_http_request_t *r,
+    ngx_mcp_amend_t *amend, ngx_mcp_op_get_t *task);
 static ngx_int_t ngx_mcp_updated(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_answered(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o);
@@ -397,7 +387,7 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         { ngx_string("lease"), &lease }
     };
 
-    n = ngx_mcp_op(r, NGX_MCP_OP_GET, sizeof(ngx_mcp_noting_t));
+    n = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_noting_t));
     if (n == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -407,9 +397,8 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     n->metadata = metadata;
-    n->requests = requests;
 
-    rc = ngx_mcp_task_id(r, ctx, &value, &n->op.id);
+    rc = ngx_mcp_task_id(r, ctx, &value, &n->amend.op.id);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -426,23 +415,28 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                    "status is not input_required");
         }
 
-        n->lease = ngx_mcp_lease(&lease);
-        n->op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
+        n->amend.op.event.lease = ngx_mcp_lease(&lease);
 
-        return ngx_mcp_update_read(r, n);
+        ngx_mcp_update_op(r, &n->amend.op, NGX_MCP_EV_ASK);
+
+        return ngx_mcp_ask(r, &n->amend.op, &requests, ngx_mcp_updated);
     }
 
     if (ctx->extended && metadata.type != NGX_MCP_JSON_NONE) {
 
-        err = ngx_mcp_input_metadata(&metadata);
+        err = ngx_mcp_input_metadata(r->pool, &metadata);
 
         if (err) {
             return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
         }
 
-        n->op.want = NGX_MCP_WANT(NGX_MCP_METADATA);
+        ngx_mcp_update_op(r, &n->amend.op, NGX_MCP_EV_ANNOTATE);
+        n->amend.op.want |= NGX_MCP_WANT(NGX_MCP_METADATA);
+        n->amend.read = NGX_MCP_WANT(NGX_MCP_METADATA);
+        n->amend.make = ngx_mcp_update_note;
+        n->amend.done = ngx_mcp_updated;
 
-        return ngx_mcp_update_read(r, n);
+        return ngx_mcp_amend(r, &n->amend);
     }
 
     if (responses.type != NGX_MCP_JSON_OBJECT) {
@@ -450,110 +444,55 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                "inputResponses is not an object");
     }
 
-    return ngx_mcp_answer(r, &n->op.id, 0, &responses, ngx_mcp_updated);
+    err = ngx_mcp_input_answers(r->pool, &responses);
+
+    if (err) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    return ngx_mcp_answer(r, &n->amend.op.id, 0, &responses, ngx_mcp_updated);
 }
 
 
-/*
- * What becomes of the record is worked out from a copy; it counts if the task
- * has not changed meanwhile.
- */
-
-static ngx_int_t
-ngx_mcp_update_read(ngx_http_request_t *r, ngx_mcp_noting_t *n)
+static void
+ngx_mcp_update_op(ngx_http_request_t *r, ngx_mcp_op_update_t *op,
+    ngx_uint_t event)
 {
-    ngx_mcp_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    n->op.owner = &ctx->owner;
-
-    return ngx_mcp_run(r, &n->op.op, ngx_mcp_update_note);
-}
-
-
-static ngx_int_t
-ngx_mcp_update_note(ngx_http_request_t *r, ngx_mcp_op_t *o)
-{
-    ngx_int_t             rc;
-    ngx_str_t            *payload;
-    const char           *err;
-    ngx_mcp_ctx_t        *ctx;
-    ngx_mcp_note_t       *note;
-    ngx_mcp_noting_t     *n;
-    ngx_mcp_op_update_t  *op;
-    ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_loc_conf_t  *lcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    n = (ngx_mcp_noting_t *) o;
 
-    if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_refused(r, ctx, o->reason);
-    }
-
-    note = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_note_t));
-    if (note == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    note->noting = n;
-    payload = n->op.view.payload;
-
-    op = &note->op;
-    op->id = n->op.id;
     op->owner = &ctx->owner;
-    op->version = n->op.view.task.version;
+    op->event.type = event;
     op->change.max_payload = lcf->max_payload;
     op->change.max_owner_bytes = lcf->max_owner_bytes;
-    op->want = NGX_MCP_WANT_TASK;
+    op->want |= NGX_MCP_WANT_TASK;
+}
 
-    if (n->op.want & NGX_MCP_WANT(NGX_MCP_RESPONSES)) {
-        err = ngx_mcp_input_check(&n->requests, &payload[NGX_MCP_RESPONSES]);
 
-        if (err) {
-            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
-        }
+static ngx_int_t
+ngx_mcp_update_note(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
+    ngx_mcp_op_get_t *task)
+{
+    ngx_int_t          rc;
+    ngx_mcp_ctx_t     *ctx;
+    ngx_mcp_noting_t  *n;
 
-        op->event.type = NGX_MCP_EV_ASK;
-        op->event.lease = n->lease;
-        op->change.payload[NGX_MCP_REQUESTS] = n->requests.text;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    n = (ngx_mcp_noting_t *) amend;
 
-        return ngx_mcp_run(r, &op->op, ngx_mcp_noted);
-    }
-
-    rc = ngx_mcp_input_patch(r->pool, &payload[NGX_MCP_METADATA], &n->metadata,
-                             &op->change.payload[NGX_MCP_METADATA]);
+    rc = ngx_mcp_input_patch(r->pool, &task->view.payload[NGX_MCP_METADATA],
+                             &n->metadata,
+                             &amend->op.change.payload[NGX_MCP_METADATA]);
 
     if (rc == NGX_DECLINED) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
                                "metadata would become too large");
     }
 
-    if (rc != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    op->event.type = NGX_MCP_EV_ANNOTATE;
-    op->want |= NGX_MCP_WANT(NGX_MCP_METADATA);
-
-    return ngx_mcp_run(r, &op->op, ngx_mcp_noted);
-}
-
-
-static ngx_int_t
-ngx_mcp_noted(ngx_http_request_t *r, ngx_mcp_op_t *o)
-{
-    ngx_mcp_noting_t  *n;
-
-    n = ((ngx_mcp_note_t *) o)->noting;
-
-    if (o->reason == NGX_MCP_VERSION_CONFLICT
-        && ++n->tries < NGX_MCP_NOTE_TRIES)
-    {
-        return ngx_mcp_update_read(r, n);
-    }
-
-    return ngx_mcp_updated(r, o);
+    return (rc == NGX_OK) ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
@@ -674,6 +613,7 @@ ngx_int_t
 ngx_mcp_response(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_str_t        text, key, *value;
+    const char      *err;
     ngx_mcp_id_t     id;
     ngx_mcp_out_t    out;
     ngx_mcp_json_t   answers;
@@ -723,6 +663,12 @@ ngx_mcp_response(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     answers.type = NGX_MCP_JSON_OBJECT;
+
+    err = ngx_mcp_input_answers(r->pool, &answers);
+
+    if (err) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST, err);
+    }
 
     return ngx_mcp_answer(r, &id, 0, &answers, ngx_mcp_answered);
 }

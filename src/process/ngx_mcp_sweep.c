@@ -1,6 +1,7 @@
 
 #include "ngx_mcp_sweep.h"
 #include "ngx_mcp_table.h"
+#include "ngx_mcp_lock.h"
 
 
 /*
@@ -17,11 +18,11 @@
 static void ngx_mcp_sweep_handler(ngx_event_t *ev);
 
 
-/* swept handles one batch of what is due */
+/* swept handles one batch of what is due; NGX_AGAIN: later */
 
 void
 ngx_mcp_sweep_init(ngx_cycle_t *cycle, ngx_mcp_local_t *local,
-    void (*swept)(void *data))
+    ngx_int_t (*swept)(void *data))
 {
     local->swept = swept;
     local->dummy.fd = (ngx_socket_t) -1;
@@ -41,6 +42,7 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
 {
     uint64_t           now;
     ngx_msec_t         delay;
+    ngx_uint_t         under_way;
     ngx_connection_t  *c;
     ngx_mcp_table_t   *t;
     ngx_mcp_local_t   *local;
@@ -50,14 +52,16 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
     t = local->table;
     now = ngx_current_msec;
     delay = NGX_MCP_SWEEP_LOOK;
+    under_way = 0;
 
     /* read without the lock: a wrong guess costs a look, not a task */
 
     if (t->sh->sweep_at <= now
         && (t->sh->sweeper == (uint64_t) ngx_pid
-            || t->sh->sweep_at + NGX_MCP_SWEEP_LATE <= now))
+            || t->sh->sweep_at + NGX_MCP_SWEEP_LATE <= now)
+        && ngx_mcp_lock_held(t) == 0)
     {
-        local->swept(local->data);
+        under_way = (local->swept(local->data) == NGX_AGAIN);
     }
 
     if (t->recovered) {
@@ -68,7 +72,9 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
                       "died, and has been recovered", local->name);
     }
 
-    if (t->sh->sweeper == (uint64_t) ngx_pid
+    /* one that is under way says itself when the next is due */
+
+    if (!under_way && t->sh->sweeper == (uint64_t) ngx_pid
         && t->sh->sweep_at < now + delay)
     {
         delay = (t->sh->sweep_at > now)

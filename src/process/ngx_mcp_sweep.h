@@ -13,7 +13,7 @@
 
 
 void ngx_mcp_sweep_init(ngx_cycle_t *cycle, ngx_mcp_local_t *local,
-    void (*swept)(void *data));
+    ngx_int_t (*swept)(void *data));
 void ngx_mcp_sweep_at(ngx_mcp_local_t *local, uint64_t time);
 
 

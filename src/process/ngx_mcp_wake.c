@@ -10,9 +10,6 @@
 #define NGX_MCP_WAKE_LOOK   500
 #define NGX_MCP_WAKE_POLL   50
 
-/* every so many looks, whether a process has died */
-#define NGX_MCP_WAKE_DEATHS 2
-
 #define NGX_MCP_WAKE_BATCH  64
 
 /* lists of those who wait: names in the first ones, then tasks */
@@ -39,7 +36,6 @@ typedef struct {
     ngx_mcp_hooks_t   *hooks;
     ngx_event_t        drain;
     ngx_event_t        look;
-    ngx_uint_t         looks;
     ngx_connection_t   dummy;      /* debug logs want an fd of it */
     uint32_t           streams;
 } ngx_mcp_wake_t;
@@ -52,6 +48,8 @@ static ngx_int_t ngx_mcp_wake_place(ngx_cycle_t *cycle);
 static ngx_int_t ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd);
 static void ngx_mcp_wake_zone(ngx_mcp_local_t *local);
 static void ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes);
+static void ngx_mcp_wake_stuck(ngx_mcp_table_t *t, ngx_pid_t holder,
+    uint64_t waited);
 static void ngx_mcp_wake_read(ngx_event_t *ev);
 static void ngx_mcp_wake_look(ngx_event_t *ev);
 static void ngx_mcp_wake_drain(ngx_event_t *ev);
@@ -193,6 +191,7 @@ ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_local_t *local)
     }
 
     local->table->woken = ngx_mcp_wake;
+    local->table->stuck = ngx_mcp_wake_stuck;
 
     return NGX_OK;
 }
@@ -475,6 +474,27 @@ ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes)
 }
 
 
+/* this process can do nothing else until it has the lock, but say so */
+
+static void
+ngx_mcp_wake_stuck(ngx_mcp_table_t *t, ngx_pid_t holder, uint64_t waited)
+{
+    ngx_uint_t       i;
+    ngx_mcp_wake_t  *ctx;
+
+    ctx = &ngx_mcp_wake_ctx;
+
+    for (i = 0; i < ctx->nlocals; i++) {
+        if (ctx->locals[i]->table == t) {
+            ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                          "waiting for the lock of zone \"%V\" for %uL ms, "
+                          "which process %P holds: it may be stopped",
+                          ctx->locals[i]->name, waited, holder);
+        }
+    }
+}
+
+
 static void
 ngx_mcp_wake_read(ngx_event_t *ev)
 {
@@ -514,20 +534,14 @@ ngx_mcp_wake_read(ngx_event_t *ev)
 static void
 ngx_mcp_wake_look(ngx_event_t *ev)
 {
-    ngx_mcp_wake_t  *ctx;
-
-    ctx = &ngx_mcp_wake_ctx;
-
     ngx_mcp_wake_drain(ev);
 
     /* who dies while it exits is replaced by nobody who would notice */
 
-    if (++ctx->looks % NGX_MCP_WAKE_DEATHS == 0) {
-        ngx_mcp_wake_bury();
-    }
+    ngx_mcp_wake_bury();
 
-    ngx_add_timer(ev, (ctx->place == -1) ? NGX_MCP_WAKE_POLL
-                                         : NGX_MCP_WAKE_LOOK);
+    ngx_add_timer(ev, (ngx_mcp_wake_ctx.place == -1) ? NGX_MCP_WAKE_POLL
+                                                     : NGX_MCP_WAKE_LOOK);
 }
 
 

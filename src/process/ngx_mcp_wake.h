@@ -46,7 +46,7 @@ struct ngx_mcp_local_s {
     /* see ngx_mcp_sweep.h */
     ngx_event_t              sweep;
     ngx_connection_t         dummy;      /* debug logs want an fd of it */
-    void                   (*swept)(void *data);
+    ngx_int_t              (*swept)(void *data);
 };
 
 

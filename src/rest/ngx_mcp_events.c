@@ -176,7 +176,7 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
     op.watch = 1;
     op.want = NGX_MCP_WANT_REST;
 
-    rc = ngx_mcp_now(w->zone, &op.op);
+    rc = ngx_mcp_look(w->zone, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
         ngx_mcp_known(w->r, w->ctx, &op.view);
@@ -243,6 +243,8 @@ ngx_mcp_owner_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     e->wait.watch.key = ngx_mcp_signal_name(
                             ngx_mcp_zone_hash(lcf->zone, NGX_MCP_OWNER,
                                               &ctx->owner));
+    e->wait.pin.kind = NGX_MCP_PIN_OWNER;
+    e->wait.pin.name = ctx->owner;
     e->wait.limited = 1;
     e->wait.streams = 1;
     e->wait.look = ngx_mcp_owner_events_look;
@@ -285,7 +287,7 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
     op.want = NGX_MCP_WANT_TOOL | NGX_MCP_WANT_TASK;
     op.watch = 1;
 
-    rc = ngx_mcp_now(w->zone, &op.op);
+    rc = ngx_mcp_look(w->zone, &op.op);
 
     if (rc == NGX_OK) {
         e->after = op.after;

@@ -69,7 +69,7 @@ ngx_mcp_poll_look(ngx_mcp_wait_t *w)
 
     /* the record alone; its bytes only if it is to be sent */
 
-    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -84,7 +84,7 @@ ngx_mcp_poll_look(ngx_mcp_wait_t *w)
     op.want = NGX_MCP_WANT_REST;
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_now(w->zone, &op.op) != NGX_OK)
+        && ngx_mcp_look(w->zone, &op.op) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }

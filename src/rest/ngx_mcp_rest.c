@@ -99,12 +99,9 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
         return ngx_mcp_rest_allow(r, resource->allow);
     }
 
-    /* nothing at all is nothing of any type */
+    /* without a body, too: a page from elsewhere would have to ask first */
 
-    if (r->method == NGX_HTTP_POST
-        && (r->headers_in.content_length_n > 0 || r->headers_in.chunked)
-        && !ngx_mcp_is_json(r))
-    {
+    if (r->method == NGX_HTTP_POST && !ngx_mcp_is_json(r)) {
         return ngx_mcp_rest_type(r);
     }
 

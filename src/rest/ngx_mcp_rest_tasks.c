@@ -3,6 +3,7 @@
 
 
 #include "ngx_mcp_rest.h"
+#include "ngx_mcp_amend.h"
 #include "ngx_mcp_input.h"
 
 
@@ -211,7 +212,7 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_problem_invalid(r, "arguments is not an object");
     }
 
-    err = ngx_mcp_input_metadata(&metadata);
+    err = ngx_mcp_input_metadata(r->pool, &metadata);
 
     if (err) {
         return ngx_mcp_problem_invalid(r, err);
@@ -500,8 +501,9 @@ ngx_mcp_rest_changed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 ngx_int_t
 ngx_mcp_rest_input(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_mcp_json_t    responses;
-    ngx_mcp_member_t  members[] = {
+    const char        *err;
+    ngx_mcp_json_t     responses;
+    ngx_mcp_member_t   members[] = {
         { ngx_string("inputResponses"), &responses }
     };
 
@@ -511,6 +513,12 @@ ngx_mcp_rest_input(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (responses.type != NGX_MCP_JSON_OBJECT) {
         return ngx_mcp_problem_invalid(r, "inputResponses is not an object");
+    }
+
+    err = ngx_mcp_input_answers(r->pool, &responses);
+
+    if (err) {
+        return ngx_mcp_problem_invalid(r, err);
     }
 
     return ngx_mcp_answer(r, &ctx->id, 0, &responses, ngx_mcp_rest_answered);

@@ -5,8 +5,14 @@
 #include "ngx_mcp_hash.h"
 
 
-static uint64_t ngx_mcp_cursor_tag(ngx_mcp_zone_t *zone, ngx_str_t *owner,
-    uint64_t a, uint64_t b);
+typedef struct {
+    ngx_mcp_seal_t  seal;
+    uint64_t        masked[2];
+} ngx_mcp_sealed_cursor_t;
+
+
+static void ngx_mcp_cursor_seal(ngx_mcp_zone_t *zone, ngx_mcp_seal_e purpose,
+    ngx_str_t *owner, uint64_t a, uint64_t b, ngx_mcp_seal_t *seal);
 
 
 ngx_int_t
@@ -14,7 +20,18 @@ ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     op->reason = NGX_MCP_OK;
 
-    return zone->submit[op->type](zone, op);
+    return zone->submit(zone, op);
+}
+
+
+/* at what is pinned: NGX_OK or NGX_ERROR, at once */
+
+ngx_int_t
+ngx_mcp_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
+{
+    op->reason = NGX_MCP_OK;
+
+    return zone->look(zone, op);
 }
 
 
@@ -23,8 +40,6 @@ ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 void
 ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed)
 {
-    ngx_memzero(op, sizeof(ngx_mcp_op_update_t));
-    op->op.type = NGX_MCP_OP_UPDATE;
     op->id = claimed->id;
     op->event.type = NGX_MCP_EV_RELEASE;
     op->event.lease = claimed->task.lease;
@@ -34,23 +49,26 @@ ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed)
 /*
  * A cursor is hidden, because its numbers would tell how many tasks others
  * create, and sealed for its owner, because what a client makes up must be
- * refused.  Three words, hexadecimal: a tag of the plain cursor, and the
- * cursor masked with what follows from that tag.
+ * refused.  Its text is hexadecimal: a seal of the plain cursor, and the
+ * cursor masked with what follows from that seal.
  */
 
 u_char *
 ngx_mcp_cursor_text(ngx_mcp_zone_t *zone, u_char *p, ngx_str_t *owner,
     ngx_mcp_cursor_t *cursor)
 {
-    uint64_t  word[3];
+    ngx_mcp_seal_t           mask;
+    ngx_mcp_sealed_cursor_t  sealed;
 
-    word[0] = ngx_mcp_cursor_tag(zone, owner, cursor->seq, cursor->hint);
-    word[1] = cursor->seq
-              ^ ngx_mcp_cursor_tag(zone, owner, word[0], 1);
-    word[2] = cursor->hint
-              ^ ngx_mcp_cursor_tag(zone, owner, word[0], 2);
+    ngx_mcp_cursor_seal(zone, NGX_MCP_SEAL_CURSOR, owner, cursor->seq,
+                        cursor->hint, &sealed.seal);
+    ngx_mcp_cursor_seal(zone, NGX_MCP_SEAL_CURSOR_MASK, owner,
+                        sealed.seal.word[0], sealed.seal.word[1], &mask);
 
-    return ngx_hex_dump(p, (u_char *) word, sizeof(word));
+    sealed.masked[0] = cursor->seq ^ mask.word[0];
+    sealed.masked[1] = cursor->hint ^ mask.word[1];
+
+    return ngx_mcp_hex(p, &sealed, sizeof(sealed));
 }
 
 
@@ -58,24 +76,26 @@ ngx_int_t
 ngx_mcp_cursor_parse(ngx_mcp_zone_t *zone, ngx_str_t *text, ngx_str_t *owner,
     ngx_mcp_cursor_t *cursor)
 {
-    uint64_t  word[3];
+    ngx_mcp_seal_t           mask, seal;
+    ngx_mcp_sealed_cursor_t  sealed;
 
     if (text->len != NGX_MCP_CURSOR_LEN
-        || ngx_mcp_unhex((u_char *) word, text->data, sizeof(word))
+        || ngx_mcp_unhex((u_char *) &sealed, text->data, sizeof(sealed))
            != NGX_OK)
     {
         return NGX_DECLINED;
     }
 
-    cursor->seq = word[1]
-                  ^ ngx_mcp_cursor_tag(zone, owner, word[0], 1);
-    cursor->hint = word[2]
-                   ^ ngx_mcp_cursor_tag(zone, owner, word[0], 2);
+    ngx_mcp_cursor_seal(zone, NGX_MCP_SEAL_CURSOR_MASK, owner,
+                        sealed.seal.word[0], sealed.seal.word[1], &mask);
 
-    if (cursor->seq == 0
-        || word[0] != ngx_mcp_cursor_tag(zone, owner, cursor->seq,
-                                         cursor->hint))
-    {
+    cursor->seq = sealed.masked[0] ^ mask.word[0];
+    cursor->hint = sealed.masked[1] ^ mask.word[1];
+
+    ngx_mcp_cursor_seal(zone, NGX_MCP_SEAL_CURSOR, owner, cursor->seq,
+                        cursor->hint, &seal);
+
+    if (!ngx_mcp_seal_equal(&seal, &sealed.seal) || cursor->seq == 0) {
         return NGX_DECLINED;
     }
 
@@ -83,21 +103,15 @@ ngx_mcp_cursor_parse(ngx_mcp_zone_t *zone, ngx_str_t *text, ngx_str_t *owner,
 }
 
 
-static uint64_t
-ngx_mcp_cursor_tag(ngx_mcp_zone_t *zone, ngx_str_t *owner, uint64_t a,
-    uint64_t b)
+static void
+ngx_mcp_cursor_seal(ngx_mcp_zone_t *zone, ngx_mcp_seal_e purpose,
+    ngx_str_t *owner, uint64_t a, uint64_t b, ngx_mcp_seal_t *seal)
 {
-    uint64_t           key[2], data[2];
-    ngx_mcp_header_t  *sh;
+    uint64_t  data[2];
 
-    sh = zone->table->sh;
-
-    /* a key of the owner's own, and with that the numbers */
-
-    key[0] = ngx_mcp_siphash(sh->secret, owner->data, owner->len);
-    key[1] = ~sh->secret[1];
     data[0] = a;
     data[1] = b;
 
-    return ngx_mcp_siphash(key, (u_char *) data, sizeof(data));
+    ngx_mcp_seal(seal, zone->table->sh->secret, purpose, owner, data,
+                 sizeof(data));
 }

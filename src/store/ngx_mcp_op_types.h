@@ -6,7 +6,14 @@
  * whether it was refused, and the results are filled in.  NGX_AGAIN: the
  * handler will be called when it is.  NGX_ERROR: it was not done, for lack of
  * memory outside of the zone, and nothing has changed.  Which of them a store
- * answers is its own affair; nothing may rely on it.
+ * answers is its own affair; nothing may rely on it.  Until the handler is
+ * called the struct, and everything it refers to, belongs to the store.
+ * Operations on one task are done in the order in which they were submitted.
+ *
+ * A request that waits looks again and again, and cannot wait for each of its
+ * looks.  It pins what it waits for first, which may take its time: from then
+ * on GET, NEWS, SESSION and RECENT may also be looked up, which is answered at
+ * once from the memory of this machine.
  */
 
 
@@ -23,7 +30,7 @@
 
 #define NGX_MCP_LIST_MAX      100
 #define NGX_MCP_CLAIM_TOOLS   64
-#define NGX_MCP_CURSOR_LEN    48
+#define NGX_MCP_CURSOR_LEN    64
 
 /* tasks looked at for one page: a filter that matches little ends it early */
 #define NGX_MCP_LIST_SCAN     1000
@@ -45,6 +52,9 @@
 #define NGX_MCP_WANT_HISTORY    0x1000
 #define NGX_MCP_WANT_ALL        0xffff
 
+/* of an update: not even the record, since nobody looks at it */
+#define NGX_MCP_WANT_NOTHING    0x10000
+
 
 typedef enum {
     NGX_MCP_OP_CREATE = 0,
@@ -64,7 +74,8 @@ typedef enum {
     NGX_MCP_OP_RECENT,
     NGX_MCP_OP_PAUSE,
     NGX_MCP_OP_DRAIN,
-    NGX_MCP_OP_SYNC,
+    NGX_MCP_OP_PIN,
+    NGX_MCP_OP_UNPIN,
 
     NGX_MCP_OPS
 } ngx_mcp_op_e;
@@ -80,6 +91,7 @@ typedef ngx_int_t (*ngx_mcp_submit_pt)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 struct ngx_mcp_op_s {
     ngx_uint_t     type;
     ngx_uint_t     reason;
+    ngx_uint_t     detached;   /* nobody is told: it need not be durable yet */
     ngx_pool_t    *pool;
     ngx_mcp_op_pt  handler;
     void          *data;
@@ -164,18 +176,19 @@ typedef struct {
 
 
 typedef struct {
-    ngx_mcp_op_t    op;
-    ngx_str_t      *tools;
-    ngx_uint_t      ntools;
-    uint32_t        lease_time; /* 0: as the task says */
-    ngx_str_t       worker;     /* empty: not known */
-    ngx_uint_t      want;
-    ngx_uint_t      watch;      /* if there is none */
+    ngx_mcp_op_t     op;
+    ngx_str_t       *tools;
+    ngx_uint_t       ntools;
+    ngx_uint_t       max;        /* tasks; 0: one */
+    uint32_t         lease_time; /* 0: as the task says */
+    ngx_str_t        worker;     /* empty: not known */
+    ngx_uint_t       want;
+    ngx_uint_t       watch;      /* if there is none */
 
-    ngx_uint_t      found;
-    ngx_uint_t      more;       /* not found, but there may be */
-    ngx_uint_t      drain;      /* there is none for this one */
-    ngx_mcp_view_t  view;
+    ngx_mcp_view_t  *views;
+    ngx_uint_t       n;
+    ngx_uint_t       more;       /* none was found, but there may be */
+    ngx_uint_t       drain;      /* there is none for this one */
 } ngx_mcp_op_claim_t;
 
 
@@ -203,14 +216,6 @@ typedef struct {
 
     uint64_t      changed;
 } ngx_mcp_op_delete_t;
-
-
-/* until this change, and all before it, will not be lost */
-
-typedef struct {
-    ngx_mcp_op_t  op;
-    uint64_t      changed;
-} ngx_mcp_op_sync_t;
 
 
 typedef struct {
@@ -247,6 +252,7 @@ typedef struct {
     uint32_t                blocks;
     uint32_t                blocks_used;
     uint64_t                sweep_at;
+    uint64_t                lock_held;  /* ms; then that is all */
     uint64_t                oldest;     /* ms in the queue */
     uint32_t                waiting;    /* in all processes */
     uint32_t                streams;    /* of these */
@@ -267,6 +273,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_op_t   op;
     ngx_mcp_id_t  *id;         /* NULL: for no task */
+    ngx_mcp_id_t   task;       /* room for it, where there is no other */
     ngx_str_t     *owner;      /* NULL: not for a client */
     ngx_uint_t     max_task;   /* 0: no limit */
     ngx_uint_t     max_zone;
@@ -279,6 +286,27 @@ typedef struct {
 
     uint32_t       epoch;      /* to be kept until it leaves */
 } ngx_mcp_op_wait_t;
+
+
+/* what a request looks at while it waits, and then no longer does */
+
+typedef enum {
+    NGX_MCP_PIN_TASKS = 0,
+    NGX_MCP_PIN_OWNER,
+    NGX_MCP_PIN_SESSION,
+    NGX_MCP_PIN_ZONE
+} ngx_mcp_pin_e;
+
+
+typedef struct {
+    ngx_mcp_op_t   op;
+    ngx_uint_t     kind;
+    ngx_mcp_id_t  *ids;        /* of tasks */
+    ngx_uint_t     n;
+    ngx_str_t      name;       /* of an owner or a session */
+
+    ngx_uint_t     held;       /* until it is unpinned */
+} ngx_mcp_op_pin_t;
 
 
 /* an owner's tasks that changed, the earliest change first */
@@ -330,7 +358,10 @@ typedef struct {
 } ngx_mcp_op_run_t;
 
 
-/* calls of processes that are dead: what may be run again is ours now */
+/*
+ * What processes that are dead have left: calls, of which those that may be
+ * run again are ours now, and tasks that they were to announce
+ */
 
 typedef struct {
     ngx_mcp_op_t     op;

@@ -41,6 +41,19 @@ struct ngx_mcp_store_s {
 
     void        (*init_process)(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
     void        (*exit_process)(ngx_mcp_zone_t *zone);
+
+    /* any operation, and looks: see ngx_mcp_op_types.h */
+    ngx_int_t   (*submit)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+    ngx_int_t   (*look)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+
+    /* whether tasks have to be pinned, before they are looked at */
+    ngx_uint_t    pins;
+
+    /* whether it has the tasks of a zone whose memory is gone */
+    ngx_uint_t    keeps;
+
+    /* its part of what operators see; NULL: it has none */
+    void        (*status)(ngx_mcp_zone_t *zone, ngx_mcp_op_stats_t *stats);
 };
 
 

@@ -14,7 +14,9 @@
 
 struct ngx_mcp_zone_s {
     ngx_str_t                 name;
-    ngx_mcp_submit_pt        *submit;     /* a function for each type */
+    ngx_mcp_submit_pt         submit;
+    ngx_mcp_submit_pt         look;
+    ngx_uint_t                pins;       /* looks need them */
     struct ngx_mcp_table_s   *table;
     uint64_t                 *secret;     /* two words, for keyed hashes */
     ngx_uint_t                ready;      /* requests may be served */
@@ -32,6 +34,9 @@ struct ngx_mcp_zone_s {
     ngx_queue_t               waits;      /* parked requests */
     ngx_connection_t          dummy;      /* debug logs want an fd of it */
 
+    ngx_mcp_op_sweep_t        sweep;
+    ngx_uint_t                sweeping;   /* it is under way */
+
     /* something is due at that time; may be NULL */
     void                    (*sweep_at)(struct ngx_mcp_local_s *local,
                                         uint64_t time);
@@ -43,11 +48,11 @@ struct ngx_mcp_zone_s {
 
 uint64_t ngx_mcp_zone_changes(ngx_mcp_zone_t *zone);
 uint32_t ngx_mcp_zone_drains(ngx_mcp_zone_t *zone);
-ngx_uint_t ngx_mcp_zone_has_calls(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_zone_held(ngx_mcp_zone_t *zone);
 ngx_uint_t ngx_mcp_zone_session_ended(ngx_mcp_zone_t *zone, uint64_t seal);
 uint32_t ngx_mcp_zone_hash(ngx_mcp_zone_t *zone, ngx_uint_t kind,
     ngx_str_t *name);
-void ngx_mcp_zone_sweep(void *data);
+ngx_int_t ngx_mcp_zone_sweep(void *data);
 
 
 #endif /* _NGX_MCP_ZONE_H_INCLUDED_ */

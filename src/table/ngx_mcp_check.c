@@ -4,7 +4,6 @@
 #include "ngx_mcp_history.h"
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_order.h"
-#include "ngx_mcp_save.h"
 #include "ngx_mcp_wheel.h"
 #include "ngx_mcp_news.h"
 
@@ -22,11 +21,12 @@ typedef struct {
     uint32_t  running;
     uint32_t  holding;
     uint32_t  timed;
-    uint32_t  unsaved;
+    uint32_t  removed;        /* slots that are kept */
     uint32_t  blocks;
     uint32_t  tokens;
     uint32_t  sessions;
     uint32_t  known;          /* to the client of their session */
+    uint32_t  unannounced;    /* which will be */
     uint32_t  names[NGX_MCP_NAMES];
     uint64_t  bytes;
 
@@ -42,12 +42,12 @@ static const char *ngx_mcp_check_slot_locked(ngx_mcp_table_t *t,
     ngx_mcp_slot_t *s, ngx_mcp_tally_t *tally);
 static const char *ngx_mcp_check_chain_locked(ngx_mcp_table_t *t,
     ngx_mcp_chain_t *chain, ngx_mcp_tally_t *tally);
-static const char *ngx_mcp_check_saved_locked(ngx_mcp_table_t *t,
-    ngx_mcp_tally_t *tally);
 static const char *ngx_mcp_check_names_locked(ngx_mcp_table_t *t,
     ngx_mcp_tally_t *tally);
 static const char *ngx_mcp_check_owner_locked(ngx_mcp_table_t *t, uint32_t n);
 static const char *ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
+    ngx_mcp_tally_t *tally);
+static const char *ngx_mcp_check_unannounced_locked(ngx_mcp_table_t *t,
     ngx_mcp_tally_t *tally);
 static const char *ngx_mcp_check_order_locked(ngx_mcp_table_t *t,
     ngx_mcp_order_t *order, uint32_t n, uint32_t expected);
@@ -99,6 +99,7 @@ ngx_mcp_check_locked(ngx_mcp_table_t *t)
         s = ngx_mcp_slot(t, n);
 
         if (s->body.task.state == NGX_MCP_FREE) {
+            tally.removed += (s->body.task.flags & NGX_MCP_REMOVED) != 0;
             continue;
         }
 
@@ -113,12 +114,17 @@ ngx_mcp_check_locked(ngx_mcp_table_t *t)
         return err;
     }
 
-    err = ngx_mcp_check_saved_locked(t, &tally);
+    err = t->persist ? t->persist->check(t) : NULL;
     if (err) {
         return err;
     }
 
     err = ngx_mcp_check_names_locked(t, &tally);
+    if (err) {
+        return err;
+    }
+
+    err = ngx_mcp_check_unannounced_locked(t, &tally);
     if (err) {
         return err;
     }
@@ -214,73 +220,11 @@ ngx_mcp_check_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     tally->tokens += (s->token != 0);
     tally->sessions += (s->session != 0);
     tally->known += ngx_mcp_news_has(s) ? 1 : 0;
+    tally->unannounced += (s->session && !ngx_mcp_news_has(s)) ? 1 : 0;
     tally->states[task->state]++;
     tally->queued += s->queued;
     tally->running += ngx_mcp_task_runs(task);
     tally->timed += (s->bucket != 0);
-    tally->unsaved += (s->body.changed > t->sh->saved);
-
-    return NULL;
-}
-
-
-/* what a store on disk has to be told yet */
-
-static const char *
-ngx_mcp_check_saved_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
-{
-    uint32_t           n, last, gone;
-    uint64_t           decided;
-    ngx_mcp_slot_t    *s;
-    ngx_mcp_header_t  *sh;
-
-    sh = t->sh;
-    last = 0;
-
-    for (n = sh->recent; n; n = s->recent.next) {
-        s = ngx_mcp_slot(t, n);
-
-        if (s->body.changed <= sh->saved) {
-            break;
-        }
-
-        last = n;
-    }
-
-    if (tally->unsaved != sh->unsaved || last != sh->oldest) {
-        return "tasks that are not saved are miscounted";
-    }
-
-    if (sh->safe > sh->saved) {
-        return "more is safe than is saved";
-    }
-
-    if (ngx_mcp_has_unsaved(t) && sh->since == 0) {
-        return "what is not saved has no time";
-    }
-
-    last = 0;
-    decided = 0;
-
-    for (gone = 0, n = sh->gone.head; n; gone++) {
-        s = ngx_mcp_slot(t, n);
-
-        if (gone >= sh->slot.fresh
-            || s->body.task.state != NGX_MCP_FREE
-            || !(s->body.task.flags & NGX_MCP_REMOVED)
-            || s->body.changed < decided)
-        {
-            return "a task is among those whose rows have to go";
-        }
-
-        decided = s->body.changed;
-        last = n;
-        n = s->hash_next;
-    }
-
-    if (gone != sh->ngone || last != sh->gone.tail) {
-        return "rows that have to go are miscounted";
-    }
 
     return NULL;
 }
@@ -473,6 +417,33 @@ ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
     tally->known -= tasks;
 
     return (behind == told->behind) ? NULL : "a session's news are miscounted";
+}
+
+
+static const char *
+ngx_mcp_check_unannounced_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
+{
+    uint32_t         i, prev;
+    ngx_mcp_slot_t  *s;
+
+    prev = 0;
+
+    for (i = t->sh->unannounced; i; i = s->news.next) {
+        s = ngx_mcp_slot(t, i);
+
+        if (s->body.task.state == NGX_MCP_FREE
+            || s->session == 0 || ngx_mcp_news_has(s)
+            || s->news.prev != prev
+            || tally->unannounced-- == 0)
+        {
+            return "the list of unannounced tasks has a stranger or a loop";
+        }
+
+        prev = i;
+    }
+
+    return tally->unannounced
+           ? "a task is not in the list of unannounced ones" : NULL;
 }
 
 
@@ -716,7 +687,7 @@ ngx_mcp_check_free_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
         n = ngx_mcp_slot(t, n)->hash_next;
     }
 
-    if (sh->slot.used != tally->tasks + sh->ngone
+    if (sh->slot.used != tally->tasks + tally->removed
         || sh->slot.used + free + 1 != sh->slot.fresh)
     {
         return "slots are lost or miscounted";

@@ -117,6 +117,46 @@ ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
+ngx_int_t
+ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest)
+{
+    u_char          *q, *end;
+    uint64_t         at;
+    ngx_mcp_past_t   past;
+
+    if (len == 0) {
+        return NGX_OK;
+    }
+
+    if (len < NGX_MCP_HISTORY_ENTRIES
+        || p[NGX_MCP_HISTORY_LEN] > len - NGX_MCP_HISTORY_ENTRIES)
+    {
+        return NGX_ERROR;
+    }
+
+    at = ngx_mcp_history_base(p);
+    q = p + NGX_MCP_HISTORY_ENTRIES;
+    end = q + p[NGX_MCP_HISTORY_LEN];
+
+    while (q < end) {
+        q = ngx_mcp_history_entry(q, end, &past);
+
+        /* the last byte of a number says that it is the last */
+
+        if (q[-1] >= 0x80 || past.event >= NGX_MCP_EVENTS
+            || past.state == NGX_MCP_FREE || past.state >= NGX_MCP_STATES
+            || past.at > latest)
+        {
+            return NGX_ERROR;
+        }
+
+        at += past.at;
+    }
+
+    return (at <= latest) ? NGX_OK : NGX_ERROR;
+}
+
+
 /*
  * What another zone had of the same task, in a new slot.  Which worker it was
  * that claimed it is not known here.

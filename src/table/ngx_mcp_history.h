@@ -38,6 +38,9 @@ void ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 size_t ngx_mcp_history_bytes_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     u_char **bytes);
 
+/* of a record: what a history has, and nothing later than so many ms */
+ngx_int_t ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest);
+
 void ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     u_char *bytes, size_t len);
 

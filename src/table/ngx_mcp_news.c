@@ -1,8 +1,13 @@
 
 #include "ngx_mcp_news.h"
 #include "ngx_mcp_order.h"
-#include "ngx_mcp_save.h"
 #include "ngx_mcp_signal.h"
+
+
+static void ngx_mcp_unannounced_put_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s);
+static void ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s);
 
 
 /*
@@ -61,8 +66,8 @@ ngx_mcp_news_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     ngx_mcp_told_t  *told;
 
-    if (s->body.changed > t->sh->saved) {
-        ngx_mcp_save_take_locked(t, s);
+    if (t->persist) {
+        t->persist->take(t, s);
     }
 
     ngx_mcp_order_remove_locked(t, &ngx_mcp_recent, s);
@@ -76,6 +81,9 @@ ngx_mcp_news_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         if (s->body.changed > told->told) {
             told->behind--;
         }
+
+    } else if (s->session) {
+        ngx_mcp_unannounced_take_locked(t, s);
     }
 }
 
@@ -104,8 +112,8 @@ ngx_mcp_news_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     ngx_mcp_order_insert_locked(t, &ngx_mcp_recent, s);
 
-    if (s->body.changed > t->sh->saved) {
-        ngx_mcp_save_put_locked(t, s);
+    if (t->persist) {
+        t->persist->put(t, s);
     }
 
     ngx_mcp_order_insert_locked(t, &ngx_mcp_by_change, s);
@@ -118,6 +126,45 @@ ngx_mcp_news_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         if (s->body.changed > told->told) {
             told->behind++;
         }
+
+    } else if (s->session) {
+        ngx_mcp_unannounced_put_locked(t, s);
+    }
+}
+
+
+/* its process is to announce it, or others if that dies before */
+
+static void
+ngx_mcp_unannounced_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+{
+    uint32_t  n;
+
+    n = ngx_mcp_index(t, s);
+
+    s->news.prev = 0;
+    s->news.next = t->sh->unannounced;
+
+    if (s->news.next) {
+        ngx_mcp_slot(t, s->news.next)->news.prev = n;
+    }
+
+    t->sh->unannounced = n;
+}
+
+
+static void
+ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+{
+    if (s->news.prev) {
+        ngx_mcp_slot(t, s->news.prev)->news.next = s->news.next;
+
+    } else {
+        t->sh->unannounced = s->news.next;
+    }
+
+    if (s->news.next) {
+        ngx_mcp_slot(t, s->news.next)->news.prev = s->news.prev;
     }
 }
 

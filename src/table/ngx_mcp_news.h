@@ -8,7 +8,9 @@
  *
  * A session has such a list of its own, and the zone remembers how much of it
  * was told, so that its client may come back on another connection without
- * saying where it was.  A task is in there once its client knows of it.
+ * saying where it was.  A task is in there once its client knows of it: the
+ * process that answers the call announces it afterwards.  Until then it is in
+ * a list of the zone, where others find it if that process dies.
  */
 
 

@@ -5,7 +5,6 @@
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_queue.h"
 #include "ngx_mcp_news.h"
-#include "ngx_mcp_save.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_stats.h"
 
@@ -37,7 +36,6 @@ static void ngx_mcp_restore_order_locked(ngx_mcp_table_t *t, uint32_t list);
 static void ngx_mcp_restore_news_locked(ngx_mcp_table_t *t, uint32_t list);
 static void ngx_mcp_restore_queues_locked(ngx_mcp_table_t *t, uint32_t list);
 static void ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t);
-static void ngx_mcp_restore_gone_locked(ngx_mcp_table_t *t, uint32_t list);
 static uint32_t ngx_mcp_sort_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort,
     uint32_t list);
 static uint32_t ngx_mcp_merge_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort,
@@ -54,7 +52,7 @@ static ngx_mcp_sort_t  ngx_mcp_sort_changed = {
     offsetof(ngx_mcp_slot_t, body.changed)
 };
 
-static ngx_mcp_sort_t  ngx_mcp_sort_gone = {
+static ngx_mcp_sort_t  ngx_mcp_sort_removed = {
     offsetof(ngx_mcp_slot_t, hash_next),
     offsetof(ngx_mcp_slot_t, body.changed)
 };
@@ -99,7 +97,7 @@ ngx_mcp_recover_locked(ngx_mcp_table_t *t)
 void
 ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
 {
-    uint32_t           n, created, changed, queued, gone;
+    uint32_t           n, created, changed, queued, removed;
     ngx_mcp_slot_t    *s;
     ngx_mcp_header_t  *sh;
 
@@ -110,22 +108,22 @@ ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
     created = 0;
     changed = 0;
     queued = 0;
-    gone = 0;
+    removed = 0;
 
     /* from the last to the first: the lists come out nearly in order */
 
     for (n = sh->slot.fresh - 1; n; n--) {
         s = ngx_mcp_slot(t, n);
 
-        if (s->body.task.state == NGX_MCP_FREE
+        if (t->persist && s->body.task.state == NGX_MCP_FREE
             && s->body.task.flags & NGX_MCP_REMOVED)
         {
-            /* its row is still to be removed */
+            /* the store has to remove its copy yet */
 
             sh->slot.used++;
             sh->seq = ngx_max(sh->seq, s->body.changed);
-            s->hash_next = gone;
-            gone = n;
+            s->hash_next = removed;
+            removed = n;
             continue;
         }
 
@@ -165,7 +163,11 @@ ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
     ngx_mcp_restore_news_locked(t, changed);
     ngx_mcp_restore_queues_locked(t, queued);
     ngx_mcp_restore_blocks_locked(t);
-    ngx_mcp_restore_gone_locked(t, gone);
+
+    if (t->persist) {
+        removed = ngx_mcp_sort_locked(t, &ngx_mcp_sort_removed, removed);
+        t->persist->restore(t, removed);
+    }
 
     /* the sweeper may be the one that died */
 
@@ -201,13 +203,13 @@ ngx_mcp_reset_locked(ngx_mcp_table_t *t)
     sh->held.tail = 0;
     sh->holding = 0;
     sh->recent = 0;
-    sh->unsaved = 0;
-    sh->oldest = 0;
-    sh->gone.head = 0;
-    sh->gone.tail = 0;
-    sh->ngone = 0;
+    sh->unannounced = 0;
 
     ngx_mcp_stats_reset_locked(t);
+
+    if (t->persist) {
+        t->persist->reset(t);
+    }
 }
 
 
@@ -370,25 +372,6 @@ ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t)
 
         ngx_mcp_block(t, n)->next = list->free;
         list->free = n;
-    }
-}
-
-
-static void
-ngx_mcp_restore_gone_locked(ngx_mcp_table_t *t, uint32_t list)
-{
-    uint32_t  n;
-
-    list = ngx_mcp_sort_locked(t, &ngx_mcp_sort_gone, list);
-    t->sh->gone.head = list;
-
-    if (list) {
-        ngx_mcp_save_since_locked(t);
-    }
-
-    for (n = list; n; n = ngx_mcp_slot(t, n)->hash_next) {
-        t->sh->gone.tail = n;
-        t->sh->ngone++;
     }
 }
 

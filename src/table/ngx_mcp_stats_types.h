@@ -67,6 +67,8 @@ typedef struct {
     uint64_t  recoveries;
     uint64_t  news_dropped;
     uint64_t  signals;
+    uint64_t  lock_waits;        /* long ones */
+    uint64_t  lock_wait_max;     /* ms */
 
     /* added to without the lock: not split between cache lines */
     uint64_t  refused[NGX_MCP_REASONS] __attribute__((aligned(8)));
@@ -116,11 +118,7 @@ typedef struct {
     uint64_t             failures;
     uint64_t             last_wall;         /* when one was made */
     ngx_mcp_histogram_t  time;              /* of commits */
-    uint64_t             device;            /* of the database */
-    uint64_t             inode;
     uint64_t             sync;              /* as configured last */
-    uint64_t             lock_device;       /* of its lock */
-    uint64_t             lock_inode;
     u_char               error[NGX_MCP_STORE_ERROR];
 } ngx_mcp_store_stat_t;
 

@@ -2,6 +2,7 @@
 #include "ngx_mcp_table.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_history.h"
+#include "ngx_mcp_lock.h"
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_queue.h"
@@ -10,7 +11,7 @@
 #include "ngx_mcp_stats.h"
 #include "ngx_mcp_wheel.h"
 #include "ngx_mcp_recover.h"
-#include "ngx_mcp_save.h"
+#include "ngx_mcp_record.h"
 
 
 /* where the table begins, once the slab pool has been given away whole */
@@ -21,8 +22,15 @@ static uint32_t ngx_mcp_power(uint64_t n);
 static void ngx_mcp_table_pointers(ngx_mcp_table_t *t, ngx_mcp_layout_t *l);
 static ngx_uint_t ngx_mcp_new_check_locked(ngx_mcp_table_t *t,
     ngx_mcp_new_t *nt, uint32_t owner, uint32_t tool, uint32_t session);
+static ngx_uint_t ngx_mcp_change_decide_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_event_t *ev, ngx_mcp_change_t **change,
+    int64_t *growth);
 static ngx_uint_t ngx_mcp_change_check_locked(ngx_mcp_table_t *t,
     ngx_mcp_slot_t *s, ngx_mcp_change_t *change, int64_t *growth);
+static uint64_t ngx_mcp_after_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    uint64_t n);
+static void ngx_mcp_change_commit_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_uint_t news);
 static void ngx_mcp_account_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     int64_t growth);
 static void ngx_mcp_reindex_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -166,8 +174,6 @@ ngx_mcp_table_create(ngx_mcp_table_t *t, ngx_slab_pool_t *shpool,
     sh->block.end = l.blocks;
 
     sh->sweep_at = NGX_MCP_NEVER;
-    sh->saved = NGX_MCP_NEVER;
-    sh->safe = NGX_MCP_NEVER;
 
     t->shpool = shpool;
     ngx_mcp_table_pointers(t, &l);
@@ -234,7 +240,11 @@ ngx_mcp_lock(ngx_mcp_table_t *t)
 void
 ngx_mcp_lock_read(ngx_mcp_table_t *t)
 {
-    ngx_shmtx_lock(&t->shpool->mutex);
+    if (!ngx_shmtx_trylock(&t->shpool->mutex)) {
+        ngx_mcp_lock_wait(t);
+    }
+
+    t->sh->locked = (uint32_t) ngx_current_msec | 1;
 
     if (t->sh->dirty) {
         ngx_mcp_recover_locked(t);
@@ -263,6 +273,8 @@ ngx_mcp_unlock(ngx_mcp_table_t *t)
     }
 
     ngx_mcp_failpoint("unlocked");
+
+    t->sh->locked = 0;
 
     ngx_mcp_hold_end(&t->sh->hold);
 
@@ -434,7 +446,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     s->token = nt->token.len
                ? ngx_mcp_token_locked(t, owner, &nt->token, 1) : 0;
     s->method_len = (uint8_t) nt->method.len;
-    s->unsaved = NGX_MCP_UNSAVED_ALL;
+    s->written = NGX_MCP_RECORD_ALL;
 
     parts[0] = nt->method;
     parts[1] = nt->params;
@@ -453,6 +465,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     ngx_mcp_chain_write_locked(t, &body->payload[NGX_MCP_RESPONSES],
                                &nt->responses, 1);
 
+    body->revision = 1;
     body->queue_seq = s->seq;
     body->changed = s->seq;
     body->turned = 0;
@@ -582,6 +595,16 @@ ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t)
 }
 
 
+void
+ngx_mcp_slot_free_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+{
+    s->body.task.flags = 0;
+    s->hash_next = t->sh->slot.free;
+    t->sh->slot.free = ngx_mcp_index(t, s);
+    t->sh->slot.used--;
+}
+
+
 /*
  * What a new task and recovery have in common.  Lists that keep an order,
  * the owner's and the queue, are the caller's affair.
@@ -659,37 +682,12 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_body_t   *next;
     ngx_mcp_chain_t   old[NGX_MCP_PAYLOADS];
 
-    /* the journal is the work place: it counts once the slot is named there */
-
     next = &t->sh->change;
-    *next = s->body;
-    state = next->task.state;
-    runs = ngx_mcp_task_runs(&next->task);
-    age = ngx_mcp_task_age(&next->task, ev->now);
-    growth = 0;
+    state = s->body.task.state;
+    runs = ngx_mcp_task_runs(&s->body.task);
+    age = ngx_mcp_task_age(&s->body.task, ev->now);
 
-    rc = ngx_mcp_task_apply(&next->task, ev);
-
-    if (s->body.changed <= t->sh->loaded
-        && next->task.version != s->body.task.version)
-    {
-        /* versions may have been seen that were never saved */
-        next->task.version += NGX_MCP_LOAD_AHEAD;
-    }
-
-    if (rc == NGX_MCP_OK && change) {
-        rc = ngx_mcp_change_check_locked(t, s, change, &growth);
-
-        if (rc == NGX_MCP_ZONE_FULL
-            && ev->type == NGX_MCP_EV_CANCEL)
-        {
-            /* cancelling makes room: better without a message than not */
-
-            rc = NGX_MCP_OK;
-            change = NULL;
-            growth = 0;
-        }
-    }
+    rc = ngx_mcp_change_decide_locked(t, s, ev, &change, &growth);
 
     if (rc != NGX_MCP_OK) {
         t->sh->count.refused[rc]++;
@@ -708,7 +706,7 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     for (i = 0; change && i < NGX_MCP_PAYLOADS; i++) {
         if (change->payload[i].data) {
             old[i] = next->payload[i];
-            s->unsaved |= 1u << i;
+            s->written |= 1u << i;
             ngx_mcp_chain_write_locked(t, &next->payload[i],
                                        &change->payload[i], 1);
         }
@@ -722,32 +720,7 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     news = ngx_mcp_news_made_locked(t, s, next);
 
-    ngx_mcp_failpoint("change_ready");
-
-    ngx_mcp_barrier();
-    t->sh->journal = ngx_mcp_index(t, s);
-    ngx_mcp_barrier();
-
-    ngx_mcp_failpoint("change_decided");
-
-    if (news) {
-        ngx_mcp_news_take_locked(t, s);
-    }
-
-#if (NGX_MCP_TEST)
-    s->body.task = next->task;
-    ngx_mcp_failpoint("change_half");
-#endif
-
-    s->body = *next;
-
-    ngx_mcp_failpoint("change_copied");
-
-    ngx_mcp_barrier();
-    t->sh->journal = 0;
-    ngx_mcp_barrier();
-
-    ngx_mcp_failpoint("change_done");
+    ngx_mcp_change_commit_locked(t, s, news);
 
     if (s->body.task.state != state) {
         ngx_mcp_history_add_locked(t, s, ev);
@@ -775,6 +748,108 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
+/*
+ * What the task will be, but for its bytes; how much these grow; and whether
+ * it may all be.  The journal is the work place: it counts once the slot is
+ * named there.
+ */
+
+static ngx_uint_t
+ngx_mcp_change_decide_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_event_t *ev, ngx_mcp_change_t **change, int64_t *growth)
+{
+    ngx_uint_t       rc;
+    ngx_mcp_body_t  *next;
+
+    next = &t->sh->change;
+    *next = s->body;
+    *growth = 0;
+
+    rc = ngx_mcp_task_apply(&next->task, ev);
+
+    if (rc != NGX_MCP_OK) {
+        return rc;
+    }
+
+    next->revision = ngx_mcp_after_locked(t, s, next->revision);
+
+    if (next->task.version != s->body.task.version) {
+        next->task.version = ngx_mcp_after_locked(t, s, s->body.task.version);
+        next->task.flags &= ~NGX_MCP_LOADED;
+    }
+
+    if (*change == NULL) {
+        return NGX_MCP_OK;
+    }
+
+    rc = ngx_mcp_change_check_locked(t, s, *change, growth);
+
+    if (rc == NGX_MCP_ZONE_FULL && ev->type == NGX_MCP_EV_CANCEL) {
+
+        /* cancelling makes room: better without a message than not */
+
+        *change = NULL;
+        *growth = 0;
+        return NGX_MCP_OK;
+    }
+
+    return rc;
+}
+
+
+/*
+ * The next version or revision.  Of a task that was loaded, later ones may have
+ * been seen that were never saved.  None was greater than the number of changes
+ * at that time; and that has jumped with every start, which was saved before
+ * anything else.
+ */
+
+static uint64_t
+ngx_mcp_after_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t n)
+{
+    if (s->body.task.flags & NGX_MCP_LOADED) {
+        n = ngx_max(n, t->sh->seq);
+    }
+
+    return n + 1;
+}
+
+
+/* the journal has all of the change, which now becomes the task */
+
+static void
+ngx_mcp_change_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t news)
+{
+    ngx_mcp_failpoint("change_ready");
+
+    ngx_mcp_barrier();
+    t->sh->journal = ngx_mcp_index(t, s);
+    ngx_mcp_barrier();
+
+    ngx_mcp_failpoint("change_decided");
+
+    if (news) {
+        ngx_mcp_news_take_locked(t, s);
+    }
+
+#if (NGX_MCP_TEST)
+    s->body.task = t->sh->change.task;
+    ngx_mcp_failpoint("change_half");
+#endif
+
+    s->body = t->sh->change;
+
+    ngx_mcp_failpoint("change_copied");
+
+    ngx_mcp_barrier();
+    t->sh->journal = 0;
+    ngx_mcp_barrier();
+
+    ngx_mcp_failpoint("change_done");
+}
+
+
 /* as if it had changed: there is something to tell once more */
 
 void
@@ -782,8 +857,9 @@ ngx_mcp_touch_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     ngx_mcp_news_take_locked(t, s);
 
-    /* a word, and nothing depends on it: this needs no journal */
+    /* words, and nothing depends on them: this needs no journal */
 
+    s->body.revision = ngx_mcp_after_locked(t, s, s->body.revision);
     s->body.changed = ++t->sh->seq;
 
     ngx_mcp_failpoint("touch");
@@ -907,7 +983,7 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     ngx_mcp_failpoint("remove");
 
-    if (t->sh->durable) {
+    if (t->persist) {
         s->body.task.flags |= NGX_MCP_REMOVED;
     }
 
@@ -958,14 +1034,12 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     ngx_mcp_failpoint("remove_slot");
 
-    if (t->sh->durable) {
-        ngx_mcp_save_gone_locked(t, s);
+    if (t->persist) {
+        t->persist->removed(t, s);
         return;
     }
 
-    s->hash_next = t->sh->slot.free;
-    t->sh->slot.free = n;
-    t->sh->slot.used--;
+    ngx_mcp_slot_free_locked(t, s);
 }
 
 

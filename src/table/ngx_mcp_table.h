@@ -81,6 +81,26 @@ ngx_mcp_expect_new(ngx_mcp_table_t *t)
 }
 
 
+/* after changes: who saves them is told */
+
+static ngx_inline void
+ngx_mcp_unsaved_locked(ngx_mcp_table_t *t)
+{
+    if (t->persist) {
+        t->persist->notify(t);
+    }
+}
+
+
+/* whether a change can be lost no more */
+
+static ngx_inline ngx_uint_t
+ngx_mcp_is_saved_locked(ngx_mcp_table_t *t, uint64_t changed)
+{
+    return t->persist && t->persist->saved(t, changed);
+}
+
+
 ngx_int_t ngx_mcp_table_layout(ngx_mcp_layout_t *l, size_t size,
     uint64_t max_tasks);
 size_t ngx_mcp_table_usable(size_t size);
@@ -101,6 +121,7 @@ ngx_uint_t ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
 ngx_uint_t ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_event_t *ev, ngx_mcp_change_t *change);
 uint32_t ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t);
+void ngx_mcp_slot_free_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 uint32_t ngx_mcp_token_locked(ngx_mcp_table_t *t, uint32_t owner,
     ngx_str_t *token, ngx_uint_t create);
 void ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);

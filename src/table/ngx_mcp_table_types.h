@@ -39,7 +39,7 @@
 
 
 #define NGX_MCP_MAGIC         0x6d63707461736b73ULL
-#define NGX_MCP_LAYOUT        7
+#define NGX_MCP_LAYOUT        9
 
 #define NGX_MCP_BLOCK_SIZE    128
 #define NGX_MCP_BLOCK_DATA  (NGX_MCP_BLOCK_SIZE - sizeof(uint32_t))
@@ -67,8 +67,8 @@
 #define NGX_MCP_TOOLS_PART    24
 #define NGX_MCP_WORKERS_PART  128
 
-/* numbers that may have been given away, though nothing saved has them */
-#define NGX_MCP_LOAD_AHEAD    1000000
+/* bytes of a zone's header that belong to its store */
+#define NGX_MCP_STORE_AREA    256
 
 
 typedef struct {
@@ -93,6 +93,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_task_t   task;
     ngx_mcp_chain_t  payload[NGX_MCP_PAYLOADS];
+    uint64_t         revision;          /* how many writes */
     uint64_t         queue_seq;         /* place in the queue */
 
     /* its place in the order of all changes: of the last one, of the last of
@@ -137,11 +138,13 @@ typedef struct {
     uint32_t        queue_next;
     ngx_mcp_link_t  by_seq[NGX_MCP_ORDER_LEVELS];
     ngx_mcp_link_t  by_change[NGX_MCP_ORDER_LEVELS];
-    ngx_mcp_link_t  news;              /* of the session */
+    ngx_mcp_link_t  news;              /* of the session, or of those
+                                          that are not announced */
     ngx_mcp_link_t  recent;            /* of all by change */
     uint16_t        bucket;            /* of the wheel + 1 */
     uint8_t         queued:1;          /* is in its queue */
-    uint8_t         unsaved:7;         /* payloads, see ngx_mcp_save.h */
+    uint8_t         written:7;         /* payloads, since a store
+                                          has taken them */
     uint8_t         method_len;        /* heads params' chain */
 } ngx_mcp_slot_t;
 
@@ -236,6 +239,9 @@ typedef struct {
     volatile uint32_t     journal;           /* slot */
     ngx_mcp_body_t        change;
 
+    /* ms, an odd number: since when somebody has the lock; 0: nobody has */
+    volatile uint32_t     locked;
+
     uint64_t              seq;
     uint64_t              secret[2];
 
@@ -285,7 +291,10 @@ typedef struct {
     uint32_t              epoch;
     uint32_t              waiting;
 
-    /* the epoch whose dead have left no calls behind */
+    /* tasks of sessions that are not announced, the newest first */
+    uint32_t              unannounced;
+
+    /* the epoch whose dead have left neither calls nor any of these */
     uint32_t              orphaned;
 
     /* sessions that were ended: their seals, in sets */
@@ -295,34 +304,10 @@ typedef struct {
     uint64_t              sweeper;
     uint64_t              sweep_at;
 
-    /*
-     * A store on disk: whose tasks these are, 0 if it was not read yet; the
-     * changes up to which are saved, NEVER without a store; and those up to
-     * which failed to be.
-     */
-    uint64_t              instance;
-    uint64_t              loaded;            /* changes up to this */
-    volatile uint64_t     saved;
-    volatile uint64_t     failed;
-    uint32_t              durable;           /* there is a store */
-    uint32_t              rewrite;           /* all is to be saved */
-    ngx_atomic_t          writer;            /* pid, 0: none */
+    /* a store: its figures, and what it keeps here for itself */
     ngx_mcp_store_stat_t  disk;
-
-    /* tasks that are not saved, and the one of them that changed first */
-    uint32_t              unsaved;
-    uint32_t              oldest;
-
-    /* see ngx_mcp_save.h */
-    volatile uint64_t     safe;
-    uint64_t              mixed;
-    uint64_t              settled;
-    volatile uint64_t     since;
-    uint64_t              since_next;
-
-    /* slots whose rows have to go, by when that was decided */
-    ngx_mcp_queue_t       gone;
-    uint32_t              ngone;
+    u_char                store[NGX_MCP_STORE_AREA]
+                              __attribute__((aligned(8)));
 
 #if (NGX_MCP_TEST)
     ngx_mcp_hold_t        hold;
@@ -335,6 +320,39 @@ typedef struct {
 typedef struct ngx_mcp_table_s  ngx_mcp_table_t;
 
 typedef void (*ngx_mcp_wake_pt)(ngx_mcp_table_t *t, uint64_t processes);
+typedef void (*ngx_mcp_stuck_pt)(ngx_mcp_table_t *t, ngx_pid_t holder,
+    uint64_t waited);
+
+
+/*
+ * Persistence: a store that keeps a copy of the zone has to know what happens
+ * to tasks, and gives these functions to the table.  All are called under the
+ * lock.
+ */
+
+typedef struct {
+    /* a task is the first in the list of changes; or leaves its place there */
+    void         (*put)(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+    void         (*take)(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+
+    /* a task is removed: its slot is kept until the store frees it */
+    void         (*removed)(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+
+    /* before the lock is given back: there may have been changes */
+    void         (*notify)(ngx_mcp_table_t *t);
+
+    /* whether a change is saved */
+    ngx_uint_t   (*saved)(ngx_mcp_table_t *t, uint64_t changed);
+
+    /* before the table is rebuilt; and after that, with the slots that are
+     * kept, in the order of their last changes */
+    void         (*reset)(ngx_mcp_table_t *t);
+    void         (*restore)(ngx_mcp_table_t *t, uint32_t removed);
+
+    /* NULL, or what is wrong */
+    const char  *(*check)(ngx_mcp_table_t *t);
+} ngx_mcp_persist_t;
+
 
 struct ngx_mcp_table_s {
     ngx_slab_pool_t        *shpool;
@@ -352,6 +370,8 @@ struct ngx_mcp_table_s {
     uint64_t                self;             /* our bit; 0: none */
     uint64_t                wake;             /* to do, once unlocked */
     ngx_mcp_wake_pt         woken;            /* does it; may be NULL */
+    ngx_mcp_stuck_pt        stuck;            /* for long; may be NULL */
+    ngx_mcp_persist_t      *persist;          /* NULL: no store */
 };
 
 

@@ -10,6 +10,7 @@ static ngx_uint_t   ngx_mcp_failpoint_at;
 static ngx_uint_t   ngx_mcp_failpoint_count;
 static char        *ngx_mcp_failpoint_last;
 static size_t       ngx_mcp_failpoint_size;
+static int          ngx_mcp_failpoint_signo = SIGKILL;
 
 
 /* die at the hit-th place (any place if label is NULL); 0: never */
@@ -20,6 +21,15 @@ ngx_mcp_failpoint_arm(const char *label, ngx_uint_t hit)
     ngx_mcp_failpoint_label = label;
     ngx_mcp_failpoint_at = hit;
     ngx_mcp_failpoint_count = 0;
+}
+
+
+/* SIGSTOP: it is not to die, but to wait there for SIGCONT */
+
+void
+ngx_mcp_failpoint_signal(int signo)
+{
+    ngx_mcp_failpoint_signo = signo;
 }
 
 
@@ -55,9 +65,9 @@ ngx_mcp_failpoint_hit(const char *label)
                                (u_char *) label, ngx_mcp_failpoint_size);
         }
 
-        (void) kill(ngx_getpid(), SIGKILL);
+        (void) kill(ngx_getpid(), ngx_mcp_failpoint_signo);
 
-        for ( ;; ) {
+        while (ngx_mcp_failpoint_signo == SIGKILL) {
             (void) pause();
         }
     }

@@ -1,7 +1,7 @@
 
 /*
- * Places inside the critical sections where the test build can kill the
- * process.  Other builds contain nothing of it.
+ * Places, most of them inside the critical sections, where the test build can
+ * kill or stop the process.  Other builds contain nothing of it.
  */
 
 
@@ -23,6 +23,7 @@
     __asm__ volatile ("" ::: "memory")
 
 void ngx_mcp_failpoint_arm(const char *label, ngx_uint_t hit);
+void ngx_mcp_failpoint_signal(int signo);
 void ngx_mcp_failpoint_note(char *buf, size_t size);
 void ngx_mcp_failpoint_hit(const char *label);
 ngx_uint_t ngx_mcp_failpoint_hits(void);

@@ -1,7 +1,7 @@
 
-#include <time.h>
-
 #include "ngx_mcp_hold.h"
+
+#include <time.h>
 
 
 #if (NGX_MCP_TEST)

@@ -9,8 +9,11 @@
 #include "ngx_mcp_conf.h"
 #include "ngx_mcp_http.h"
 #include "ngx_mcp_wake.h"
+#include "ngx_mcp_late.h"
 #include "ngx_mcp_probe.h"
 #include "ngx_mcp_recover.h"
+#include "ngx_mcp_save.h"
+#include "ngx_mcp_shm.h"
 
 
 #if (NGX_MCP_TEST)
@@ -50,8 +53,6 @@ static void ngx_mcp_probe_die(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_waits(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_hold(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_late(ngx_mcp_probe_t *p);
-static ngx_int_t ngx_mcp_late(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-static void ngx_mcp_late_handler(ngx_event_t *ev);
 
 
 static ngx_mcp_probe_op_t  ngx_mcp_probe_ops[] = {
@@ -175,9 +176,9 @@ ngx_mcp_probe_submit(ngx_mcp_probe_t *p, ngx_mcp_op_t *op)
 {
     op->pool = p->r->pool;
 
-    /* without a handler no store lets it wait */
+    /* in memory, and at once, whatever the store */
 
-    if (ngx_mcp_submit(p->zone, op) != NGX_OK) {
+    if (ngx_mcp_shm_submit(p->zone, op) != NGX_OK) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"error\"");
         return;
     }
@@ -229,7 +230,7 @@ ngx_mcp_probe_create(ngx_mcp_probe_t *p)
         op.task.policy.backoff = 10;
 
         if (i + 1 < n) {
-            (void) ngx_mcp_submit(p->zone, &op.op);
+            (void) ngx_mcp_shm_submit(p->zone, &op.op);
         }
     }
 
@@ -315,8 +316,8 @@ ngx_mcp_probe_claim(ngx_mcp_probe_t *p)
 
     ngx_mcp_probe_submit(p, &op.op);
 
-    if (op.found) {
-        ngx_mcp_probe_view(p, &op.view);
+    if (op.n) {
+        ngx_mcp_probe_view(p, op.views);
     }
 }
 
@@ -439,6 +440,8 @@ ngx_mcp_probe_die(ngx_mcp_probe_t *p)
     (void) ngx_cpystrn((u_char *) buf, label.data,
                        ngx_min(label.len + 1, sizeof(buf)));
 
+    ngx_mcp_failpoint_signal((int) ngx_mcp_probe_number(p, "signal",
+                                                        SIGKILL));
     ngx_mcp_failpoint_arm(buf, 1);
 }
 
@@ -481,7 +484,7 @@ ngx_mcp_probe_waits(ngx_mcp_probe_t *p)
                           ",\"zone\":%ui,\"task\":%ui,\"wakeups\":%ui,"
                           "\"writer\":%uA",
                           zone, task, ngx_mcp_wakeups,
-                          t->sh->writer);
+                          ngx_mcp_save_of(t)->writer);
 }
 
 
@@ -525,81 +528,26 @@ ngx_mcp_probe_hold(ngx_mcp_probe_t *p)
 }
 
 
-/* a store that answers later, as those on disks and other machines will */
-
-typedef struct {
-    ngx_event_t       event;
-    ngx_connection_t  dummy;
-    ngx_mcp_op_t     *op;
-} ngx_mcp_late_t;
-
-
-static ngx_mcp_submit_pt  ngx_mcp_late_store[NGX_MCP_OPS];
-
-static ngx_mcp_submit_pt  *ngx_mcp_late_for;
-
+/*
+ * How often the late store was asked for each operation, and for how many this
+ * process still waits.
+ */
 
 static void
 ngx_mcp_probe_late(ngx_mcp_probe_t *p)
 {
-    ngx_uint_t  i;
+    ngx_uint_t     i;
+    ngx_atomic_t  *count;
 
-    for (i = 0; i < NGX_MCP_OPS; i++) {
-        ngx_mcp_late_store[i] = ngx_mcp_late;
+    count = ngx_mcp_late_count(p->zone);
+    p->pos = ngx_slprintf(p->pos, p->end, ",\"pending\":%ui,\"ops\":[",
+                          ngx_mcp_late_pending);
+
+    for (i = 0; count && i < NGX_MCP_OPS; i++) {
+        p->pos = ngx_slprintf(p->pos, p->end, "%s%uA", i ? "," : "", count[i]);
     }
 
-    if (p->zone->submit != ngx_mcp_late_store) {
-        ngx_mcp_late_for = p->zone->submit;
-    }
-
-    p->zone->submit = ngx_mcp_probe_number(p, "on", 1)
-                     ? ngx_mcp_late_store
-                     : ngx_mcp_late_for;
-}
-
-
-static ngx_int_t
-ngx_mcp_late(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
-{
-    ngx_int_t        rc;
-    ngx_mcp_late_t  *late;
-
-    rc = ngx_mcp_late_for[op->type](zone, op);
-
-    /* who has no handler has to be answered at once */
-
-    if (rc != NGX_OK || op->handler == NULL) {
-        return rc;
-    }
-
-    late = ngx_pcalloc(op->pool, sizeof(ngx_mcp_late_t));
-    if (late == NULL) {
-        return NGX_ERROR;
-    }
-
-    late->op = op;
-    late->dummy.fd = (ngx_socket_t) -1;
-    late->dummy.data = late;
-    late->event.data = &late->dummy;
-    late->event.handler = ngx_mcp_late_handler;
-    late->event.log = ngx_cycle->log;
-
-    ngx_add_timer(&late->event, 20);
-
-    return NGX_AGAIN;
-}
-
-
-static void
-ngx_mcp_late_handler(ngx_event_t *ev)
-{
-    ngx_connection_t  *c;
-    ngx_mcp_late_t    *late;
-
-    c = ev->data;
-    late = c->data;
-
-    late->op->handler(late->op);
+    p->pos = ngx_slprintf(p->pos, p->end, "]");
 }
 
 

@@ -494,7 +494,14 @@ ngx_mcp_feed_dispatch(ngx_mcp_feed_t *feed, ngx_mcp_feed_pt handler, void *ctx)
 
     rc = wanted ? handler(ctx, feed, &data) : NGX_OK;
 
-    if (large) {
+    if (data.data == NULL) {
+
+        if (large == NULL) {
+            feed->data = NULL;
+            feed->size = 0;
+        }
+
+    } else if (large) {
         ngx_free(large);
     }
 

@@ -24,7 +24,8 @@
 typedef struct ngx_mcp_feed_s  ngx_mcp_feed_t;
 
 /*
- * The data is there until the handler returns.  A handler that returns
+ * The data is there until the handler returns.  A handler that sets its
+ * address to NULL, and returns NGX_OK, has to free it.  One that returns
  * anything else than NGX_OK may have freed the feed.
  */
 typedef ngx_int_t (*ngx_mcp_feed_pt)(void *ctx, ngx_mcp_feed_t *feed,

@@ -1,5 +1,6 @@
 
 #include "ngx_mcp_input.h"
+#include "ngx_mcp_equal.h"
 #include "ngx_mcp_out.h"
 
 
@@ -177,12 +178,29 @@ ngx_mcp_input_answer(ngx_str_t *responses, ngx_str_t *key,
 }
 
 
+/* each reader of a duplicate key would choose for itself which one counts */
+
 const char *
-ngx_mcp_input_metadata(ngx_mcp_json_t *metadata)
+ngx_mcp_input_answers(ngx_pool_t *pool, ngx_mcp_json_t *answers)
 {
-    ngx_uint_t           n;
-    ngx_mcp_json_t       key, value;
-    ngx_mcp_json_iter_t  it;
+    switch (ngx_mcp_json_unique(pool, answers)) {
+
+    case NGX_OK:
+        return NULL;
+
+    case NGX_DECLINED:
+        return "an answer has a duplicate key";
+
+    default:
+        return "an answer cannot be read";
+    }
+}
+
+
+const char *
+ngx_mcp_input_metadata(ngx_pool_t *pool, ngx_mcp_json_t *metadata)
+{
+    const char  *err;
 
     if (metadata->type == NGX_MCP_JSON_NONE) {
         return NULL;
@@ -191,6 +209,33 @@ ngx_mcp_input_metadata(ngx_mcp_json_t *metadata)
     if (metadata->type != NGX_MCP_JSON_OBJECT) {
         return "metadata is not an object";
     }
+
+    err = ngx_mcp_input_size(metadata);
+
+    if (err) {
+        return err;
+    }
+
+    switch (ngx_mcp_json_unique(pool, metadata)) {
+
+    case NGX_OK:
+        return NULL;
+
+    case NGX_DECLINED:
+        return "metadata has a duplicate key";
+
+    default:
+        return "metadata cannot be read";
+    }
+}
+
+
+const char *
+ngx_mcp_input_size(ngx_mcp_json_t *metadata)
+{
+    ngx_uint_t           n;
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
 
     if (metadata->text.len > NGX_MCP_MAX_METADATA) {
         return "metadata is larger than 65536 bytes";
@@ -248,7 +293,7 @@ ngx_mcp_input_patch(ngx_pool_t *pool, ngx_str_t *old, ngx_mcp_json_t *patch,
     value.type = NGX_MCP_JSON_OBJECT;
     value.text = *result;
 
-    return ngx_mcp_input_metadata(&value) ? NGX_DECLINED : NGX_OK;
+    return ngx_mcp_input_size(&value) ? NGX_DECLINED : NGX_OK;
 }
 
 

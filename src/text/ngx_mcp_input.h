@@ -47,8 +47,15 @@ ngx_int_t ngx_mcp_input_drop(ngx_pool_t *pool, ngx_str_t *requests,
 ngx_uint_t ngx_mcp_input_answer(ngx_str_t *responses, ngx_str_t *key,
     ngx_mcp_json_t *answer);
 
+/* NULL, or what is wrong with answers, an object, whatever the questions */
+const char *ngx_mcp_input_answers(ngx_pool_t *pool, ngx_mcp_json_t *answers);
+
 /* NULL, or what is wrong with it as metadata; NONE is none */
-const char *ngx_mcp_input_metadata(ngx_mcp_json_t *metadata);
+const char *ngx_mcp_input_metadata(ngx_pool_t *pool,
+    ngx_mcp_json_t *metadata);
+
+/* NULL, or in which way an object is too much for metadata */
+const char *ngx_mcp_input_size(ngx_mcp_json_t *metadata);
 
 /*
  * New members replace old ones; null removes, as in RFC 7396, at the top.

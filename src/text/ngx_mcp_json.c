@@ -24,10 +24,8 @@ static u_char *ngx_mcp_json_text(u_char *p, u_char *end, const char **err);
 static u_char *ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err);
 static u_char *ngx_mcp_json_number(u_char *p, u_char *end, const char **err);
 static u_char *ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type);
-static u_char *ngx_mcp_json_skip_string(u_char *p, u_char *end);
 static ngx_int_t ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst,
     u_char *dst_end, size_t *len);
-static u_char *ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code);
 
 
 ngx_int_t
@@ -694,7 +692,7 @@ ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
 }
 
 
-static u_char *
+u_char *
 ngx_mcp_json_skip_string(u_char *p, u_char *end)
 {
     for (p++; /* void */ ; p++) {
@@ -867,7 +865,7 @@ ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst, u_char *dst_end,
 
 /* NULL: half of a surrogate pair, which stands for no character */
 
-static u_char *
+u_char *
 ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code)
 {
     uint32_t  low;
@@ -918,41 +916,16 @@ ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code)
 }
 
 
-/* two strings that mean the same, however they are escaped */
-
-ngx_uint_t
-ngx_mcp_json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
-{
-    u_char     buf[NGX_MCP_JSON_KEY];
-    ngx_str_t  s;
-
-    if (a->text.len == b->text.len
-        && ngx_memcmp(a->text.data, b->text.data, a->text.len) == 0)
-    {
-        return 1;
-    }
-
-    s.data = buf;
-
-    return ngx_mcp_json_unescape(a->text.data + 1,
-                                 a->text.data + a->text.len - 1,
-                                 buf, buf + sizeof(buf), &s.len)
-           == NGX_OK
-           && ngx_mcp_json_is(b, &s);
-}
-
-
 /* whether an object or array has anything in it */
 
 ngx_uint_t
 ngx_mcp_json_filled(ngx_mcp_json_t *value)
 {
-    ngx_mcp_json_t       k, v;
-    ngx_mcp_json_iter_t  it;
+    u_char  *end;
 
-    ngx_mcp_json_iter(&it, value);
+    end = value->text.data + value->text.len - 1;
 
-    return ngx_mcp_json_next(&it, &k, &v) == NGX_OK;
+    return ngx_mcp_json_space(value->text.data + 1, end) != end;
 }
 
 

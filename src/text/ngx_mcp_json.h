@@ -99,10 +99,13 @@ ngx_int_t ngx_mcp_json_members(ngx_mcp_json_t *object,
 ngx_int_t ngx_mcp_json_string(ngx_pool_t *pool, ngx_mcp_json_t *value,
     ngx_str_t *s);
 ngx_uint_t ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s);
-ngx_uint_t ngx_mcp_json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b);
 ngx_uint_t ngx_mcp_json_filled(ngx_mcp_json_t *value);
 ngx_int_t ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n);
 ngx_int_t ngx_mcp_json_real(ngx_mcp_json_t *value, double *n);
+
+/* past a string, an escape; NULL: half of a surrogate pair */
+u_char *ngx_mcp_json_skip_string(u_char *p, u_char *end);
+u_char *ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code);
 
 
 #endif /* _NGX_MCP_JSON_H_INCLUDED_ */

@@ -1,8 +1,8 @@
 
-#include <stdio.h>
-
 #include "ngx_mcp_out.h"
 #include "ngx_mcp_json.h"
+
+#include <stdio.h>
 
 
 static void ngx_mcp_out_second(u_char *p, time_t second);

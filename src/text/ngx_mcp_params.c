@@ -1,5 +1,6 @@
 
 #include "ngx_mcp_params.h"
+#include "ngx_mcp_equal.h"
 
 
 #define NGX_MCP_PARAM_MARK    "x-mcp-header"
@@ -237,7 +238,7 @@ ngx_mcp_params_token(const char *s, size_t len)
 }
 
 
-void
+ngx_int_t
 ngx_mcp_params_value(ngx_mcp_param_t *param, ngx_mcp_json_t *arguments,
     ngx_mcp_json_t *value)
 {
@@ -253,20 +254,25 @@ ngx_mcp_params_value(ngx_mcp_param_t *param, ngx_mcp_json_t *arguments,
         object = *value;
         member.name = names[i];
         member.value = value;
-        (void) ngx_mcp_json_members(&object, &member, 1);
+
+        if (ngx_mcp_json_members(&object, &member, 1) != NGX_OK) {
+            return NGX_DECLINED;
+        }
     }
 
     if (value->type == NGX_MCP_JSON_NULL) {
         value->type = NGX_MCP_JSON_NONE;
     }
+
+    return NGX_OK;
 }
 
 
 ngx_uint_t
 ngx_mcp_params_same(ngx_str_t *header, ngx_mcp_json_t *value)
 {
-    double          a, b;
-    ngx_mcp_json_t  number;
+    const char      *err;
+    ngx_mcp_json_t   number;
 
     switch (value->type) {
 
@@ -275,21 +281,12 @@ ngx_mcp_params_same(ngx_str_t *header, ngx_mcp_json_t *value)
 
     case NGX_MCP_JSON_NUMBER:
 
-        /* 42 and 42.0 are the same */
+        /* as JSON has them, and without the space that JSON allows around */
 
-        number.text = *header;
-        number.type = NGX_MCP_JSON_NUMBER;
-
-        if (header->len == value->text.len
-            && ngx_memcmp(header->data, value->text.data, header->len) == 0)
-        {
-            return 1;
-        }
-
-        return header->len
-               && ngx_mcp_json_real(&number, &a) == NGX_OK
-               && ngx_mcp_json_real(value, &b) == NGX_OK
-               && a == b;
+        return ngx_mcp_json_parse(header, &number, &err) == NGX_OK
+               && number.type == NGX_MCP_JSON_NUMBER
+               && number.text.len == header->len
+               && ngx_mcp_json_same_number(&number, value);
 
     default: /* true and false; nothing else is marked */
         return header->len == value->text.len

@@ -26,9 +26,12 @@ typedef struct {
 const char *ngx_mcp_params_read(ngx_pool_t *pool, json_t *schema,
     ngx_array_t **params);
 
-/* the value that the mark of a parameter means; NONE if there is none */
-void ngx_mcp_params_value(ngx_mcp_param_t *param, ngx_mcp_json_t *arguments,
-    ngx_mcp_json_t *value);
+/*
+ * The value that the mark of a parameter means; NONE if there is none.
+ * NGX_DECLINED: its key is duplicate, so nobody knows which one counts.
+ */
+ngx_int_t ngx_mcp_params_value(ngx_mcp_param_t *param,
+    ngx_mcp_json_t *arguments, ngx_mcp_json_t *value);
 
 /* whether a header, decoded, says the same as the value */
 ngx_uint_t ngx_mcp_params_same(ngx_str_t *header, ngx_mcp_json_t *value);

@@ -1,7 +1,10 @@
 
 #include "ngx_mcp_rpc.h"
+#include "ngx_mcp_equal.h"
 
 
+static ngx_int_t ngx_mcp_rpc_kind(ngx_pool_t *pool, ngx_mcp_rpc_t *rpc,
+    ngx_mcp_rpc_error_t *err);
 static ngx_int_t ngx_mcp_rpc_invalid(ngx_mcp_rpc_error_t *err,
     const char *detail);
 static ngx_uint_t ngx_mcp_rpc_valid_id(ngx_mcp_json_t *id);
@@ -80,6 +83,18 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
     {
         return ngx_mcp_rpc_invalid(err, "jsonrpc is not 2.0");
     }
+
+    return ngx_mcp_rpc_kind(pool, rpc, err);
+}
+
+
+/* a response, a request or a notification, with what each must have */
+
+static ngx_int_t
+ngx_mcp_rpc_kind(ngx_pool_t *pool, ngx_mcp_rpc_t *rpc,
+    ngx_mcp_rpc_error_t *err)
+{
+    ngx_int_t  rc;
 
     if (rpc->verb.type == NGX_MCP_JSON_NONE) {
 

@@ -7,10 +7,10 @@
 
 
 #include "ngx_mcp_worker.h"
+#include "ngx_mcp_amend.h"
 #include "ngx_mcp_input.h"
+#include "ngx_mcp_result.h"
 
-
-#define NGX_MCP_ASK_TRIES  10
 
 /* members of their own that methods have, beside the task and the lease */
 #define NGX_MCP_HELD_OWN   3
@@ -26,15 +26,7 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_op_update_t  op;      /* must be the first */
-    ngx_mcp_json_t       requests;
-    ngx_uint_t           tries;
 } ngx_mcp_holding_t;
-
-
-typedef struct {
-    ngx_mcp_op_get_t    op;      /* must be the first */
-    ngx_mcp_holding_t  *holding;
-} ngx_mcp_asking_t;
 
 
 static void ngx_mcp_worker_message(ngx_http_request_t *r);
@@ -43,9 +35,6 @@ static ngx_int_t ngx_mcp_worker_heartbeat(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_worker_progress(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-static ngx_int_t ngx_mcp_ask_read(ngx_http_request_t *r, ngx_mcp_holding_t *h);
-static ngx_int_t ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_op_t *o);
-static ngx_int_t ngx_mcp_ask_done(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_worker_answers(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_answers_look(ngx_mcp_wait_t *w);
@@ -92,7 +81,7 @@ ngx_mcp_worker_handler(ngx_http_request_t *r)
 
     /* no page in a browser is a worker */
 
-    if (!ngx_mcp_origin(r)) {
+    if (!ngx_mcp_same_origin(r)) {
         return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
                               NGX_MCP_RPC_INVALID_REQUEST,
                               "Invalid Request: Origin or Host is not allowed");
@@ -207,8 +196,8 @@ static ngx_int_t
 ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_int_t           rc;
-    ngx_mcp_holding_t  *h;
     ngx_mcp_json_t      requests, message;
+    ngx_mcp_holding_t  *h;
     ngx_mcp_member_t    members[] = {
         { ngx_string("inputRequests"), &requests },
         { ngx_string("message"), &message }
@@ -218,8 +207,6 @@ ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     if (h == NULL) {
         return rc;
     }
-
-    h->requests = requests;
 
     if (message.type != NGX_MCP_JSON_NONE) {
 
@@ -234,74 +221,7 @@ ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         h->op.change.payload[NGX_MCP_MESSAGE] = message.text;
     }
 
-    return ngx_mcp_ask_read(r, h);
-}
-
-
-/* the keys of questions must not be those of questions answered before */
-
-static ngx_int_t
-ngx_mcp_ask_read(ngx_http_request_t *r, ngx_mcp_holding_t *h)
-{
-    ngx_mcp_asking_t  *a;
-
-    a = ngx_mcp_op(r, NGX_MCP_OP_GET, sizeof(ngx_mcp_asking_t));
-    if (a == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    a->holding = h;
-    a->op.id = h->op.id;
-    a->op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
-
-    return ngx_mcp_run(r, &a->op.op, ngx_mcp_ask_check);
-}
-
-
-static ngx_int_t
-ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_op_t *o)
-{
-    const char         *err;
-    ngx_mcp_ctx_t      *ctx;
-    ngx_mcp_asking_t   *a;
-    ngx_mcp_holding_t  *h;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    a = (ngx_mcp_asking_t *) o;
-    h = a->holding;
-
-    if (o->reason != NGX_MCP_OK) {
-        return ngx_mcp_worker_refused(r, ctx, o->reason, NULL);
-    }
-
-    err = ngx_mcp_input_check(&h->requests,
-                              &a->op.view.payload[NGX_MCP_RESPONSES]);
-
-    if (err) {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
-    }
-
-    h->op.version = a->op.view.task.version;
-    h->op.change.payload[NGX_MCP_REQUESTS] = h->requests.text;
-
-    return ngx_mcp_run(r, &h->op.op, ngx_mcp_ask_done);
-}
-
-
-static ngx_int_t
-ngx_mcp_ask_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
-{
-    ngx_mcp_holding_t  *h;
-
-    h = (ngx_mcp_holding_t *) o;
-
-    if (o->reason == NGX_MCP_VERSION_CONFLICT
-        && ++h->tries < NGX_MCP_ASK_TRIES)
-    {
-        return ngx_mcp_ask_read(r, h);
-    }
-
-    return ngx_mcp_held(r, o);
+    return ngx_mcp_ask(r, &h->op, &requests, ngx_mcp_held);
 }
 
 
@@ -365,7 +285,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
 
     /* bytes only when there is something to tell */
 
-    if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -382,7 +302,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
     if (op.op.reason == NGX_MCP_OK) {
         op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
 
-        if (ngx_mcp_now(w->zone, &op.op) != NGX_OK) {
+        if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }
@@ -423,13 +343,11 @@ static ngx_int_t
 ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_int_t           rc;
-    ngx_mcp_json_t      result, is_error;
+    ngx_mcp_json_t      object;
+    ngx_mcp_result_t    result;
     ngx_mcp_holding_t  *h;
     ngx_mcp_member_t    members[] = {
-        { ngx_string("result"), &result }
-    };
-    ngx_mcp_member_t    inner[] = {
-        { ngx_string("isError"), &is_error }
+        { ngx_string("result"), &object }
     };
 
     h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_COMPLETE, members, 1, &rc);
@@ -437,25 +355,29 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return rc;
     }
 
-    if (result.type != NGX_MCP_JSON_OBJECT
-        || ngx_mcp_json_members(&result, inner, 1) != NGX_OK)
-    {
+    if (object.type != NGX_MCP_JSON_OBJECT) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "result is not an object");
     }
 
-    if (is_error.type != NGX_MCP_JSON_NONE
-        && is_error.type != NGX_MCP_JSON_FALSE
-        && is_error.type != NGX_MCP_JSON_TRUE)
-    {
+    ngx_mcp_result_read(&object, &result);
+
+    switch (result.is_error.type) {
+
+    case NGX_MCP_JSON_NONE:
+    case NGX_MCP_JSON_FALSE:
+    case NGX_MCP_JSON_TRUE:
+        break;
+
+    case NGX_MCP_JSON_TWICE:
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "result is not an object");
+
+    default:
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
                                "isError is not a boolean");
     }
 
-    if (is_error.type == NGX_MCP_JSON_TRUE) {
-        h->op.event.flags = NGX_MCP_TOOL_ERROR;
-    }
-
-    h->op.change.payload[NGX_MCP_RESULT] = result.text;
+    h->op.event.flags = result.flags;
+    h->op.change.payload[NGX_MCP_RESULT] = object.text;
 
     return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
 }

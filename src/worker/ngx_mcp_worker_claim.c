@@ -4,6 +4,7 @@
 
 #include "ngx_mcp_worker.h"
 #include "ngx_mcp_hash.h"
+#include "ngx_mcp_later.h"
 
 
 #define NGX_MCP_CLAIM_MAX  32
@@ -16,17 +17,17 @@
 
 
 typedef struct {
-    ngx_mcp_wait_t     wait;    /* must be the first */
-    ngx_str_t          tools[NGX_MCP_CLAIM_TOOLS];
-    ngx_uint_t         ntools;
-    ngx_uint_t         max;
-    uint32_t           lease;
-    ngx_str_t          worker;
-    uint32_t           drains;  /* known of */
-    uint64_t           sum;     /* of the tools */
-    ngx_array_t        found;   /* of .._view_t */
-    ngx_mcp_out_t      answer;
-    ngx_mcp_op_sync_t  sync;
+    ngx_mcp_wait_t      wait;    /* must be the first */
+    ngx_str_t           tools[NGX_MCP_CLAIM_TOOLS];
+    ngx_uint_t          ntools;
+    ngx_uint_t          max;
+    uint32_t            lease;
+    ngx_str_t           worker;
+    uint32_t            drains;  /* known of */
+    uint64_t            sum;     /* of the tools */
+    ngx_uint_t          wakeups; /* when it was submitted */
+    ngx_pool_t         *pool;    /* of the operation */
+    ngx_mcp_op_claim_t  op;
 } ngx_mcp_claiming_t;
 
 
@@ -49,9 +50,15 @@ static const char *ngx_mcp_claim_worker(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_claim_watch(ngx_http_request_t *r,
     ngx_mcp_claiming_t *c);
 static ngx_int_t ngx_mcp_claim_look(ngx_mcp_wait_t *w);
-static ngx_int_t ngx_mcp_claim_found(ngx_mcp_claiming_t *c, ngx_mcp_view_t *v);
-static ngx_int_t ngx_mcp_claim_done(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_uint_t ngx_mcp_claim_idle(ngx_mcp_claiming_t *c);
+static ngx_int_t ngx_mcp_claim_done(ngx_mcp_wait_t *w, ngx_mcp_op_t *o);
+static void ngx_mcp_claim_release(ngx_mcp_claiming_t *c);
+static ngx_int_t ngx_mcp_claim_none(ngx_mcp_claiming_t *c);
+static ngx_int_t ngx_mcp_claim_answer(ngx_mcp_claiming_t *c);
 static void ngx_mcp_claim_render(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
+
+
+static ngx_mcp_idle_t  ngx_mcp_idle;
 
 
 ngx_int_t
@@ -217,176 +224,162 @@ ngx_mcp_claim_watch(ngx_http_request_t *r, ngx_mcp_claiming_t *c)
 static ngx_int_t
 ngx_mcp_claim_look(ngx_mcp_wait_t *w)
 {
-    ngx_pool_t            *pool;
-    ngx_uint_t             n, more, drain, reason;
-    ngx_mcp_out_t          out;
-    ngx_mcp_claiming_t    *c;
-    ngx_mcp_op_claim_t     op;
-    ngx_mcp_op_update_t    release;
-    static ngx_mcp_idle_t  idle;
+    ngx_int_t            rc;
+    ngx_mcp_claiming_t  *c;
+    ngx_mcp_op_claim_t  *op;
 
-    more = 0;
-    drain = 0;
-    reason = NGX_MCP_OK;
     c = (ngx_mcp_claiming_t *) w;
-    ngx_memzero(&out, sizeof(ngx_mcp_out_t));
+    op = &c->op;
 
-    if (w->parked
-        && idle.zone == w->zone
-        && idle.sum == c->sum
-        && idle.wakeups == ngx_mcp_wakeups
-        && c->drains == ngx_mcp_zone_drains(w->zone)
-        && ngx_current_msec < w->until && !ngx_exiting)
-    {
+    if (w->parked && ngx_mcp_claim_idle(c)) {
         return NGX_DECLINED;
     }
 
+    if (ngx_exiting) {
+        op->n = 0;
+        return ngx_mcp_claim_answer(c);
+    }
+
     c->drains = ngx_mcp_zone_drains(w->zone);
+    c->wakeups = ngx_mcp_wakeups;
 
     /* of its own, since many looks find nothing */
 
-    pool = ngx_create_pool(1024, w->r->connection->log);
-    if (pool == NULL) {
+    c->pool = ngx_create_pool(2048, w->r->connection->log);
+    if (c->pool == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    for (n = 0; n < c->max && !ngx_exiting; n++) {
+    ngx_memzero(op, sizeof(ngx_mcp_op_claim_t));
+    op->op.type = NGX_MCP_OP_CLAIM;
+    op->op.pool = c->pool;
+    op->tools = c->tools;
+    op->ntools = c->ntools;
+    op->max = c->max;
+    op->lease_time = c->lease;
+    op->worker = c->worker;
+    op->want = NGX_MCP_WANT_WORK;
+    op->watch = 1;
 
-        ngx_memzero(&op, sizeof(ngx_mcp_op_claim_t));
-        op.op.type = NGX_MCP_OP_CLAIM;
-        op.op.pool = pool;
-        op.tools = c->tools;
-        op.ntools = c->ntools;
-        op.lease_time = c->lease;
-        op.worker = c->worker;
-        op.want = NGX_MCP_WANT_WORK;
-        op.watch = (n == 0);
+    rc = ngx_mcp_wait_run(w, &op->op, ngx_mcp_claim_done);
 
-        if (ngx_mcp_now(w->zone, &op.op) != NGX_OK || !op.found) {
-            more = op.more;
-            drain = op.drain;
-            reason = op.op.reason;
-            break;
+    if (rc != NGX_BUSY && c->pool) {
+        ngx_destroy_pool(c->pool);
+        c->pool = NULL;
+    }
+
+    return rc;
+}
+
+
+static ngx_uint_t
+ngx_mcp_claim_idle(ngx_mcp_claiming_t *c)
+{
+    return ngx_mcp_idle.zone == c->wait.zone
+           && ngx_mcp_idle.sum == c->sum
+           && ngx_mcp_idle.wakeups == ngx_mcp_wakeups
+           && c->drains == ngx_mcp_zone_drains(c->wait.zone)
+           && ngx_current_msec < c->wait.until && !ngx_exiting;
+}
+
+
+/* what is claimed now will not be claimed again after a crash */
+
+static ngx_int_t
+ngx_mcp_claim_done(ngx_mcp_wait_t *w, ngx_mcp_op_t *o)
+{
+    ngx_int_t            rc;
+    ngx_mcp_claiming_t  *c;
+
+    c = (ngx_mcp_claiming_t *) w;
+
+    if (w->left) {
+        ngx_mcp_claim_release(c);
+        rc = NGX_ERROR;
+
+    } else if (o->reason != NGX_MCP_OK) {
+        rc = ngx_mcp_worker_refused(w->r, w->ctx, o->reason, NULL);
+
+    } else if (c->op.n == 0 && !c->op.drain
+               && ngx_current_msec < w->until && !ngx_exiting)
+    {
+        rc = ngx_mcp_claim_none(c);
+
+    } else {
+        rc = ngx_mcp_claim_answer(c);
+    }
+
+    ngx_destroy_pool(c->pool);
+    c->pool = NULL;
+
+    return rc;
+}
+
+
+/* nobody would know that he has it */
+
+static void
+ngx_mcp_claim_release(ngx_mcp_claiming_t *c)
+{
+    ngx_uint_t            i;
+    ngx_mcp_op_update_t  *op;
+
+    for (i = 0; i < c->op.n; i++) {
+        op = ngx_mcp_later_op(c->wait.zone, NGX_MCP_OP_UPDATE);
+        if (op == NULL) {
+            /* their leases will run out */
+            return;
         }
 
-        if (ngx_mcp_claim_found(c, &op.view) != NGX_OK) {
-            /* nobody would know that he has it */
-            ngx_mcp_release(&release, &op.view);
-            release.op.pool = pool;
-            (void) ngx_mcp_now(w->zone, &release.op);
-            break;
-        }
+        ngx_mcp_release(op, &c->op.views[i]);
+        ngx_mcp_later(&op->op);
+    }
+}
 
-        if (n == 0) {
-            ngx_mcp_out_answer(&out, w->r, w->ctx, 1024);
-            ngx_mcp_out_lit(&out, "{\"tasks\":[");
 
-        } else {
+static ngx_int_t
+ngx_mcp_claim_none(ngx_mcp_claiming_t *c)
+{
+    if (c->op.more) {
+        /* to look again in another turn */
+        c->wait.missed = 1;
+
+    } else {
+        ngx_mcp_idle.zone = c->wait.zone;
+        ngx_mcp_idle.sum = c->sum;
+        ngx_mcp_idle.wakeups = c->wakeups;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_mcp_claim_answer(ngx_mcp_claiming_t *c)
+{
+    ngx_uint_t       i;
+    ngx_mcp_out_t    out;
+    ngx_mcp_wait_t  *w;
+
+    w = &c->wait;
+
+    ngx_mcp_out_answer(&out, w->r, w->ctx, c->op.n ? 1024 : 64);
+    ngx_mcp_out_lit(&out, "{\"tasks\":[");
+
+    for (i = 0; i < c->op.n; i++) {
+        if (i) {
             ngx_mcp_out_lit(&out, ",");
         }
 
-        ngx_mcp_claim_render(&out, &op.view);
-        ngx_mcp_known(w->r, w->ctx, &op.view);
-    }
-
-    ngx_destroy_pool(pool);
-
-    if (n == 0 && reason != NGX_MCP_OK) {
-        return ngx_mcp_worker_refused(w->r, w->ctx, reason, NULL);
-    }
-
-    if (n == 0) {
-
-        if (ngx_current_msec < w->until && !drain && !ngx_exiting) {
-
-            if (more) {
-                /* to look again in another turn */
-                w->missed = 1;
-
-            } else {
-                idle.zone = w->zone;
-                idle.sum = c->sum;
-                idle.wakeups = ngx_mcp_wakeups;
-            }
-
-            return NGX_DECLINED;
-        }
-
-        ngx_mcp_out_answer(&out, w->r, w->ctx, 64);
-        ngx_mcp_out_lit(&out, "{\"tasks\":[");
+        ngx_mcp_claim_render(&out, &c->op.views[i]);
+        ngx_mcp_known(w->r, w->ctx, &c->op.views[i]);
     }
 
     ngx_mcp_out_lit(&out, "]");
-    ngx_mcp_worker_told(&out, NULL, drain);
+    ngx_mcp_worker_told(&out, NULL, c->op.drain);
     ngx_mcp_out_lit(&out, "}");
 
-    if (n == 0) {
-        return ngx_mcp_out_result(w->r, &out);
-    }
-
-    c->answer = out;
-
-    /* nobody begins with what could be claimed again after a crash */
-
-    c->sync.op.type = NGX_MCP_OP_SYNC;
-
-    return ngx_mcp_run(w->r, &c->sync.op, ngx_mcp_claim_done);
-}
-
-
-/* what was claimed is given back, if that cannot be saved */
-
-static ngx_int_t
-ngx_mcp_claim_found(ngx_mcp_claiming_t *c, ngx_mcp_view_t *v)
-{
-    ngx_mcp_view_t  *claimed;
-
-    if (c->found.elts == NULL
-        && ngx_array_init(&c->found, c->wait.r->pool, 1,
-                          sizeof(ngx_mcp_view_t))
-           != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    claimed = ngx_array_push(&c->found);
-    if (claimed == NULL) {
-        return NGX_ERROR;
-    }
-
-    *claimed = *v;
-    c->sync.changed = ngx_max(c->sync.changed, v->changed);
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_mcp_claim_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
-{
-    ngx_uint_t            i;
-    ngx_mcp_ctx_t        *ctx;
-    ngx_mcp_view_t       *claimed;
-    ngx_mcp_claiming_t   *c;
-    ngx_mcp_op_update_t   op;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    c = (ngx_mcp_claiming_t *)
-            ((u_char *) o - offsetof(ngx_mcp_claiming_t, sync));
-
-    if (o->reason == NGX_MCP_OK) {
-        return ngx_mcp_out_result(r, &c->answer);
-    }
-
-    claimed = c->found.elts;
-
-    for (i = 0; i < c->found.nelts; i++) {
-        ngx_mcp_release(&op, &claimed[i]);
-        op.op.pool = r->pool;
-        (void) ngx_mcp_now(c->wait.zone, &op.op);
-    }
-
-    return ngx_mcp_refused(r, ctx, o->reason);
+    return ngx_mcp_out_result(w->r, &out);
 }
 
 

@@ -43,6 +43,21 @@ export async function becomes(what, name) {
 }
 
 
+// that a condition of this script's own is met: whether it was, in time
+export async function until(condition) {
+    const end = Date.now() + 20000;
+
+    while (!condition()) {
+        if (Date.now() > end) {
+            return false;
+        }
+        await new Promise((resolve) => { setTimeout(resolve, 20); });
+    }
+
+    return true;
+}
+
+
 export const shown = (locator, name) =>
     becomes(() => locator.first().waitFor({ timeout: 20000 }), name);
 

@@ -1,7 +1,7 @@
 // The list: live, filtered, bounded, and in touch again after a cut.
 
 import { base, becomes, claim, create, fine, gone, held, is, live, ok, open,
-         row, run, shown, text } from "./lib.mjs";
+         row, run, shown, text, until } from "./lib.mjs";
 
 const rows = (page) => page.locator(".list-view tbody tr");
 
@@ -45,7 +45,7 @@ async function updates(browser) {
 
     const count = await rows(page).count();
     is(count, 12, "each task once");
-    ok(/^23h 59m$/.test(await its.locator(".c-expires").innerText()),
+    ok(/^23h 5\dm$/.test(await its.locator(".c-expires").innerText()),
        "when it expires");
     await fine(page, "the list");
 }
@@ -166,6 +166,68 @@ async function byOwnerAndAge(page, bobs) {
 }
 
 
+// A busy browser tells a page late that its address has changed.  What is
+// written meanwhile stays, and adds to what was chosen before.
+async function filtersSoon(browser) {
+    const page = await open(browser, "/console/");
+    await page.addInitScript(() => {
+        const add = window.addEventListener.bind(window);
+        window.told = 0;
+        window.addEventListener = (type, listener) => add(type,
+            type !== "hashchange" ? listener : (event) => setTimeout(() => {
+                listener(event);
+                window.told++;
+            }, 1000));
+    });
+    await page.reload();
+    await live(page);
+
+    const older = page.getByLabel("Older than");
+    await page.getByLabel("Younger than").fill("1h");
+    await page.getByLabel("Younger than").press("Enter");
+    await older.fill("30m");
+    await page.waitForFunction(() => window.told === 1);
+    is(await older.inputValue(), "30m", "what is written stays");
+    await older.press("Enter");
+    await page.getByLabel("Status").selectOption("queued");
+    await page.waitForFunction(() => window.told === 3);
+    ok(page.url().endsWith("?status=queued&minAge=1800&maxAge=3600"),
+       "each filter adds to those before");
+    await shown(page.getByText("No task matches"), "all of them count");
+    await fine(page, "filters in a busy browser");
+}
+
+
+// of a list that is being read nobody knows whether it is empty
+async function readsAgain(browser) {
+    const page = await open(browser, "/console/");
+    await live(page);
+
+    let reads = 0;
+    let release;
+    const released = new Promise((resolve) => { release = resolve; });
+    await page.route("**/api/tasks?**", async (route) => {
+        reads++;
+        await released;
+        await route.continue();
+    });
+
+    await page.getByLabel("Status").selectOption("queued");
+    ok(await until(() => reads === 1), "a list that is being read");
+    await page.getByLabel("Status").selectOption("failed");
+    ok(await until(() => reads === 2), "and another one instead");
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    is(await page.getByText("No task matches").isVisible(), false,
+       "it is not said to be empty");
+    is(await page.locator(".list-state").innerText(), "Loading…",
+       "but that it is being read");
+    release();
+    await shown(page.getByText("No task matches"), "until it was read");
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await fine(page, "reading again");
+}
+
+
 async function pages(browser) {
     for (let i = 0; i < 70; i++) {
         await create("bulk", { i });
@@ -190,6 +252,40 @@ async function pages(browser) {
     await becomes(() => page.waitForFunction(() => scrollY > 500),
                   "to where it was");
     await fine(page, "pages");
+}
+
+
+// somebody is back at the list before the task was read
+async function goesBackSoon(browser) {
+    const id = await create("bulk", {});
+    const page = await open(browser, "/console/#/tasks?tool=bulk");
+    await live(page);
+
+    let asked = false;
+    let release;
+    const released = new Promise((resolve) => { release = resolve; });
+    await page.route(`**/api/tasks/${id}`, async (route) => {
+        asked = true;
+        await released;
+        await route.continue();
+    });
+
+    await row(page, id).locator("a").click();
+    await page.getByText("← All tasks").waitFor();
+    ok(await until(() => asked), "a task that is being read");
+    await page.goBack();
+    await live(page);
+
+    // a pointer above the rows would hold them
+    await page.mouse.move(5, 5);
+
+    const answer = page.waitForResponse(`**/api/tasks/${id}`);
+    release();
+    await (await answer).finished();
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    await shown(row(page, await create("bulk", {})),
+                "is read too late: the list is live");
+    await fine(page, "back soon");
 }
 
 
@@ -231,9 +327,9 @@ async function resets(browser) {
 
     await page.evaluate(() => { location.hash = "#/tasks?tool=other"; });
     await shown(page.getByText("Reconnecting"), "it says that it is not live");
-    await becomes(() => page.waitForResponse(/api\/tasks\?/) && live(page),
-                  "it comes back");
-    await becomes(() => lists >= 2, "and reads the list after a reset");
+    await becomes(() => live(page), "it comes back");
+    await becomes(() => until(() => lists >= 2),
+                  "and reads the list after a reset");
     await page.unrouteAll({ behavior: "ignoreErrors" });
     await fine(page, "resets");
 }
@@ -247,7 +343,10 @@ await run(async (browser) => {
     await expires(browser);
     await holds(browser);
     await filters(browser);
+    await filtersSoon(browser);
+    await readsAgain(browser);
     await pages(browser);
+    await goesBackSoon(browser);
     await resets(browser);
     await reconnects(browser);
 });

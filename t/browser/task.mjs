@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 
 import { claim, create, fine, gone, held, is, ok, open, row, run, send, shown,
-         text, work } from "./lib.mjs";
+         text, until, work } from "./lib.mjs";
 
 const taskPage = (id) => `/console/#/task/${id}`;
 const badge = (page) => page.locator(".task-title .badge");
@@ -269,6 +269,26 @@ async function carries(browser) {
 }
 
 
+// what is shown changes, not the button that somebody is about to press
+async function staysInPlace(browser) {
+    const id = await create("paused", {});
+    const task = await claim("paused");
+    const page = await open(browser, taskPage(id));
+    is(task.taskId, id, "a task that changes");
+
+    await page.locator(".s-raw summary").click();
+    const download = await page.locator(".s-raw").getByRole("button",
+        { name: "Download" }).elementHandle();
+    await held("progress", task, { message: "another word" });
+    await shown(page.locator(".s-raw pre").getByText("another word"),
+                "all of it is shown as it is now");
+    ok(await download.evaluate((button) => button.isConnected),
+       "with the same buttons");
+    await held("complete", task, { result: text("") });
+    await fine(page, "a task that changes");
+}
+
+
 async function results(browser) {
     const id = await create("paused", {});
     const task = await claim("paused");
@@ -385,6 +405,44 @@ async function pauses(browser) {
 }
 
 
+// figures that are older than what was done do not undo it
+async function staysPaused(browser) {
+    const page = await open(browser, "/console/#/queues");
+    const its = page.getByRole("row", { name: /^paused/ });
+    await its.waitFor();
+
+    // one answer is held back on its way to the page
+    let reads = 0;
+    let release;
+    const released = new Promise((resolve) => { release = resolve; });
+    await page.route("**/api/zone", async (route) => {
+        const response = await route.fetch();
+        if (++reads === 1) {
+            await released;
+        }
+        await route.fulfill({ response });
+    });
+    await until(() => reads > 0);
+
+    await press(its, "Pause");
+    await shown(page.getByText("paused is paused"), "a tool is paused");
+    await its.getByRole("button").evaluate((button) => {
+        window.labels = [button.textContent];
+        new MutationObserver(() => window.labels.push(button.textContent))
+            .observe(button, { childList: true, subtree: true });
+    });
+    release();
+    await shown(its.getByText("paused").nth(1), "as the figures say later");
+    is(await page.evaluate(() => window.labels), ["Resume"],
+       "and not what they said before");
+
+    await press(its, "Resume");
+    await shown(its.getByText("open"), "it goes on");
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await fine(page, "pausing with old figures");
+}
+
+
 async function drains(browser) {
     const page = await open(browser, "/console/#/queues");
     await create("drained", {});
@@ -456,11 +514,13 @@ await run(async (browser) => {
     await asks(browser);
     await patterns(browser);
     await carries(browser);
+    await staysInPlace(browser);
     await results(browser);
     await cancels(browser);
     await retries(browser);
     await deletes(browser);
     await pauses(browser);
+    await staysPaused(browser);
     await drains(browser);
     await figures(browser);
     await looksOn(browser);

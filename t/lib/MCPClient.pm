@@ -221,8 +221,8 @@ sub rest {
 # as JSON; without a body, nothing is sent
 sub rest_post {
     my ($self, $path, $body, %headers) = @_;
-    my %type = defined $body ? ('Content-Type' => 'application/json')
-                             : ('Content-Length' => 0);
+    my %type = ('Content-Type' => 'application/json',
+                defined $body ? () : ('Content-Length' => 0));
 
     return $self->rest($path, method => 'POST',
                        headers => { %type, %headers },

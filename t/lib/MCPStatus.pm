@@ -57,6 +57,9 @@ our @zone = (
     ['sweep.batch', 'sweep_batch_tasks'],
     ['sweep.lag', 'sweep_lag_seconds'],
     ['sweep.maxLag', 'sweep_lag_max_seconds'],
+    ['lock.held', 'lock_held_seconds'],
+    ['lock.waits', 'lock_waits_total'],
+    ['lock.maxWait', 'lock_wait_max_seconds'],
     ['wait', 'wait_seconds'],
     ['run', 'run_seconds'],
 );

@@ -10,7 +10,7 @@ use IPC::Open2;
 
 use Exporter qw/ import /;
 
-our @EXPORT_OK = qw/ faulty fault hold rows sql /;
+our @EXPORT_OK = qw/ clocked faulty fault hold rows sql /;
 
 
 # another program, that holds the database until it is told to let go
@@ -41,6 +41,15 @@ sub faulty {
              ASAN_OPTIONS => 'verify_asan_link_order=0',
              MCP_TASKS_FAULTS => dirname($db) . '/faults',
              MCP_TASKS_FAULTS_FILES => $db };
+}
+
+
+# the environment of an nginx whose wall clock is so many seconds ahead
+sub clocked {
+    my ($ahead) = @_;
+    return { LD_PRELOAD => "$ENV{MCP_TASKS_BUILD}/unit/lib/clock.so",
+             ASAN_OPTIONS => 'verify_asan_link_order=0',
+             MCP_TASKS_CLOCK => $ahead };
 }
 
 

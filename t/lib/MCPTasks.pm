@@ -16,7 +16,8 @@ package MCPTasks;
 #
 # With MCP_TASKS_STORE=sqlite in the environment every zone that has no store
 # gets one, and MCP_TASKS_SYNC says how; it is a new one whenever nginx is
-# started, as zones are.
+# started, as zones are.  MCP_TASKS_STORE=late is the store of the test build
+# that does and answers everything later.
 
 use warnings;
 use strict;
@@ -31,7 +32,7 @@ use Socket qw/ :DEFAULT IPPROTO_TCP SO_RCVBUF TCP_NODELAY /;
 use Time::HiRes qw/ sleep time /;
 
 use MCPFile qw/ slurp write_file /;
-use MCPProcess qw/ pids_of /;
+use MCPProcess qw/ descriptors_of pids_of /;
 use MCPTools qw/ tools_json /;
 
 use Exporter qw/ import /;
@@ -94,7 +95,7 @@ sub new {
     my $self = bless {
         workers => 1, connections => 256, events => '', listen => '',
         main => '', http => '', server => '', surfaces => [], module => '',
-        env => {}, %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
+        env => {}, user => 'root', wrap => [], %conf, dir => "$ENV{MCP_TASKS_BUILD}/servroot-$name",
     }, $class;
 
     $self->{files} = { %{ $conf{files} || {} } };
@@ -126,7 +127,12 @@ sub configure {
 
     my $http = $self->stored($self->{http});
     my $module = $self->{module} || $ENV{MCP_TASKS_TEST_MODULE};
-    my $user = $> == 0 ? "user  root;\n" : '';
+
+    # only the test build has that store
+    $module = $ENV{MCP_TASKS_TEST_MODULE}
+        if ($ENV{MCP_TASKS_STORE} // '') eq 'late';
+
+    my $user = $> == 0 ? "user  $self->{user};\n" : '';
     my $surfaces = join "\n        ", map {
         "location /$_ { mcp_tasks" . ($_ eq 'mcp' ? '' : "_$_") . ' zone=z; }'
     } @{ $self->{surfaces} };
@@ -175,11 +181,17 @@ sub stored {
     my $type = $ENV{MCP_TASKS_STORE} or return $http;
     my $sync = $ENV{MCP_TASKS_SYNC} ? " sync=$ENV{MCP_TASKS_SYNC}" : '';
 
-    die "MCP_TASKS_STORE is not sqlite\n" if $type ne 'sqlite';
+    my %store = (
+        sqlite => sub { "sqlite:$self->{dir}/store/$_[0].db$sync" },
+        late => sub { 'late:2' });
+
+    my $store = $store{$type}
+        or die "MCP_TASKS_STORE is not one of ", join(', ', keys %store), "\n";
+
     make_path("$self->{dir}/store");
 
     $http =~ s{(mcp_tasks_zone\s+(?![^;]*store=)[^;]*zone=(\w+):[^;]*);}
-              {$1 store=sqlite:$self->{dir}/store/$2.db$sync;}g;
+              {"$1 store=" . $store->($2) . ';'}ge;
 
     return $http;
 }
@@ -187,7 +199,7 @@ sub stored {
 
 sub command {
     my ($self) = @_;
-    return ($ENV{MCP_TASKS_NGINX}, '-p', $self->{dir},
+    return (@{ $self->{wrap} }, $ENV{MCP_TASKS_NGINX}, '-p', $self->{dir},
             '-e', $self->{log}, '-c', "$self->{dir}/nginx.conf");
 }
 
@@ -614,6 +626,36 @@ sub connect_all {
 
         return keys %conn == $self->{workers} ? \%conn : undef;
     };
+}
+
+
+# Until the processes have dealt with what reached them before, and with what
+# they woke each other for: connect_all() has the connections.  A process
+# answers the second of two requests when it has finished the round of events
+# that the first was in; twice, since what it does may wake others.
+sub settle {
+    my ($self, $conn) = @_;
+
+    for (1 .. 4) {
+        for my $pid (sort keys %$conn) {
+            $self->probe('op=pid', $conn->{$pid})
+                or die "process $pid does not answer\n";
+            next if ($ENV{MCP_TASKS_STORE} // '') ne 'late';
+
+            # and has got all answers of the store
+            wait_for { !$self->probe('op=late', $conn->{$pid})->{pending} };
+        }
+    }
+}
+
+
+# How many descriptors the processes have open when they have nothing to do.
+# One that was started a moment ago may not have opened all that it needs.
+sub idle_descriptors {
+    my ($self) = @_;
+    my $conn = $self->connect_all() or die "workers cannot be reached\n";
+    $self->settle($conn);
+    return descriptors_of(keys %$conn) - keys %$conn;
 }
 
 

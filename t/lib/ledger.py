@@ -16,12 +16,13 @@ import threading
 ENDED = ("completed", "failed", "cancelled")
 GONE = "gone"
 
-# versions that the first change after a start leaves out
+# the first change after a start leaves out so many versions, or more
 AHEAD = 1000000
 
+# skipped: it came after such a change, and its version here is not the real one
 State = collections.namedtuple(
-    "State", "version phase attempt result lease asked",
-    defaults=(None, None, 0, None, None, 0))
+    "State", "version phase attempt result lease asked skipped",
+    defaults=(None, None, 0, None, None, 0, False))
 
 Row = collections.namedtuple("Row", "key id version phase attempt result")
 
@@ -38,6 +39,13 @@ def text_of(state):
     return "version %s, %s, attempt %s, %s bytes" % (
         state.version, state.phase, state.attempt,
         "no" if state.result is None else len(state.result))
+
+
+def is_version(row, state):
+    """which versions were left out is known to nginx alone"""
+
+    return row.version > AHEAD and row.version > state.version \
+        if state.skipped else row.version == state.version
 
 
 class Task:
@@ -57,10 +65,12 @@ class Task:
     def state(self):
         return self.states[-1][0]
 
-    def after(self, state):
-        """the version of what follows it"""
+    def after(self, state, **change):
+        """what follows it"""
 
-        return state.version + 1 + (AHEAD if state is self.loaded else 0)
+        return state._replace(version=state.version + 1,
+                              skipped=state.skipped or state is self.loaded,
+                              **change)
 
     def required(self, limit):
         """the index of the last state that must have lasted, or -1"""
@@ -107,9 +117,7 @@ class Ledger:
         """the entry of what a request is to make of the task"""
 
         with self.lock:
-            state = task.state._replace(version=task.after(task.state),
-                                        **change)
-            entry = self.entry(state)
+            entry = self.entry(task.after(task.state, **change))
             task.states.append(entry)
             return entry
 
@@ -163,9 +171,9 @@ class Ledger:
             if task.loose:
                 task.changes += 1
             else:
-                task.states.append(Entry([task.state._replace(
-                    version=task.after(task.state), phase="running",
-                    attempt=attempt, lease=lease), mark]))
+                task.states.append(Entry([task.after(
+                    task.state, phase="running", attempt=attempt,
+                    lease=lease), mark]))
 
             return task
 
@@ -186,14 +194,17 @@ class Ledger:
         """the state that it is found in; nothing if it must not be"""
 
         required = task.required(limit)
-        states = [state for state, _ in task.states[max(required, 0):]]
+
+        # of some that look the same, it is the last
+        states = [state for state, _ in task.states[max(required, 0):]][::-1]
 
         for state in states:
             if row is None:
                 if state.phase == GONE:
                     return state
-            elif (row.version, row.phase, row.attempt, row.result) == (
-                    state.version, state.phase, state.attempt, state.result):
+            elif (is_version(row, state)
+                  and (row.phase, row.attempt, row.result)
+                  == (state.phase, state.attempt, state.result)):
                 return state
 
         if row is None:
@@ -202,11 +213,11 @@ class Ledger:
         # somebody was about to be told that it is his
         for state in states:
             if (state.phase == "queued" and row.phase == "running"
-                    and row.version == task.after(state)
+                    and is_version(row, task.after(state))
                     and row.attempt == state.attempt + 1):
                 self.lost -= 1
-                return state._replace(version=row.version, phase="running",
-                                      attempt=row.attempt, lease=None)
+                return task.after(state, phase="running", attempt=row.attempt,
+                                  lease=None)
 
         return None
 
@@ -300,6 +311,7 @@ class Ledger:
                     task.ends = [[state, 0]] * task.loose
                 continue
 
+            state = state._replace(version=row.version, skipped=False)
             task.id = row.id
             task.lease = state.lease
             task.states = [Entry([state, 0])]

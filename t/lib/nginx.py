@@ -16,12 +16,14 @@ load_module  %(module)s;
 daemon  off;
 %(user)s
 worker_processes  %(workers)d;
+%(main)s
 
 pid        nginx.pid;
 error_log  logs/error.log  notice;
 
 events {
-    worker_connections  256;
+    worker_connections  %(connections)d;
+    %(events)s
 }
 
 http {
@@ -41,10 +43,12 @@ http {
     mcp_tasks_owner  $http_x_user;
 
     server {
-        listen  127.0.0.1:%(port)d;
+        listen  127.0.0.1:%(port)d %(listen)s;
 
+        %(server)s
         location /mcp { mcp_tasks zone=z; }
         location /worker { mcp_tasks_worker zone=z; }
+        location /status { mcp_tasks_status zone=z; }
         location /probe { mcp_tasks_probe zone=z; }
     }
 }
@@ -86,10 +90,11 @@ def alive(pid):
 
 
 class Server:
-    """zone "z" with tools as given, in a directory of its own"""
+    """zone "z" with tools as given, in a directory of its own; main, events,
+    listen and server are put into the configuration where they belong"""
 
     def __init__(self, nginx, module, directory, tools, store="", size="32m",
-                 workers=2, env=None):
+                 workers=2, connections=256, env=None, **more):
         self.nginx = nginx
         self.dir = os.path.abspath(directory)
         self.port = free_port()
@@ -105,8 +110,11 @@ class Server:
                  "mcpTasks": policy} for name, policy in tools.items()]}, f)
 
         self.conf = dict(module=module, store=store, size=size,
-                         workers=workers, port=self.port,
+                         workers=workers, connections=connections,
+                         port=self.port, main="", events="", listen="",
+                         server="",
                          user="user  root;" if os.getuid() == 0 else "")
+        self.conf.update(more)
 
     def start(self):
         """once it is there, requests wait until it serves"""

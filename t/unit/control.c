@@ -5,13 +5,13 @@
  */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_recover.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_stats.h"
+
+#include <stdio.h>
 
 
 #define OK      NGX_MCP_OK
@@ -44,7 +44,7 @@ claim(ngx_mcp_zone_t *zone, const char *a, const char *b, const char *by)
     claimed.watch = 1;
     (void) test_submit(zone, &claimed.op);
 
-    return claimed.found;
+    return claimed.n;
 }
 
 
@@ -121,7 +121,7 @@ test_pause(void)
     is(pause(zone, "dig", 1), OK, "paused");
     is(pause(zone, "dig", 1), OK, "again");
 
-    ok(claim(zone, "dig", "walk", "w") && claimed.view.task.state,
+    ok(claim(zone, "dig", "walk", "w") && claimed.views->task.state,
        "a claim passes it over");
     ok(!claim(zone, "dig", "walk", "w"), "and finds no more");
     is(claimed.more, 0, "there is nothing to come back for");

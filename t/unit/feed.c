@@ -2,11 +2,11 @@
 /* Reading server-sent events, however they are cut. */
 
 
-#include <stdio.h>
-#include <time.h>
-
 #include "libtest.h"
 #include "ngx_mcp_feed.h"
+
+#include <stdio.h>
+#include <time.h>
 
 
 #define BOM   "\xef\xbb\xbf"
@@ -543,6 +543,77 @@ test_refusal(void)
 }
 
 
+/* a handler that keeps the data of every other event */
+
+typedef struct {
+    ngx_str_t   data[4];
+    ngx_uint_t  n;
+    ngx_uint_t  events;
+} kept_t;
+
+
+static ngx_int_t
+keep(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
+{
+    kept_t  *k = ctx;
+
+    if (k->events++ % 2 == 0) {
+        k->data[k->n++] = *data;
+        data->data = NULL;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+test_keep(void)
+{
+    size_t           i, n, bad;
+    u_char          *text;
+    kept_t           k;
+    ngx_mcp_feed_t   feed;
+    static size_t    size[] = { 10, 20, 3 * NGX_MCP_FEED_SIZE,
+                                2 * NGX_MCP_FEED_SIZE, 100, 5,
+                                4 * NGX_MCP_FEED_SIZE };
+
+    memset(&k, 0, sizeof(k));
+    text = malloc(5 * NGX_MCP_FEED_SIZE);
+
+    if (text == NULL) {
+        exit(2);
+    }
+
+    ngx_mcp_feed_init(&feed, MANY, ngx_cycle->log);
+
+    for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
+        n = sprintf((char *) text, "data:");
+        memset(text + n, 'a' + (int) i, size[i]);
+        memcpy(text + n + size[i], "\n\n", 2);
+
+        is(ngx_mcp_feed_read(&feed, text, n + size[i] + 2, keep, &k), NGX_OK,
+           "an event of %lu bytes", (unsigned long) size[i]);
+    }
+
+    free(text);
+    is(k.events, 7, "all events");
+    is(k.n, 4, "every other is kept");
+
+    for (i = 0; i < k.n; i++) {
+        is(k.data[i].len, size[2 * i], "of that size");
+
+        for (bad = 0, n = 0; n < k.data[i].len; n++) {
+            bad += (k.data[i].data[n] != 'a' + 2 * i);
+        }
+
+        is(bad, 0, "and is what it was");
+        ngx_free(k.data[i].data);
+    }
+
+    ngx_mcp_feed_free(&feed);
+}
+
+
 /* time that grows with the square would be minutes here */
 
 static void
@@ -867,6 +938,7 @@ main(void)
     test_limits();
     test_memory();
     test_refusal();
+    test_keep();
     test_time();
     test_random();
 

@@ -2,11 +2,11 @@
 /* A task's history: what is kept of it, for how long, and how it is read. */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_history.h"
 #include "ngx_mcp_stats.h"
+
+#include <stdio.h>
 
 
 #define OK         NGX_MCP_OK
@@ -55,9 +55,14 @@ claim(ngx_mcp_view_t *view, const char *worker)
     op.worker = str(worker);
 
     rc = test_submit(zone, &op.op);
-    *view = op.view;
 
-    return op.found ? rc : NGX_MCP_NOT_FOUND;
+    if (op.n == 0) {
+        return NGX_MCP_NOT_FOUND;
+    }
+
+    *view = *op.views;
+
+    return rc;
 }
 
 

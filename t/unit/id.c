@@ -1,11 +1,11 @@
 
-/* Ids, random bytes, hashes. */
+/* Ids, random bytes, hashes, seals. */
 
-
-#include <sys/wait.h>
 
 #include "libtest.h"
 #include "ngx_mcp_hash.h"
+
+#include <sys/wait.h>
 
 
 static void
@@ -159,6 +159,114 @@ test_hash(void)
 }
 
 
+static void
+test_hash128(void)
+{
+    u_char      in[64], out[16], text[33];
+    uint64_t    key[2], hash[2];
+    ngx_uint_t  i, k;
+    static struct {
+        size_t       len;
+        const char  *hash;
+    } vectors[] = {
+        /* of the reference implementation: key 00..0f, input 00.. */
+        { 0, "a3817f04ba25a8e66df67214c7550293" },
+        { 1, "da87c1d86b99af44347659119b22fc45" },
+        { 2, "8177228da4a45dc7fca38bdef60affe4" },
+        { 3, "9c70b60c5267a94e5f33b6b02985ed51" },
+        { 4, "f88164c12d9c8faf7d0f6e7c7bcd5579" },
+        { 5, "1368875980776f8854527a07690e9627" },
+        { 6, "14eeca338b208613485ea0308fd7a15e" },
+        { 7, "a1f1ebbed8dbc153c0b84aa61ff08239" },
+        { 8, "3b62a9ba6258f5610f83e264f31497b4" },
+        { 9, "264499060ad9baabc47f8b02bb6d71ed" },
+        { 10, "00110dc378146956c95447d3f3d0fbba" },
+        { 11, "0151c568386b6677a2b4dc6f81e5dc18" },
+        { 12, "d626b266905ef35882634df68532c125" },
+        { 13, "9869e247e9c08b10d029934fc4b952f7" },
+        { 14, "31fcefac66d7de9c7ec7485fe4494902" },
+        { 15, "5493e99933b0a8117e08ec0f97cfc3d9" },
+        { 16, "6ee2a4ca67b054bbfd3315bf85230577" },
+        { 17, "473d06e8738db89854c066c47ae47740" },
+        { 31, "2939b0183223fafc1723de4f52c43d35" },
+        { 32, "7c3956ca5eeafc3e363e9d556546eb68" },
+        { 62, "5853542321f567a005d547a4f04759bd" },
+        { 63, "5150d1772f50834a503e069a973fbd7c" }
+    };
+
+    for (i = 0; i < 64; i++) {
+        in[i] = (u_char) i;
+    }
+
+    key[0] = 0x0706050403020100ULL;
+    key[1] = 0x0f0e0d0c0b0a0908ULL;
+    text[32] = '\0';
+
+    for (i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        ngx_mcp_siphash128(hash, key, in, vectors[i].len);
+
+        for (k = 0; k < 16; k++) {
+            out[k] = (u_char) (hash[k / 8] >> (8 * (k % 8)));
+        }
+
+        (void) ngx_mcp_hex(text, out, 16);
+
+        ok(ngx_strcmp(text, vectors[i].hash) == 0,
+           "SipHash-2-4 with 128 bits of %d bytes", (int) vectors[i].len);
+    }
+}
+
+
+static void
+test_seal(void)
+{
+    u_char           data[NGX_MCP_SEAL_MAX];
+    uint64_t         secret[2], other[2];
+    ngx_str_t        a, b;
+    ngx_uint_t       i, bad;
+    ngx_mcp_seal_t   seal, again;
+
+    a = str("a");
+    b = str("b");
+    secret[0] = 1;
+    secret[1] = 2;
+    ngx_memzero(data, sizeof(data));
+
+    ngx_mcp_seal(&seal, secret, NGX_MCP_SEAL_STATE, &a, data, sizeof(data));
+    ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_STATE, &a, data, sizeof(data));
+    ok(ngx_mcp_seal_equal(&seal, &again), "a seal is what it was");
+
+    for (bad = 0, i = 0; i < 128; i++) {
+        again = seal;
+        again.word[i / 64] ^= (uint64_t) 1 << (i % 64);
+        bad += ngx_mcp_seal_equal(&seal, &again);
+    }
+
+    is(bad, 0, "each of its 128 bits is compared");
+
+    ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_STATE, &b, data, sizeof(data));
+    ok(!ngx_mcp_seal_equal(&seal, &again), "another owner's differs");
+
+    ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_SESSION, &a, data, sizeof(data));
+    ok(!ngx_mcp_seal_equal(&seal, &again), "so does that of another thing");
+
+    other[0] = secret[0];
+    other[1] = secret[1] ^ 1;
+    ngx_mcp_seal(&again, other, NGX_MCP_SEAL_STATE, &a, data, sizeof(data));
+    ok(!ngx_mcp_seal_equal(&seal, &again), "and that of another secret");
+
+    for (bad = 0, i = 0; i < 8 * sizeof(data); i++) {
+        data[i / 8] ^= (u_char) (1 << (i % 8));
+        ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_STATE, &a, data,
+                     sizeof(data));
+        bad += (again.word[0] == seal.word[0] || again.word[1] == seal.word[1]);
+        data[i / 8] ^= (u_char) (1 << (i % 8));
+    }
+
+    is(bad, 0, "each bit that is sealed changes both halves");
+}
+
+
 int
 main(void)
 {
@@ -166,6 +274,8 @@ main(void)
     test_ids();
     test_fork();
     test_hash();
+    test_hash128();
+    test_seal();
 
     return done_testing();
 }

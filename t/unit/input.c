@@ -8,24 +8,6 @@
 #include "ngx_mcp_rpc.h"
 
 
-static ngx_mcp_json_t
-json(const char *text)
-{
-    ngx_str_t        s;
-    const char      *err;
-    ngx_mcp_json_t   v;
-
-    s = str(text);
-
-    if (ngx_mcp_json_parse(&s, &v, &err) != NGX_OK) {
-        diag("%s: %s", text, err);
-        exit(2);
-    }
-
-    return v;
-}
-
-
 static int
 same(ngx_str_t *s, const char *text)
 {
@@ -58,15 +40,15 @@ test_questions(void)
     some = str("{\"a\":{\"action\":\"accept\"}}");
 
     for (i = 0; bad[i]; i++) {
-        v = json(bad[i]);
+        v = test_json(bad[i]);
         ok(ngx_mcp_input_check(&v, &none) != NULL, "%s is refused", bad[i]);
     }
 
-    v = json("{\"a\":{\"method\":\"m\",\"params\":{}}}");
+    v = test_json("{\"a\":{\"method\":\"m\",\"params\":{}}}");
     ok(ngx_mcp_input_check(&v, &none) == NULL, "a new key");
     ok(ngx_mcp_input_check(&v, &some) != NULL, "a used key");
 
-    v = json("{\"\\u0061\":{\"method\":\"m\",\"params\":{}}}");
+    v = test_json("{\"\\u0061\":{\"method\":\"m\",\"params\":{}}}");
     ok(ngx_mcp_input_check(&v, &some) != NULL, "a used key in disguise");
 }
 
@@ -81,7 +63,7 @@ test_merge(void)
     requests = str("{ \"a\": {\"q\": 1} , \"b\":{\"q\":2}}");
     responses = str("");
 
-    answers = json("{\"b\": {\"n\": 1.0}, \"zzz\": 1}");
+    answers = test_json("{\"b\": {\"n\": 1.0}, \"zzz\": 1}");
     is(ngx_mcp_input_merge(test_pool, &requests, &responses,
                            &answers, &m), NGX_OK, "merge");
     is(m.taken, 1, "one is taken");
@@ -91,11 +73,11 @@ test_merge(void)
 
     requests = m.requests;
     responses = m.responses;
-    answers = json("{\"b\": 5}");
+    answers = test_json("{\"b\": 5}");
     (void) ngx_mcp_input_merge(test_pool, &requests, &responses, &answers, &m);
     is(m.taken, 0, "an answered key is not taken again");
 
-    answers = json("{\"\\u0061\": true}");
+    answers = test_json("{\"\\u0061\": true}");
     (void) ngx_mcp_input_merge(test_pool, &requests, &responses, &answers, &m);
     is(m.taken, 1, "the last one, its key escaped");
     is(m.left, 0, "none is left");
@@ -138,7 +120,7 @@ test_drop(void)
 
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         requests = str(cases[i].requests);
-        key = json(cases[i].key);
+        key = test_json(cases[i].key);
         m.taken = m.left = 99;
 
         is(ngx_mcp_input_drop(test_pool, &requests, &key, &m),
@@ -219,8 +201,8 @@ test_ids(void)
     };
 
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        a = json(cases[i].a);
-        b = json(cases[i].b);
+        a = test_json(cases[i].a);
+        b = test_json(cases[i].b);
 
         is(ngx_mcp_rpc_same_id(&a, &b), cases[i].same,
            "%s and %s: %s", cases[i].a, cases[i].b,
@@ -248,7 +230,7 @@ test_patch(void)
 
     for (i = 0; i < 5; i++) {
         old = str(cases[i][0]);
-        patch = json(cases[i][1]);
+        patch = test_json(cases[i][1]);
         (void) ngx_mcp_input_patch(test_pool, &old, &patch, &result);
         ok(same(&result, cases[i][2]), "%s and %s", cases[i][0], cases[i][1]);
     }

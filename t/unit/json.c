@@ -2,10 +2,10 @@
 /* The JSON scanner and the JSON-RPC envelope. */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_rpc.h"
+
+#include <stdio.h>
 
 
 static ngx_pool_t  *pool;

@@ -1,6 +1,4 @@
 
-#include <stdio.h>
-
 #include "libcrash.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_history.h"
@@ -8,6 +6,8 @@
 #include "ngx_mcp_recover.h"
 #include "ngx_mcp_save.h"
 #include "ngx_mcp_signal.h"
+
+#include <stdio.h>
 
 
 typedef struct {
@@ -193,7 +193,7 @@ write_rows(ngx_mcp_zone_t *zone)
             nrows++;
         }
 
-        row->changed = rec->body.changed;
+        row->changed = rec->changed;
 
         for (k = 0; k < NGX_MCP_PAYLOADS; k++) {
             if (rec->mask & (1u << k)) {
@@ -217,8 +217,8 @@ add_store(ngx_mcp_zone_t *zone)
     ngx_mcp_view_t  v;
 
     nrows = 0;
-    zone->table->sh->durable = 1;
-    zone->table->sh->instance = 1;
+    ngx_mcp_save_attach(zone->table, 0);
+    ngx_mcp_save_of(zone->table)->instance = 1;
 
     ngx_mcp_save_all_locked(zone->table);
     write_rows(zone);
@@ -1057,7 +1057,7 @@ crash_saved(ngx_mcp_zone_t *zone)
         row = row_of(s->seq);
         live += (row != NULL);
 
-        if (s->body.changed <= t->sh->saved
+        if (s->body.changed <= ngx_mcp_save_of(t)->saved
             && (row == NULL || row->changed != s->body.changed))
         {
             return "a task counts as saved, and is not";
@@ -1065,7 +1065,7 @@ crash_saved(ngx_mcp_zone_t *zone)
 
         for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
 
-            if (s->unsaved & (1u << i)) {
+            if (s->written & (1u << i)) {
                 continue;
             }
 
@@ -1083,7 +1083,7 @@ crash_saved(ngx_mcp_zone_t *zone)
         }
     }
 
-    for (n = t->sh->gone.head; n; n = s->hash_next) {
+    for (n = ngx_mcp_save_of(t)->gone.head; n; n = s->hash_next) {
         s = ngx_mcp_slot(t, n);
         live += (row_of(s->seq) != NULL);
     }

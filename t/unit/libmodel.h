@@ -9,9 +9,9 @@
 #define _LIBMODEL_H_INCLUDED_
 
 
-#include <stdio.h>
-
 #include "libtest.h"
+
+#include <stdio.h>
 
 
 #define MAX            300
@@ -120,7 +120,7 @@ typedef struct {
 
     /* how often the rare cases occurred */
     ngx_uint_t        told_news, asked, touched, limited;
-    ngx_uint_t        began, refused, overtaken, adopted, orphans;
+    ngx_uint_t        began, refused, overtaken, adopted, orphans, announced;
     ngx_uint_t        controls;
 
     ngx_uint_t        errors;

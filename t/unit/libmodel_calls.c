@@ -1,7 +1,7 @@
 
 /*
  * Calls that a process holds and runs: which may run, which have to wait, and
- * who takes over those of a process that has died.
+ * who takes over what a process that has died leaves behind.
  */
 
 
@@ -280,13 +280,75 @@ older(const void *a, const void *b)
 }
 
 
+static int
+changed_later(const void *a, const void *b)
+{
+    const model_task_t *x = *(model_task_t *const *) a,
+                       *y = *(model_task_t *const *) b;
+
+    return (x->changed < y->changed) - (x->changed > y->changed);
+}
+
+
+/* tasks that the dead were to announce, the last changed first */
+
+static int
+unannounced(model_task_t **sorted)
+{
+    int            i, n;
+    model_task_t  *m;
+
+    for (n = 0, i = 0; i < MAX; i++) {
+        m = &model.tasks[i];
+
+        if (m->live && m->session != -1 && !m->announced
+            && !model_alive(m->holder))
+        {
+            sorted[n++] = m;
+        }
+    }
+
+    qsort(sorted, n, sizeof(model_task_t *), changed_later);
+
+    return n;
+}
+
+
+static void
+announce(model_task_t **sorted, int n, uint64_t before)
+{
+    int              i;
+    model_task_t     old;
+    ngx_mcp_slot_t  *s;
+
+    for (i = 0; i < n; i++) {
+        old = *sorted[i];
+        sorted[i]->announced = 1;
+        model.announced++;
+
+        s = ngx_mcp_find_locked(model.zone->table, &old.id, NULL, 0);
+
+        if (s == NULL) {
+            fail("a task is lost");
+            return;
+        }
+
+        if (!(s->body.task.flags & NGX_MCP_ANNOUNCED)) {
+            fail("a task is not announced");
+        }
+
+        model_made(sorted[i], &old, 0, before, s->body.changed);
+    }
+}
+
+
 /* the calls of the dead, in the order in which they came */
 
 void
 model_do_orphans(void)
 {
-    int                    i, n;
-    model_task_t          *sorted[MAX], old;
+    int                    i, n, known, was[MAX];
+    model_task_t          *sorted[MAX], *unknown[MAX], old;
     uint64_t               before;
     ngx_uint_t             k;
     ngx_mcp_event_t        ev;
@@ -315,13 +377,24 @@ model_do_orphans(void)
     n = ngx_min((int) op.limit, n);
 
     (void) ngx_mcp_submit(model.zone, &op.op);
-    expect(op.more, (int) op.limit == n, "more orphans");
 
     ngx_memzero(&ev, sizeof(ev));
     ev.type = NGX_MCP_EV_ORPHANED;
     ev.holder = op.holder;
 
+    /* those whose calls are taken over are announced by that */
+
+    for (i = 0; i < n; i++) {
+        was[i] = sorted[i]->announced;
+        sorted[i]->announced = 1;
+    }
+
+    known = ngx_min((int) op.limit, unannounced(unknown));
+    expect(op.more, (int) op.limit == n || (int) op.limit == known,
+           "more orphans");
+
     for (k = 0, i = 0; i < n; i++) {
+        sorted[i]->announced = was[i];
         old = *sorted[i];
         expect(model_event(sorted[i], &ev), NGX_MCP_OK, "orphaned");
         sorted[i]->len[NGX_MCP_REQUESTS] = 0;
@@ -349,4 +422,6 @@ model_do_orphans(void)
     }
 
     expect(op.n, k, "calls handed over");
+
+    announce(unknown, known, before);
 }

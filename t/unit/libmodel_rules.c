@@ -253,6 +253,7 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
             requeue(m, now, backoff(m));
         }
 
+        m->announced = 1;
         m->holder = ev->holder;
         break;
     }

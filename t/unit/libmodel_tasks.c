@@ -100,6 +100,10 @@ model_do_create(void)
     op.task.policy.attempts = 1 + model_rnd(3);
     op.task.max_payload = 5500;
 
+    if (session != -1) {
+        op.task.holder = model_any_stream();
+    }
+
     if (model_rnd(3) == 0) {
         op.task.holder = model_any_stream();
         op.task.policy.route = 1 + model_rnd(5);
@@ -296,17 +300,17 @@ model_do_claim(void)
     }
 
     (void) ngx_mcp_submit(model.zone, &op.op);
-    expect(op.found, best != NULL, "claim");
+    expect(op.n, best != NULL, "claim");
     expect(op.drain, worker != -1 && model.draining[worker], "drain");
     expect(op.more, 0, "more to claim");
 
-    if (!op.found || best == NULL) {
+    if (!op.n || best == NULL) {
         return;
     }
 
     /* those that became claimable in one sweep are equals */
 
-    m = model_find(&op.view.id);
+    m = model_find(&op.views->id);
 
     if (m == NULL || m->tool != tool || m->priority != best->priority
         || m->batch != best->batch)
@@ -318,7 +322,7 @@ model_do_claim(void)
     old = *m;
     m->state = NGX_MCP_RUNNING;
     m->version++;
-    m->lease = op.view.task.lease;
+    m->lease = op.views->task.lease;
     m->attempt++;
     m->step = ngx_current_msec + MODEL_LEASE;
     m->phase = ngx_current_msec + MODEL_RUN;
@@ -331,9 +335,9 @@ model_do_claim(void)
         model.workers[worker].claimed++;
     }
 
-    model_made(m, &old, 0, before, op.view.changed);
+    model_made(m, &old, 0, before, op.views->changed);
 
-    model_compare(m, &op.view);
+    model_compare(m, op.views);
 }
 
 

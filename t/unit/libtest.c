@@ -1,16 +1,17 @@
 
+#include "libtest.h"
+#include "ngx_mcp_recover.h"
+
 #include <sys/mman.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "libtest.h"
-#include "ngx_mcp_recover.h"
 
 
 ngx_pool_t  *test_pool;
 const char  *test_token;
 const char  *test_session;
 uint64_t     test_holder;
+uint64_t     test_announcer;
 ngx_uint_t   test_calls;
 
 static ngx_pool_t  *zones;
@@ -85,6 +86,26 @@ done_testing(void)
 }
 
 
+/* what is parsed has to be JSON */
+
+ngx_mcp_json_t
+test_json(const char *text)
+{
+    ngx_str_t        s;
+    const char      *err;
+    ngx_mcp_json_t   v;
+
+    s = str(text);
+
+    if (ngx_mcp_json_parse(&s, &v, &err) != NGX_OK) {
+        diag("%s: %s", text, err);
+        exit(2);
+    }
+
+    return v;
+}
+
+
 ngx_str_t
 str(const char *s)
 {
@@ -140,7 +161,8 @@ test_zone(size_t size, uint64_t max_tasks)
     sp = test_slab(size);
     zone = ngx_pcalloc(zones, sizeof(ngx_mcp_zone_t));
     zone->table = ngx_pcalloc(zones, sizeof(ngx_mcp_table_t));
-    zone->submit = ngx_mcp_shm;
+    zone->submit = ngx_mcp_shm_submit;
+    zone->look = ngx_mcp_shm_submit;
 
     if (ngx_mcp_table_create(zone->table, sp, max_tasks) != NGX_OK) {
         return NULL;
@@ -217,6 +239,10 @@ test_create(ngx_mcp_zone_t *zone, const char *owner, const char *tool,
     op.task.ttl = 86400000;
     test_policy(&op.task.policy);
 
+    if (test_session) {
+        op.task.holder = test_announcer;
+    }
+
     if (test_holder) {
         op.task.holder = test_holder;
         op.task.policy.route = 1;
@@ -272,11 +298,11 @@ test_claim(ngx_mcp_zone_t *zone, const char *tool, ngx_mcp_view_t *view)
 
     (void) test_submit(zone, &op.op);
 
-    if (op.found && view) {
-        *view = op.view;
+    if (op.n && view) {
+        *view = *op.views;
     }
 
-    return op.found;
+    return op.n;
 }
 
 

@@ -9,6 +9,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "ngx_mcp_json.h"
 #include "ngx_mcp_shm.h"
 
 
@@ -26,6 +27,7 @@ void diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int done_testing(void);
 
 ngx_str_t str(const char *s);
+ngx_mcp_json_t test_json(const char *text);
 
 ngx_slab_pool_t *test_slab(size_t size);
 ngx_mcp_zone_t *test_zone(size_t size, uint64_t max_tasks);
@@ -66,6 +68,7 @@ extern const char  *test_session;
 
 /* who holds the calls to come, and their flags; 0: workers claim them */
 extern uint64_t     test_holder;
+extern uint64_t     test_announcer;
 extern ngx_uint_t   test_calls;
 
 

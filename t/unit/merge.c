@@ -2,10 +2,10 @@
 /* Results of an upstream, with our capabilities and tools put in. */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_merge.h"
+
+#include <stdio.h>
 
 
 #define INITIALIZE  NGX_MCP_MERGE_INITIALIZE

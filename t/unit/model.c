@@ -7,11 +7,11 @@
  */
 
 
-#include <time.h>
-
 #include "libmodel.h"
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_recover.h"
+
+#include <time.h>
 
 
 /* what a process that dies may leave behind, and worse */
@@ -211,6 +211,9 @@ main(void)
        "their process, and %lu found another", (unsigned long) model.began,
        (unsigned long) model.refused, (unsigned long) model.overtaken,
        (unsigned long) model.orphans, (unsigned long) model.adopted);
+
+    ok(model.announced > n / 5000, "%lu tasks were announced in place of a "
+       "process", (unsigned long) model.announced);
 
     ok(model.controls > n / 50000, "%lu times a tool was paused, or a worker "
        "drained", (unsigned long) model.controls);

@@ -5,14 +5,14 @@
  */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_news.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_recover.h"
 #include "ngx_mcp_signal.h"
+
+#include <stdio.h>
 
 
 #define MANY    20000
@@ -293,7 +293,10 @@ test_touch(void)
     ok(changed > before.changed && changed == zone->table->sh->seq,
        "touched, it is the last that changed");
 
+    is(body(&ids[3])->revision, before.revision + 1, "which is a write");
+
     before.changed = changed;
+    before.revision++;
     ok(memcmp(&before, body(&ids[3]), sizeof(before)) == 0,
        "nothing else about it has");
     is(ngx_mcp_order_since_locked(zone->table,
@@ -886,6 +889,77 @@ test_expired(void)
 }
 
 
+#define ANNOUNCER  ngx_mcp_stream(5, 0, 1)
+
+
+/* which of the tasks are announced, a bit each */
+
+static ngx_uint_t
+announced(ngx_mcp_view_t *v, ngx_uint_t n)
+{
+    ngx_uint_t  i, bits;
+
+    for (bits = 0, i = 0; i < n; i++) {
+        bits |= (body(&v[i].id)->task.flags & NGX_MCP_ANNOUNCED) ? 1u << i : 0;
+    }
+
+    return bits;
+}
+
+
+/* a process dies after the answer, before it has announced the task */
+
+static void
+test_unannounced(void)
+{
+    ngx_uint_t            i;
+    ngx_mcp_view_t        v[6];
+    ngx_mcp_op_session_t  op;
+
+    zone = test_zone(1 << 20, 0);
+    ngx_memzero(&op, sizeof(op));
+
+    /* the last two belong to a process that lives on */
+
+    for (i = 0; i < 6; i++) {
+        test_announcer = (i < 4) ? ANNOUNCER : NEXT(i);
+        begin("s", NULL, &v[i]);
+        test_announcer = 0;
+    }
+
+    ok(test_check(zone) == NULL, "six are to be announced");
+
+    (void) event(&v[0], NGX_MCP_EV_ANNOUNCE);
+    (void) event(&v[1], NGX_MCP_EV_COMPLETE);
+    (void) test_delete(zone, &v[2].id);
+    v[2] = v[3];
+    ok(test_check(zone) == NULL, "one is, one has ended, one is gone");
+
+    (void) test_orphans(zone, STREAM);
+    is(announced(v, 6), 1, "nobody has died");
+
+    zone->table->sh->lives[5]++;
+    (void) test_orphans(zone, STREAM);
+    is(announced(v, 6), 1, "nobody knows that it died");
+
+    zone->table->sh->epoch++;
+    (void) test_orphans(zone, STREAM);
+    is(announced(v, 6), 0x0f, "others announce its tasks, and only these");
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    is(test_read_session(zone, &op, "s", STREAM), 3, "the session is told");
+    ok(op.views[1].turned > op.told || op.views[2].turned > op.told,
+       "of the end, too");
+
+    zone->table->sh->dirty = 1;
+    zone->table->sh->lives[2]++;
+    zone->table->sh->epoch++;
+    (void) test_orphans(zone, STREAM);
+    is(announced(v, 6), 0x3f, "after a recovery it is known whose they are");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
 int
 main(void)
 {
@@ -896,6 +970,7 @@ main(void)
     test_touch();
     test_kinds();
     test_announced();
+    test_unannounced();
     test_bounds();
     test_carriers();
     test_waits();

@@ -2,10 +2,10 @@
 /* All tasks of a zone, by their last change: pages, news, and what filters. */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_recover.h"
+
+#include <stdio.h>
 
 
 #define MANY  3000

@@ -5,16 +5,16 @@
  */
 
 
+#include "libtest.h"
+#include "ngx_mcp_hash.h"
+#include "ngx_mcp_names.h"
+#include "ngx_mcp_signal.h"
+
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <sched.h>
 #include <stdio.h>
 #include <time.h>
-
-#include "libtest.h"
-#include "ngx_mcp_hash.h"
-#include "ngx_mcp_names.h"
-#include "ngx_mcp_signal.h"
 
 
 #define ONE   1
@@ -60,6 +60,7 @@ begin(size_t size, uint64_t max_tasks)
     two = &other;
     ngx_memzero(two, sizeof(other));
     two->submit = one->submit;
+    two->look = one->look;
     two->table = &table;
     ngx_memzero(&table, sizeof(table));
     ngx_mcp_table_attach(two->table, one->table->shpool);
@@ -206,13 +207,13 @@ watch_tools(ngx_mcp_zone_t *zone, const char *tool, const char *other,
 
     (void) test_submit(zone, &op.op);
 
-    if (op.found && v) {
-        *v = op.view;
+    if (op.n && v) {
+        *v = *op.views;
     }
 
     more = op.more;
 
-    return op.found;
+    return op.n;
 }
 
 

@@ -2,10 +2,10 @@
 /* Server-sent events: what a client makes of them, and how much they take. */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_sse.h"
+
+#include <stdio.h>
 
 
 #define CANARY  0xa5

@@ -5,10 +5,10 @@
  */
 
 
-#include <stdio.h>
-
 #include "libtest.h"
 #include "ngx_mcp_stats.h"
+
+#include <stdio.h>
 
 
 #define RESULT  NGX_MCP_RESULT
@@ -85,11 +85,11 @@ claim(ngx_mcp_zone_t *zone, const char *name, const char *by,
     op.worker = str(by);
     (void) test_submit(zone, &op.op);
 
-    if (op.found && view) {
-        *view = op.view;
+    if (op.n && view) {
+        *view = *op.views;
     }
 
-    return op.found;
+    return op.n;
 }
 
 

@@ -7,12 +7,12 @@
  */
 
 
+#include "libcrash.h"
+
 #include <sys/ptrace.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <stdio.h>
-
-#include "libcrash.h"
 
 
 static crash_dump_t               before, after, now;
@@ -39,6 +39,7 @@ copy_zone(ngx_mcp_zone_t *zone)
     *to->mutex.lock = 0;
 
     ngx_mcp_table_attach(&replica_table, to);
+    replica_table.persist = zone->table->persist;
 }
 
 

@@ -2,10 +2,10 @@
 /* The table by way of operations: lives of tasks, limits, lists, claims. */
 
 
+#include "libtest.h"
+
 #include <stdio.h>
 #include <sys/mman.h>
-
-#include "libtest.h"
 
 
 #define PARAMS  NGX_MCP_PARAMS
@@ -470,12 +470,12 @@ test_claims(void)
 
     for (i = 0; i < 6; i++) {
         (void) ngx_mcp_submit(zone, &op.op);
-        ok(op.found && ngx_memcmp(&op.view.id, &id[order[i]], 16) == 0,
+        ok(op.n && ngx_memcmp(&op.views->id, &id[order[i]], 16) == 0,
            "claim %d is the most urgent, then the oldest", (int) i + 1);
     }
 
     (void) ngx_mcp_submit(zone, &op.op);
-    ok(!op.found, "then there is nothing");
+    ok(!op.n, "then there is nothing");
 
     /* a lost lease queues the task again, after the backoff */
 
@@ -717,6 +717,64 @@ test_layouts(void)
 }
 
 
+/* every write adds one, also those that are no new version */
+
+static void
+test_revisions(void)
+{
+    uint64_t         revision, version;
+    ngx_uint_t       i;
+    ngx_mcp_id_t     id;
+    ngx_mcp_view_t   v;
+    ngx_mcp_zone_t  *zone;
+    ngx_mcp_body_t  *body;
+    static struct {
+        const char  *name;
+        ngx_uint_t   event;
+        ngx_uint_t   seen;       /* as a version */
+        ngx_uint_t   refused;
+    } *w, writes[] = {
+        { "a heartbeat", NGX_MCP_EV_HEARTBEAT, 0, 0 },
+        { "progress", NGX_MCP_EV_PROGRESS, 1, 0 },
+        { "its being announced", NGX_MCP_EV_ANNOUNCE, 0, 0 },
+        { "an answer that is refused", NGX_MCP_EV_ANSWER, 0, 1 },
+        { "another attempt", NGX_MCP_EV_RETRY, 1, 0 },
+        { "the end of the backoff", NGX_MCP_EV_READY, 0, 0 }
+    };
+
+    zone = test_zone(256 * 1024, 0);
+    test_session = "a session";
+    (void) test_create(zone, "ann", "dig", "{}", &id);
+    test_session = NULL;
+
+    body = &ngx_mcp_find_locked(zone->table, &id, NULL, 0)->body;
+    is(body->revision, 1, "the revision of a new task");
+    (void) test_claim(zone, "dig", &v);
+    is(body->revision, 2, "and of one that was claimed");
+
+    for (i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+        w = &writes[i];
+        revision = body->revision;
+        version = body->task.version;
+
+        if (w->event == NGX_MCP_EV_READY) {
+            ngx_current_msec += 1000;
+            is(test_sweep(zone, 10), 1, "time passes");
+
+        } else {
+            is(test_event(zone, &id, w->event, v.task.lease, 0, NULL) != 0,
+               w->refused, "%s", w->name);
+        }
+
+        is(body->revision, revision + !w->refused, "%s: the revision",
+           w->name);
+        is(body->task.version, version + w->seen, "%s: the version", w->name);
+    }
+
+    ok(test_check(zone) == NULL, "the table fits together");
+}
+
+
 int
 main(void)
 {
@@ -731,6 +789,7 @@ main(void)
     test_sweeps();
     test_tokens();
     test_layouts();
+    test_revisions();
 
     return done_testing();
 }

@@ -338,6 +338,7 @@ orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
     is(task.state, want, "it is %s", ngx_mcp_state_name(want)->data);
     is(task.cause, cause, "and why");
     is(task.holder, holder, "who has it");
+    ok(task.flags & NGX_MCP_ANNOUNCED, "who was to announce it is dead");
     is(task.version, before.version + 1, "a new version");
     is(task.updated, WALL + 10, "of now");
     is(task.attempt, before.attempt, "in the same attempt");
@@ -535,6 +536,45 @@ test_progress(void)
 }
 
 
+/* what an event says of a result holds once the task has ended with it */
+
+static void
+test_flags(void)
+{
+    ngx_uint_t        i, flags;
+    ngx_mcp_task_t    task;
+    ngx_mcp_event_t   ev;
+    static struct {
+        ngx_uint_t    event;
+        ngx_uint_t    kept;
+    } ends[] = {
+        { NGX_MCP_EV_COMPLETE, 1 },
+        { NGX_MCP_EV_FAIL, 1 },
+        { NGX_MCP_EV_RETRY, 0 },
+        { NGX_MCP_EV_RELEASE, 0 },
+        { NGX_MCP_EV_PROGRESS, 0 },
+        { NGX_MCP_EV_ASK, 0 }
+    };
+
+    for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        make(&task, NGX_MCP_RUNNING);
+        task.flags = NGX_MCP_ANNOUNCED;
+
+        ngx_memzero(&ev, sizeof(ev));
+        ev.type = ends[i].event;
+        ev.lease = LEASE;
+        ev.now = NOW;
+        ev.progress = -1;
+        ev.flags = NGX_MCP_RESULT_READ|NGX_MCP_HAS_TYPE|NGX_MCP_HAS_META;
+        flags = NGX_MCP_ANNOUNCED | (ends[i].kept ? ev.flags : 0);
+
+        is(ngx_mcp_task_apply(&task, &ev), NGX_MCP_OK, "%s with flags",
+           events[ends[i].event]);
+        is(task.flags, flags, "  %s", ends[i].kept ? "kept" : "not kept");
+    }
+}
+
+
 static void
 test_names(void)
 {
@@ -571,6 +611,7 @@ main(void)
     test_lists();
     test_times();
     test_progress();
+    test_flags();
     test_names();
 
     return done_testing();

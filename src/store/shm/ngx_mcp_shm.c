@@ -9,7 +9,6 @@
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_queue.h"
-#include "ngx_mcp_save.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_stats.h"
 #include "ngx_mcp_wheel.h"
@@ -19,21 +18,33 @@
 #define NGX_MCP_CLAIM_SKIP   64
 
 
+/* hashes of the names in a claim */
+
+typedef struct {
+    uint32_t  tools[NGX_MCP_CLAIM_TOOLS];
+    uint32_t  worker;
+} ngx_mcp_claim_t;
+
+
 static ngx_int_t ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_shm_list(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 static void ngx_mcp_shm_page_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
 static ngx_int_t ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone,
+    ngx_mcp_op_claim_t *op, ngx_mcp_claim_t *claim);
+static void ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
+    ngx_mcp_claim_t *claim);
 static ngx_mcp_slot_t *ngx_mcp_shm_next_locked(ngx_mcp_table_t *t,
     ngx_mcp_op_claim_t *op, uint32_t *hashes);
 static ngx_int_t ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_shm_sweep(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
-static ngx_int_t ngx_mcp_shm_sync(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_shm_pin(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
 
-ngx_mcp_submit_pt  ngx_mcp_shm[] = {
+static ngx_mcp_submit_pt  ngx_mcp_shm[] = {
     ngx_mcp_shm_create,
     ngx_mcp_shm_get,
     ngx_mcp_shm_list,
@@ -51,8 +62,18 @@ ngx_mcp_submit_pt  ngx_mcp_shm[] = {
     ngx_mcp_shm_recent,
     ngx_mcp_shm_pause,
     ngx_mcp_shm_drain,
-    ngx_mcp_shm_sync
+    ngx_mcp_shm_pin,
+    ngx_mcp_shm_pin
 };
+
+
+/* a look, too: all of it is done and answered at once */
+
+ngx_int_t
+ngx_mcp_shm_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
+{
+    return ngx_mcp_shm[o->type](zone, o);
+}
 
 
 static ngx_int_t
@@ -262,15 +283,75 @@ ngx_mcp_shm_page_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 }
 
 
+/*
+ * One hold of the lock for each task, so that none is long.  The views of
+ * several are moved once; most claims are for one, or find none.
+ */
+
 static ngx_int_t
 ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_claim_t *op = (ngx_mcp_op_claim_t *) o;
 
+    ngx_int_t         rc;
+    ngx_uint_t        i, room;
+    ngx_mcp_view_t   *views;
+    ngx_mcp_claim_t   claim;
+
+    op->n = 0;
+    op->more = 0;
+    op->drain = 0;
+    op->views = NULL;
+    op->max = ngx_max(op->max, 1);
+    op->ntools = ngx_min(op->ntools, NGX_MCP_CLAIM_TOOLS);
+
+    for (i = 0; i < op->ntools; i++) {
+        claim.tools[i] = ngx_mcp_name_hash(zone->table, NGX_MCP_TOOL,
+                                           &op->tools[i]);
+    }
+
+    claim.worker = ngx_mcp_name_hash(zone->table, NGX_MCP_NAMES, &op->worker);
+    room = 0;
+    rc = NGX_ERROR;
+
+    do {
+        if (op->n == room) {
+            room = op->n ? op->max : 1;
+
+            views = ngx_palloc(o->pool, room * sizeof(ngx_mcp_view_t));
+            if (views == NULL) {
+                break;
+            }
+
+            if (op->n) {
+                *views = *op->views;
+            }
+
+            op->views = views;
+        }
+
+        rc = ngx_mcp_shm_claim_one(zone, op, &claim);
+
+    } while (rc == NGX_OK && op->n < op->max);
+
+    if (op->n) {
+        /* these are the caller's, whatever came after them */
+        o->reason = NGX_MCP_OK;
+        return NGX_OK;
+    }
+
+    return (rc == NGX_ERROR) ? NGX_ERROR : NGX_OK;
+}
+
+
+/* NGX_DECLINED: there is none */
+
+static ngx_int_t
+ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
+    ngx_mcp_claim_t *claim)
+{
     size_t                  size;
-    uint32_t                worker;
-    uint32_t                hashes[NGX_MCP_CLAIM_TOOLS];
-    ngx_uint_t              i;
+    ngx_int_t               rc;
     ngx_mcp_room_t          room;
     ngx_mcp_slot_t         *s;
     ngx_mcp_event_t         ev;
@@ -278,16 +359,7 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_worker_stat_t  *stat;
 
     t = zone->table;
-    op->found = 0;
-    op->more = 0;
-    op->drain = 0;
-    op->ntools = ngx_min(op->ntools, NGX_MCP_CLAIM_TOOLS);
-
-    for (i = 0; i < op->ntools; i++) {
-        hashes[i] = ngx_mcp_name_hash(t, NGX_MCP_TOOL, &op->tools[i]);
-    }
-
-    worker = ngx_mcp_name_hash(t, NGX_MCP_NAMES, &op->worker);
+    rc = NGX_DECLINED;
 
     ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
     ev.type = NGX_MCP_EV_CLAIM;
@@ -310,7 +382,8 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
         ngx_mcp_lock(t);
 
-        ev.worker = ngx_mcp_stats_worker_locked(t, &op->worker, worker, &ev);
+        ev.worker = ngx_mcp_stats_worker_locked(t, &op->worker, claim->worker,
+                                                &ev);
         stat = ngx_mcp_stats_worker_of_locked(t, ev.worker);
 
         if (stat && stat->draining) {
@@ -318,23 +391,10 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
             break;
         }
 
-        s = ngx_mcp_shm_next_locked(t, op, hashes);
+        s = ngx_mcp_shm_next_locked(t, op, claim->tools);
 
         if (s == NULL) {
-            for (i = 0; op->watch && i < op->ntools; i++) {
-                ngx_mcp_await_name_locked(t, hashes[i]);
-            }
-
-            if (op->watch) {
-                /* it may have to drain meanwhile */
-                ngx_mcp_await_name_locked(t, worker);
-            }
-
-            /* it may have skipped as many as it may */
-
-            op->more = (op->ntools
-                        && ngx_mcp_queue_first_locked(t, op->tools,
-                                                      hashes, op->ntools));
+            ngx_mcp_shm_none_locked(t, op, claim);
             break;
         }
 
@@ -348,9 +408,9 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
             op->op.reason = ngx_mcp_change_locked(t, s, &ev, NULL);
 
             if (op->op.reason == NGX_MCP_OK) {
-                (void) ngx_mcp_view_locked(t, s, op->want, &op->view,
+                (void) ngx_mcp_view_locked(t, s, op->want, &op->views[op->n++],
                                            room.data);
-                op->found = 1;
+                rc = NGX_OK;
             }
 
             break;
@@ -361,7 +421,36 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
     ngx_mcp_shm_unlock(zone);
 
-    return NGX_OK;
+    return rc;
+}
+
+
+/* whoever got some does not wait for more */
+
+static void
+ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
+    ngx_mcp_claim_t *claim)
+{
+    ngx_uint_t  i;
+
+    if (op->n) {
+        return;
+    }
+
+    if (op->watch) {
+        for (i = 0; i < op->ntools; i++) {
+            ngx_mcp_await_name_locked(t, claim->tools[i]);
+        }
+
+        /* it may have to drain meanwhile */
+        ngx_mcp_await_name_locked(t, claim->worker);
+    }
+
+    /* it may have skipped as many as it may */
+
+    op->more = (op->ntools
+                && ngx_mcp_queue_first_locked(t, op->tools, claim->tools,
+                                              op->ntools));
 }
 
 
@@ -443,7 +532,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
     ngx_memzero(&room, sizeof(ngx_mcp_room_t));
     room.pool = op->op.pool;
-    size = op->want ? NGX_MCP_VIEW_BYTES + added : 0;
+    size = (op->want & NGX_MCP_WANT_ALL) ? NGX_MCP_VIEW_BYTES + added : 0;
 
     for ( ;; ) {
 
@@ -479,7 +568,11 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
             /* of a refusal too: a worker wants to know how the task ended */
 
-            (void) ngx_mcp_view_locked(t, s, op->want, &op->view, room.data);
+            if (op->want != NGX_MCP_WANT_NOTHING) {
+                (void) ngx_mcp_view_locked(t, s, op->want, &op->view,
+                                           room.data);
+            }
+
             break;
         }
 
@@ -505,7 +598,7 @@ ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_lock(t);
 
     s = ngx_mcp_find_locked(t, &op->id, op->owner, ngx_current_msec);
-    if (op->unsaved && op->unsaved <= t->sh->safe) {
+    if (op->unsaved && ngx_mcp_is_saved_locked(t, op->unsaved)) {
         op->op.reason = NGX_MCP_STATE_INVALID;
 
     } else if (s) {
@@ -524,10 +617,10 @@ ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 }
 
 
-/* memory is all there is */
+/* all tasks are here anyway */
 
 static ngx_int_t
-ngx_mcp_shm_sync(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
+ngx_mcp_shm_pin(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     return NGX_OK;
 }

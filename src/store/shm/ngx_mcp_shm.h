@@ -66,7 +66,7 @@ void ngx_mcp_shm_unlock(ngx_mcp_zone_t *zone);
 void ngx_mcp_event_time(ngx_mcp_event_t *ev);
 ngx_int_t ngx_mcp_lease_new(uint64_t *lease);
 
-extern ngx_mcp_submit_pt  ngx_mcp_shm[];
+ngx_int_t ngx_mcp_shm_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
 /* ngx_mcp_shm_zone.c */
 

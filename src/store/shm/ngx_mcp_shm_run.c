@@ -1,7 +1,7 @@
 
 /*
  * Calls that processes of ours run themselves: beginning one, and taking over
- * those of a process that has died.
+ * what a process that has died leaves behind.
  */
 
 
@@ -22,6 +22,8 @@ static ngx_uint_t ngx_mcp_run_before_locked(ngx_mcp_table_t *t,
     ngx_mcp_slot_t *s, ngx_mcp_op_run_t *op);
 static void ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
+static ngx_uint_t ngx_mcp_announce_locked(ngx_mcp_table_t *t,
+    ngx_uint_t limit);
 
 
 ngx_int_t
@@ -226,7 +228,8 @@ ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         }
     }
 
-    op->more = (found.n == op->limit);
+    op->more = (ngx_mcp_announce_locked(t, op->limit) == op->limit
+                || found.n == op->limit);
 
     if (!op->more) {
         /* nobody else has to look, until somebody dies again */
@@ -260,4 +263,40 @@ ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
             found->size += ngx_mcp_view_size_locked(t, s, op->want);
         }
     }
+}
+
+
+/*
+ * Tasks that a client may know of, since the process that answered it died
+ * before it could say so.  If the answer was lost, the session's stream tells
+ * of a task that its client has not heard of, which does no harm.
+ */
+
+static ngx_uint_t
+ngx_mcp_announce_locked(ngx_mcp_table_t *t, ngx_uint_t limit)
+{
+    uint32_t         n;
+    ngx_uint_t       done;
+    ngx_mcp_slot_t  *s;
+    ngx_mcp_event_t  ev;
+
+    if (t->sh->orphaned == t->sh->epoch) {
+        return 0;
+    }
+
+    ngx_memzero(&ev, sizeof(ngx_mcp_event_t));
+    ev.type = NGX_MCP_EV_ANNOUNCE;
+    ngx_mcp_event_time(&ev);
+
+    for (done = 0, n = t->sh->unannounced; n && done < limit; /* void */ ) {
+        s = ngx_mcp_slot(t, n);
+        n = s->news.next;
+
+        if (!ngx_mcp_stream_alive(t, s->body.task.holder)) {
+            (void) ngx_mcp_change_locked(t, s, &ev, NULL);
+            done++;
+        }
+    }
+
+    return done;
 }

@@ -7,6 +7,7 @@
 
 
 #include "ngx_mcp_shm.h"
+#include "ngx_mcp_lock.h"
 #include "ngx_mcp_stats.h"
 
 
@@ -56,6 +57,22 @@ ngx_mcp_shm_stats(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     t = zone->table;
     op->ntools = 0;
     op->nworkers = 0;
+    op->lock_held = ngx_mcp_lock_held(t);
+
+    if (op->lock_held) {
+
+        /*
+         * Who has the lock does not run.  Operators have to be told, even if
+         * it was half-way through a change, so nothing is followed here.
+         */
+
+        op->detail = 0;
+        op->oldest = 0;
+        ngx_mcp_stats_zone_locked(t, op);
+        ngx_mcp_stats_workers_locked(t, op);
+        ngx_mcp_stats_present(t, op);
+        return NGX_OK;
+    }
 
     if (op->detail) {
 
@@ -117,8 +134,6 @@ ngx_mcp_stats_zone_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 
     op->count = sh->count;
     op->fates = sh->fates;
-    op->disk = sh->disk;
-    op->unsaved = sh->unsaved + sh->ngone;
     ngx_memcpy(op->states, sh->states, sizeof(op->states));
     op->owners = sh->names[NGX_MCP_OWNER];
     op->tools = sh->names[NGX_MCP_TOOL];

@@ -10,8 +10,15 @@
 /* where the header of the file says what it is */
 #define NGX_MCP_DB_MAGIC        "SQLite format 3"
 #define NGX_MCP_DB_HEADER       100
+#define NGX_MCP_DB_FORMAT_AT    18
 #define NGX_MCP_DB_VERSION_AT   60
 #define NGX_MCP_DB_APP_AT       68
+
+/* the format of a database with a write-ahead log */
+#define NGX_MCP_DB_WAL          2
+
+/* instructions of SQLite's between two looks at the clock */
+#define NGX_MCP_DB_STEPS        100000
 
 /* older versions have it not, but links were looked for already */
 #ifndef SQLITE_OPEN_NOFOLLOW
@@ -22,113 +29,33 @@
 static ngx_uint_t ngx_mcp_db_beside(ngx_mcp_db_t *db, const char *suffix);
 static ngx_int_t ngx_mcp_db_make(ngx_mcp_db_t *db);
 static ngx_int_t ngx_mcp_db_setup(ngx_mcp_db_t *db);
-static ngx_int_t ngx_mcp_db_schema(ngx_mcp_db_t *db);
-static ngx_int_t ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version);
+static void ngx_mcp_db_limit(ngx_mcp_db_t *db);
+static int ngx_mcp_db_progress(void *data);
+static uint64_t ngx_mcp_db_now(void);
+static ngx_int_t ngx_mcp_db_wal(ngx_mcp_db_t *db);
+static ngx_int_t ngx_mcp_db_mode(ngx_mcp_db_t *db, const char *sql,
+    char mode[8]);
+static ngx_int_t ngx_mcp_db_sync_dir(ngx_mcp_db_t *db);
 static ngx_int_t ngx_mcp_db_files(ngx_mcp_db_t *db);
-
-
-/*
- * A step for each version.  Of a task, the row in "task" has all but its
- * bytes, so that a change does not have to write them again; those are in
- * "payload", whose key is eight times that of the task, plus their kind.  The
- * view "tasks" is for people.
- */
-
-static const char  *ngx_mcp_db_steps[] = {
-
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
-    " WITHOUT ROWID;"
-
-    "CREATE TABLE task ("
-    " seq INTEGER PRIMARY KEY,"
-    " id TEXT NOT NULL,"
-    " owner TEXT NOT NULL,"
-    " tool TEXT NOT NULL,"
-    " method TEXT,"
-    " token TEXT,"
-    " session TEXT,"
-    " state TEXT NOT NULL,"
-    " version INTEGER NOT NULL,"
-    " attempt INTEGER NOT NULL,"
-    " progress REAL,"
-    " total REAL,"
-    " cause INTEGER NOT NULL,"
-    " flags INTEGER NOT NULL,"
-    " lease INTEGER NOT NULL,"
-    " created_at INTEGER NOT NULL,"
-    " updated_at INTEGER NOT NULL,"
-    " expires_at INTEGER,"
-    " step_end_at INTEGER,"
-    " phase_end_at INTEGER,"
-    " phase_left INTEGER,"
-    " since_at INTEGER,"
-    " ran INTEGER,"
-    " changed INTEGER NOT NULL,"
-    " turned INTEGER NOT NULL,"
-    " moved INTEGER NOT NULL,"
-    " queue_seq INTEGER NOT NULL,"
-    " peak REAL,"
-    " ttl INTEGER,"
-    " lease_time INTEGER,"
-    " queue_timeout INTEGER,"
-    " run_timeout INTEGER,"
-    " backoff INTEGER,"
-    " poll_interval INTEGER,"
-    " keep_completed INTEGER,"
-    " keep_failed INTEGER,"
-    " keep_cancelled INTEGER,"
-    " route INTEGER NOT NULL,"
-    " attempts INTEGER NOT NULL,"
-    " priority INTEGER NOT NULL,"
-    " calls INTEGER NOT NULL);"
-
-    "CREATE TABLE payload (key INTEGER PRIMARY KEY, data TEXT NOT NULL);"
-
-    "CREATE VIEW tasks AS SELECT"
-    " id, owner, tool, method,"
-    " CASE state WHEN 'queued' THEN 'working' WHEN 'running' THEN 'working'"
-    " ELSE state END AS status,"
-    " state AS phase, version, attempt, attempts, priority, progress, total,"
-    " CASE cause WHEN 1 THEN 'lease_lost' WHEN 2 THEN 'queue_timeout'"
-    " WHEN 3 THEN 'run_timeout' WHEN 4 THEN 'cancelled'"
-    " WHEN 5 THEN 'process_lost' END AS cause,"
-    " strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000.0, 'unixepoch')"
-    " AS created,"
-    " strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1000.0, 'unixepoch')"
-    " AS updated,"
-    " strftime('%Y-%m-%dT%H:%M:%fZ', expires_at / 1000.0, 'unixepoch')"
-    " AS expires,"
-    " created_at, updated_at, expires_at,"
-    " (SELECT data FROM payload WHERE key = seq * 8) AS params,"
-    " (SELECT data FROM payload WHERE key = seq * 8 + 1) AS metadata,"
-    " (SELECT data FROM payload WHERE key = seq * 8 + 2) AS message,"
-    " CASE flags & 1 WHEN 0 THEN"
-    " (SELECT data FROM payload WHERE key = seq * 8 + 3) END AS result,"
-    " CASE flags & 1 WHEN 1 THEN"
-    " (SELECT data FROM payload WHERE key = seq * 8 + 3) END AS error,"
-    " (SELECT data FROM payload WHERE key = seq * 8 + 4) AS input_requests,"
-    " (SELECT data FROM payload WHERE key = seq * 8 + 5) AS input_responses,"
-    " seq FROM task;",
-
-    /* the changes of state, as history.h has them */
-
-    "ALTER TABLE task ADD COLUMN history BLOB;"
-};
-
-
-/* what there is now: the one that the text above leads to */
-
-typedef char  ngx_mcp_db_steps_fit[
-    sizeof(ngx_mcp_db_steps) / sizeof(char *) == NGX_MCP_DB_VERSION ? 1 : -1
-];
 
 
 ngx_int_t
 ngx_mcp_db_fail(ngx_mcp_db_t *db, const char *what)
 {
-    (void) sqlite3_snprintf(sizeof(db->error), db->error, "%s: %s", what,
-                            db->sqlite ? sqlite3_errmsg(db->sqlite)
-                                       : "out of memory");
+    const char  *why;
+
+    if (db->sqlite == NULL) {
+        why = "out of memory";
+
+    } else if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT) {
+        why = "it takes too long";
+
+    } else {
+        why = sqlite3_errmsg(db->sqlite);
+    }
+
+    (void) sqlite3_snprintf(sizeof(db->error), db->error, "%s: %s", what, why);
+
     return NGX_ERROR;
 }
 
@@ -144,7 +71,7 @@ ngx_mcp_db_exec(ngx_mcp_db_t *db, const char *sql, const char *what)
 }
 
 
-/* whether there is something in a file beside it */
+/* whether there is a file beside it that has something, or is none */
 
 static ngx_uint_t
 ngx_mcp_db_beside(ngx_mcp_db_t *db, const char *suffix)
@@ -154,7 +81,7 @@ ngx_mcp_db_beside(ngx_mcp_db_t *db, const char *suffix)
 
     (void) sqlite3_snprintf(sizeof(path), path, "%s%s", db->path, suffix);
 
-    return stat(path, &sb) == 0 && sb.st_size;
+    return lstat(path, &sb) == 0 && (sb.st_size || !S_ISREG(sb.st_mode));
 }
 
 
@@ -169,7 +96,8 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
     u_char    buf[NGX_MCP_DB_HEADER];
     ssize_t   n;
     ngx_fd_t  fd;
-    uint32_t  app, version;
+    int32_t   version;
+    uint32_t  app;
 
     fd = open(db->path, O_RDONLY|O_CLOEXEC|O_NONBLOCK|O_NOFOLLOW);
 
@@ -194,8 +122,25 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
     n = read(fd, buf, sizeof(buf));
     (void) close(fd);
 
-    if (n == 0 || ngx_mcp_db_beside(db, "-journal")) {
-        /* nothing was ever written, or it will be seen when it is opened */
+    if (ngx_mcp_db_beside(db, "-journal")) {
+
+        if (n == (ssize_t) sizeof(buf)
+            && (buf[NGX_MCP_DB_FORMAT_AT] == NGX_MCP_DB_WAL
+                || buf[NGX_MCP_DB_FORMAT_AT + 1] == NGX_MCP_DB_WAL))
+        {
+            /* SQLite would do what it says, and remove a file it names */
+            (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                    "has a file \"-journal\" beside it, which "
+                                    "is not its own");
+            return NGX_ERROR;
+        }
+
+        /* whoever made it did not come to its end: it will be seen */
+        return NGX_OK;
+    }
+
+    if (n == 0) {
+        /* nothing was ever written */
         return NGX_OK;
     }
 
@@ -212,7 +157,7 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
     ngx_memcpy(&app, buf + NGX_MCP_DB_APP_AT, 4);
     ngx_memcpy(&version, buf + NGX_MCP_DB_VERSION_AT, 4);
     app = ntohl(app);
-    version = ntohl(version);
+    version = (int32_t) ntohl((uint32_t) version);
 
     if (app == 0 && version == 0
         && ngx_mcp_db_beside(db, "-wal"))
@@ -227,9 +172,9 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
         return NGX_ERROR;
     }
 
-    if (version > NGX_MCP_DB_VERSION) {
+    if (version < 0 || version > NGX_MCP_DB_VERSION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "has version %u of the schema, and this "
+                                "has version %d of the schema, and this "
                                 "module knows no later one than %d",
                                 version, NGX_MCP_DB_VERSION);
         return NGX_ERROR;
@@ -271,6 +216,8 @@ ngx_mcp_db_open(ngx_mcp_db_t *db)
         return NGX_ERROR;
     }
 
+    ngx_mcp_db_hurry(db, 1);
+
     if (ngx_mcp_db_setup(db) != NGX_OK
         || ngx_mcp_db_prepare(db) != NGX_OK
         || ngx_mcp_db_files(db) != NGX_OK)
@@ -278,6 +225,8 @@ ngx_mcp_db_open(ngx_mcp_db_t *db)
         ngx_mcp_db_close(db);
         return NGX_ERROR;
     }
+
+    ngx_mcp_db_hurry(db, 0);
 
     return NGX_OK;
 }
@@ -292,16 +241,9 @@ ngx_mcp_db_make(ngx_mcp_db_t *db)
 
     fd = open(db->path, O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC, 0600);
 
-    if (fd == -1
-        || (db->user != (ngx_uid_t) -1
-            && fchown(fd, db->user, db->group) == -1))
-    {
+    if (fd == -1) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                 "cannot be created: %s", strerror(ngx_errno));
-        if (fd != -1) {
-            (void) close(fd);
-        }
-
         return NGX_ERROR;
     }
 
@@ -316,18 +258,14 @@ ngx_mcp_db_make(ngx_mcp_db_t *db)
 static ngx_int_t
 ngx_mcp_db_setup(ngx_mcp_db_t *db)
 {
-    int            rc;
-    char           mode[8];
-    sqlite3_stmt  *stmt;
-
-    (void) sqlite3_busy_timeout(db->sqlite, NGX_MCP_DB_BUSY);
-    (void) sqlite3_extended_result_codes(db->sqlite, 1);
-    (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    ngx_mcp_db_limit(db);
 
     if (ngx_mcp_db_sync(db) != NGX_OK
         || ngx_mcp_db_exec(db,
                            "PRAGMA temp_store = MEMORY;"
                            "PRAGMA trusted_schema = OFF;"
+                           "PRAGMA cell_size_check = ON;"
+                           "PRAGMA mmap_size = 0;"
                            "PRAGMA journal_size_limit = 67108864",
                            "cannot be set up")
            != NGX_OK
@@ -341,25 +279,113 @@ ngx_mcp_db_setup(ngx_mcp_db_t *db)
      * and not just its log; and so that others' stay as they are.
      */
 
-    if (sqlite3_prepare_v2(db->sqlite, "PRAGMA journal_mode = WAL", -1, &stmt,
-                           NULL)
-        != SQLITE_OK)
+    if (ngx_mcp_db_wal(db) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* the first look at it makes the log */
+
+    return ngx_mcp_db_exec(db, "SELECT 1 FROM meta LIMIT 1", "cannot be read");
+}
+
+
+/* what is in the file must not run, nor take more than there should be */
+
+static void
+ngx_mcp_db_limit(ngx_mcp_db_t *db)
+{
+    ngx_uint_t  i;
+    static struct {
+        int  id;
+        int  value;
+    } limits[] = {
+        { SQLITE_LIMIT_ATTACHED, 0 },
+        { SQLITE_LIMIT_TRIGGER_DEPTH, 1 },
+        { SQLITE_LIMIT_WORKER_THREADS, 0 },
+        { SQLITE_LIMIT_SQL_LENGTH, 65536 },
+        { SQLITE_LIMIT_VDBE_OP, 65536 },
+        { SQLITE_LIMIT_EXPR_DEPTH, 64 },
+        { SQLITE_LIMIT_COLUMN, 128 },
+        { SQLITE_LIMIT_COMPOUND_SELECT, 4 }
+    };
+
+    (void) sqlite3_busy_timeout(db->sqlite, NGX_MCP_DB_BUSY);
+    (void) sqlite3_extended_result_codes(db->sqlite, 1);
+    (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0,
+                             NULL);
+#ifdef SQLITE_DBCONFIG_ENABLE_VIEW
+    (void) sqlite3_db_config(db->sqlite, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+#endif
+
+    for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        (void) sqlite3_limit(db->sqlite, limits[i].id, limits[i].value);
+    }
+
+    if (db->longest) {
+        (void) sqlite3_limit(db->sqlite, SQLITE_LIMIT_LENGTH,
+                             (int) ngx_min(ngx_max(db->longest, 1048576),
+                                           1000000000));
+    }
+
+    sqlite3_progress_handler(db->sqlite, NGX_MCP_DB_STEPS,
+                             ngx_mcp_db_progress, db);
+}
+
+
+static int
+ngx_mcp_db_progress(void *data)
+{
+    ngx_mcp_db_t *db = data;
+
+    return db->until && ngx_mcp_db_now() > db->until;
+}
+
+
+/* from now on there is so much time for what is read next; or any time */
+
+void
+ngx_mcp_db_hurry(ngx_mcp_db_t *db, ngx_uint_t on)
+{
+    db->until = on ? ngx_mcp_db_now() + NGX_MCP_DB_PATIENCE : 0;
+}
+
+
+static uint64_t
+ngx_mcp_db_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+
+/*
+ * A journal of the change to a write-ahead log would look like one that
+ * somebody has put there, so there is none: one sector is written.  A journal
+ * of what was before has to be gone for good.
+ */
+
+static ngx_int_t
+ngx_mcp_db_wal(ngx_mcp_db_t *db)
+{
+    char  mode[8];
+
+    if (ngx_mcp_db_mode(db, "PRAGMA journal_mode", mode) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_strcmp(mode, "wal") == 0) {
+        return NGX_OK;
+    }
+
+    if (ngx_mcp_db_sync_dir(db) != NGX_OK
+        || ngx_mcp_db_mode(db, "PRAGMA journal_mode = MEMORY", mode) != NGX_OK
+        || ngx_mcp_db_mode(db, "PRAGMA journal_mode = WAL", mode) != NGX_OK)
     {
-        return ngx_mcp_db_fail(db, "cannot be read");
-    }
-
-    rc = sqlite3_step(stmt);
-    mode[0] = '\0';
-
-    if (rc == SQLITE_ROW) {
-        (void) sqlite3_snprintf(sizeof(mode), mode, "%s",
-                                sqlite3_column_text(stmt, 0));
-    }
-
-    (void) sqlite3_finalize(stmt);
-
-    if (rc != SQLITE_ROW) {
-        return ngx_mcp_db_fail(db, "cannot be read");
+        return NGX_ERROR;
     }
 
     if (ngx_strcmp(mode, "wal") != 0) {
@@ -368,9 +394,62 @@ ngx_mcp_db_setup(ngx_mcp_db_t *db)
         return NGX_ERROR;
     }
 
-    /* the first look at it makes the log */
+    return NGX_OK;
+}
 
-    return ngx_mcp_db_exec(db, "SELECT 1 FROM meta LIMIT 1", "cannot be read");
+
+static ngx_int_t
+ngx_mcp_db_mode(ngx_mcp_db_t *db, const char *sql, char mode[8])
+{
+    int            rc;
+    sqlite3_stmt  *stmt;
+
+    if (sqlite3_prepare_v2(db->sqlite, sql, -1, &stmt, NULL) != SQLITE_OK) {
+        return ngx_mcp_db_fail(db, "cannot be read");
+    }
+
+    rc = sqlite3_step(stmt);
+    mode[0] = '\0';
+
+    if (rc == SQLITE_ROW) {
+        (void) sqlite3_snprintf(8, mode, "%s", sqlite3_column_text(stmt, 0));
+    }
+
+    (void) sqlite3_finalize(stmt);
+
+    return (rc == SQLITE_ROW) ? NGX_OK : ngx_mcp_db_fail(db, "cannot be read");
+}
+
+
+static ngx_int_t
+ngx_mcp_db_sync_dir(ngx_mcp_db_t *db)
+{
+    int       rc;
+    char      dir[NGX_MAX_PATH + 1], *slash;
+    ngx_fd_t  fd;
+
+    (void) sqlite3_snprintf(sizeof(dir), dir, "%s", db->path);
+    slash = strrchr(dir, '/');
+
+    if (slash == NULL || db->sync == NGX_MCP_SYNC_OFF) {
+        return NGX_OK;
+    }
+
+    slash[slash == dir] = '\0';
+    fd = open(dir, O_RDONLY|O_CLOEXEC|O_DIRECTORY);
+    rc = (fd == -1) ? -1 : fsync(fd);
+
+    if (rc == -1) {
+        (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                "its directory cannot be synced: %s",
+                                strerror(ngx_errno));
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    return (rc == -1) ? NGX_ERROR : NGX_OK;
 }
 
 
@@ -385,98 +464,6 @@ ngx_mcp_db_sync(ngx_mcp_db_t *db)
                            db->sync == NGX_MCP_SYNC_OFF
                            ? "PRAGMA synchronous = OFF"
                            : "PRAGMA synchronous = FULL", "cannot be set up");
-}
-
-
-static ngx_int_t
-ngx_mcp_db_schema(ngx_mcp_db_t *db)
-{
-    int64_t  app, version, tables;
-
-    if (ngx_mcp_db_number(db, "PRAGMA application_id", &app)
-        != NGX_OK
-        || ngx_mcp_db_number(db, "PRAGMA user_version", &version)
-           != NGX_OK
-        || ngx_mcp_db_number(db,
-                             "SELECT count(*) FROM sqlite_master", &tables)
-           != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    if (app != NGX_MCP_DB_APPLICATION
-        && (app || version || tables))
-    {
-        (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "is not a database of mcp_tasks");
-        return NGX_ERROR;
-    }
-
-    if (version > NGX_MCP_DB_VERSION) {
-        (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "has version %lld of the schema, and this "
-                                "module knows no later one than %d",
-                                (long long) version,
-                                NGX_MCP_DB_VERSION);
-        return NGX_ERROR;
-    }
-
-    return ngx_mcp_db_migrate(db, version);
-}
-
-
-/*
- * All steps that are missing, or none.  A new database says from the very
- * beginning whose it is: whoever made it may not live to write more.
- */
-
-static ngx_int_t
-ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version)
-{
-    char     sql[256];
-    int64_t  was;
-
-    if (version == NGX_MCP_DB_VERSION) {
-        return NGX_OK;
-    }
-
-    if (ngx_mcp_db_begin(db) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    was = version;
-
-    for ( /* void */ ; version < NGX_MCP_DB_VERSION; version++) {
-        if (ngx_mcp_db_exec(db,
-                            ngx_mcp_db_steps[version],
-                            "its schema cannot be made")
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    if (was == 0 && db->instance) {
-        (void) sqlite3_snprintf(sizeof(sql), sql,
-                                "INSERT INTO meta VALUES"
-                                " ('instance', '%016llx'),"
-                                " ('secret', '%016llx%016llx')",
-                                (unsigned long long) db->instance,
-                                (unsigned long long) db->secret[0],
-                                (unsigned long long) db->secret[1]);
-
-        if (ngx_mcp_db_exec(db, sql, "its schema cannot be made") != NGX_OK) {
-            return NGX_ERROR;
-        }
-    }
-
-    (void) sqlite3_snprintf(sizeof(sql), sql,
-                            "PRAGMA application_id = %d;"
-                            "PRAGMA user_version = %d; COMMIT",
-                            NGX_MCP_DB_APPLICATION,
-                            NGX_MCP_DB_VERSION);
-
-    return ngx_mcp_db_exec(db, sql, "its schema cannot be made");
 }
 
 

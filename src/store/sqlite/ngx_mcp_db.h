@@ -16,10 +16,13 @@
 
 
 #define NGX_MCP_DB_APPLICATION  0x4d435054      /* "MCPT" */
-#define NGX_MCP_DB_VERSION      2
+#define NGX_MCP_DB_VERSION      4
 
 /* how long another program may keep it locked, in milliseconds */
 #define NGX_MCP_DB_BUSY         1000
+
+/* how long it may take to open one, and to read some tasks, likewise */
+#define NGX_MCP_DB_PATIENCE     25000
 
 
 typedef enum {
@@ -32,8 +35,7 @@ typedef enum {
 typedef struct {
     const char  *path;
     ngx_uint_t   sync;
-    ngx_uid_t    user;              /* of a new file; -1 */
-    ngx_gid_t    group;
+    size_t       longest;           /* of its values, 0: any */
 
     /* whose a new file is, 0: nobody's; and the secret of its tasks */
     uint64_t     instance;
@@ -53,6 +55,7 @@ typedef struct {
     uint64_t     inode;
     uint64_t     wal;
 
+    uint64_t     until;             /* monotonic ms, 0: without end */
     ngx_uint_t   synced;            /* what it was told */
     ngx_uint_t   created;           /* it was not there */
     char         error[NGX_MCP_STORE_ERROR];
@@ -72,13 +75,16 @@ ngx_int_t ngx_mcp_db_begin(ngx_mcp_db_t *db);
 ngx_int_t ngx_mcp_db_commit(ngx_mcp_db_t *db, ngx_int_t rc);
 ngx_int_t ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n);
 ngx_int_t ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data);
+ngx_int_t ngx_mcp_db_invalid(ngx_mcp_db_t *db, uint64_t seq, const char *what);
 
-/* between the two files of it */
+/* between the files of it */
 
 ngx_int_t ngx_mcp_db_fail(ngx_mcp_db_t *db, const char *what);
 ngx_int_t ngx_mcp_db_exec(ngx_mcp_db_t *db, const char *sql, const char *what);
 ngx_int_t ngx_mcp_db_number(ngx_mcp_db_t *db, const char *sql, int64_t *value);
+ngx_int_t ngx_mcp_db_schema(ngx_mcp_db_t *db);
 ngx_int_t ngx_mcp_db_prepare(ngx_mcp_db_t *db);
+void ngx_mcp_db_hurry(ngx_mcp_db_t *db, ngx_uint_t on);
 ngx_int_t ngx_mcp_db_sync(ngx_mcp_db_t *db);
 ngx_int_t ngx_mcp_db_same(ngx_mcp_db_t *db);
 ngx_int_t ngx_mcp_db_stat(ngx_mcp_db_t *db, struct stat *st, struct stat *wal);

@@ -1,5 +1,6 @@
 
 #include "ngx_mcp_db.h"
+#include "ngx_mcp_valid.h"
 
 
 #if (NGX_MCP_SQLITE)
@@ -7,145 +8,19 @@
 #include <sqlite3.h>
 
 
-/* what a column has; some values stand for none at all */
-
-typedef enum {
-    /* bytes */
-    NGX_MCP_COL_ID = 0,
-    NGX_MCP_COL_STR,          /* empty: NULL */
-    NGX_MCP_COL_TEXT,
-    NGX_MCP_COL_BYTES,
-    NGX_MCP_COL_STATE,
-
-    /* numbers */
-    NGX_MCP_COL_U64,          /* NEVER: NULL */
-    NGX_MCP_COL_U32,          /* UNLIMITED: NULL */
-    NGX_MCP_COL_HASH,         /* 32 bits, any of them */
-    NGX_MCP_COL_U8,
-    NGX_MCP_COL_BITS,         /* 64 of them */
-    NGX_MCP_COL_DOUBLE,       /* negative: NULL */
-    NGX_MCP_COL_TIME,         /* monotonic; NEVER: NULL */
-
-    /* a time, or for a task that waits for input a duration */
-    NGX_MCP_COL_PHASE,
-    NGX_MCP_COL_PHASE_LEFT
-} ngx_mcp_col_e;
-
-
-typedef struct {
-    const char  *name;
-    ngx_uint_t   type;
-    size_t       offset;            /* in a record */
-    ngx_uint_t   changes;
-} ngx_mcp_col_t;
-
-
-#define ngx_mcp_rec(field)  offsetof(ngx_mcp_record_t, field)
-
-#define ngx_mcp_col(type, rec, col)                                           \
-    (*(type *) ((u_char *) (rec) + (col)->offset))
-
-
 static ngx_int_t ngx_mcp_db_batch(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch);
 static ngx_int_t ngx_mcp_db_fence(ngx_mcp_db_t *db, uint64_t instance);
 static ngx_int_t ngx_mcp_db_mine(ngx_mcp_db_t *db, uint64_t instance);
 static ngx_int_t ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq);
-static ngx_int_t ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec,
-    ngx_mcp_batch_t *batch);
-static void ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_col_t *col,
-    ngx_mcp_record_t *rec, ngx_mcp_batch_t *batch);
+static ngx_int_t ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec);
+static void ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_value_t *value);
 static ngx_int_t ngx_mcp_db_run(ngx_mcp_db_t *db, sqlite3_stmt *stmt);
-static ngx_int_t ngx_mcp_db_column(sqlite3_stmt *stmt, int i,
-    ngx_mcp_col_t *col, ngx_mcp_record_t *rec);
+static ngx_int_t ngx_mcp_db_fields(ngx_mcp_db_t *db, sqlite3_stmt *stmt,
+    ngx_mcp_record_t *rec);
+static void ngx_mcp_db_column(sqlite3_stmt *stmt, int i,
+    ngx_mcp_value_t *value);
 static ngx_int_t ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt,
     int *rc, ngx_mcp_record_t *rec, ngx_mcp_batch_t *buf);
-
-
-/* in the order of the statements below; the key comes first */
-
-static ngx_mcp_col_t  ngx_mcp_cols[] = {
-    { "seq", NGX_MCP_COL_U64, ngx_mcp_rec(seq), 0 },
-    { "id", NGX_MCP_COL_ID, ngx_mcp_rec(id), 0 },
-    { "owner", NGX_MCP_COL_TEXT, ngx_mcp_rec(owner), 0 },
-    { "tool", NGX_MCP_COL_TEXT, ngx_mcp_rec(tool), 0 },
-    { "method", NGX_MCP_COL_STR, ngx_mcp_rec(method),
-      0 },
-    { "token", NGX_MCP_COL_STR, ngx_mcp_rec(token), 0 },
-    { "session", NGX_MCP_COL_STR, ngx_mcp_rec(session),
-      0 },
-    { "state", NGX_MCP_COL_STATE,
-      ngx_mcp_rec(body.task.state), 1 },
-    { "version", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.task.version), 1 },
-    { "attempt", NGX_MCP_COL_U8,
-      ngx_mcp_rec(body.task.attempt), 1 },
-    { "progress", NGX_MCP_COL_DOUBLE,
-      ngx_mcp_rec(body.task.progress), 1 },
-    { "total", NGX_MCP_COL_DOUBLE,
-      ngx_mcp_rec(body.task.total), 1 },
-    { "cause", NGX_MCP_COL_U8,
-      ngx_mcp_rec(body.task.cause), 1 },
-    { "flags", NGX_MCP_COL_U8,
-      ngx_mcp_rec(body.task.flags), 1 },
-    { "lease", NGX_MCP_COL_BITS,
-      ngx_mcp_rec(body.task.lease), 1 },
-    { "created_at", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.task.created), 0 },
-    { "updated_at", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.task.updated), 1 },
-    { "expires_at", NGX_MCP_COL_TIME,
-      ngx_mcp_rec(body.task.expires), 1 },
-    { "step_end_at", NGX_MCP_COL_TIME,
-      ngx_mcp_rec(body.task.step_end), 1 },
-    { "phase_end_at", NGX_MCP_COL_PHASE,
-      ngx_mcp_rec(body.task.phase_end), 1 },
-    { "phase_left", NGX_MCP_COL_PHASE_LEFT,
-      ngx_mcp_rec(body.task.phase_end), 1 },
-    { "since_at", NGX_MCP_COL_PHASE,
-      ngx_mcp_rec(body.task.since), 1 },
-    { "ran", NGX_MCP_COL_PHASE_LEFT,
-      ngx_mcp_rec(body.task.since), 1 },
-    { "changed", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.changed), 1 },
-    { "turned", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.turned), 1 },
-    { "moved", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.moved), 1 },
-    { "queue_seq", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.queue_seq), 1 },
-    { "peak", NGX_MCP_COL_DOUBLE,
-      ngx_mcp_rec(body.peak), 1 },
-    { "ttl", NGX_MCP_COL_U64,
-      ngx_mcp_rec(body.task.ttl), 0 },
-    { "lease_time", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.lease), 0 },
-    { "queue_timeout", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.queue_timeout), 0 },
-    { "run_timeout", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.run_timeout), 0 },
-    { "backoff", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.backoff), 0 },
-    { "poll_interval", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.poll_interval), 0 },
-    { "keep_completed", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.keep_completed), 0 },
-    { "keep_failed", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.keep_failed), 0 },
-    { "keep_cancelled", NGX_MCP_COL_U32,
-      ngx_mcp_rec(body.task.policy.keep_cancelled), 0 },
-    { "route", NGX_MCP_COL_HASH,
-      ngx_mcp_rec(body.task.policy.route), 0 },
-    { "attempts", NGX_MCP_COL_U8,
-      ngx_mcp_rec(body.task.policy.attempts), 0 },
-    { "priority", NGX_MCP_COL_U8,
-      ngx_mcp_rec(body.task.policy.priority), 0 },
-    { "calls", NGX_MCP_COL_U8,
-      ngx_mcp_rec(body.task.policy.calls), 0 },
-    { "history", NGX_MCP_COL_BYTES, ngx_mcp_rec(history),
-      1 }
-};
-
-#define NGX_MCP_COLS  (sizeof(ngx_mcp_cols) / sizeof(ngx_mcp_col_t))
 
 
 static ngx_int_t
@@ -171,24 +46,23 @@ ngx_mcp_db_prepare(ngx_mcp_db_t *db)
     last = buf + sizeof(buf);
     p = ngx_slprintf(buf, last, "INSERT INTO task (");
 
-    for (i = 0; i < NGX_MCP_COLS; i++) {
+    for (i = 0; i < ngx_mcp_nfields; i++) {
         p = ngx_slprintf(p, last, "%s%s", i ? "," : "",
-                         ngx_mcp_cols[i].name);
+                         ngx_mcp_fields[i].name);
     }
 
     p = ngx_slprintf(p, last, ") VALUES (");
 
-    for (i = 0; i < NGX_MCP_COLS; i++) {
+    for (i = 0; i < ngx_mcp_nfields; i++) {
         p = ngx_slprintf(p, last, "%s?", i ? "," : "");
     }
 
     p = ngx_slprintf(p, last, ") ON CONFLICT (seq) DO UPDATE SET ");
 
-    for (first = 1, i = 0; i < NGX_MCP_COLS; i++) {
-        if (ngx_mcp_cols[i].changes) {
+    for (first = 1, i = 0; i < ngx_mcp_nfields; i++) {
+        if (ngx_mcp_fields[i].changes) {
             p = ngx_slprintf(p, last, "%s%s=excluded.%s", first ? "" : ",",
-                             ngx_mcp_cols[i].name,
-                             ngx_mcp_cols[i].name);
+                             ngx_mcp_fields[i].name, ngx_mcp_fields[i].name);
             first = 0;
         }
     }
@@ -323,9 +197,16 @@ ngx_mcp_db_batch(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch)
     }
 
     for (i = 0; i < batch->n; i++) {
-        if (ngx_mcp_db_record(db, &batch->records[i], batch) != NGX_OK) {
+        if (ngx_mcp_db_record(db, &batch->records[i]) != NGX_OK) {
             return NGX_ERROR;
         }
+    }
+
+    if (ngx_mcp_db_set(db, "clock", (uint64_t *) &batch->clock,
+                       NGX_MCP_CLOCK_WORDS)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
     return ngx_mcp_db_set(db, "seq", &batch->upto, 1);
@@ -388,8 +269,11 @@ static ngx_int_t
 ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq)
 {
     sqlite3_bind_int64(db->no_task, 1, (sqlite3_int64) seq);
-    sqlite3_bind_int64(db->no_payloads, 1, (sqlite3_int64) (seq * 8));
-    sqlite3_bind_int64(db->no_payloads, 2, (sqlite3_int64) (seq * 8 + 7));
+    sqlite3_bind_int64(db->no_payloads, 1,
+                       (sqlite3_int64) (seq * NGX_MCP_PAYLOAD_NUMBERS));
+    sqlite3_bind_int64(db->no_payloads, 2,
+                       (sqlite3_int64) ((seq + 1) * NGX_MCP_PAYLOAD_NUMBERS
+                                        - 1));
 
     if (ngx_mcp_db_run(db, db->no_task) != NGX_OK) {
         return NGX_ERROR;
@@ -400,18 +284,17 @@ ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq)
 
 
 static ngx_int_t
-ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec,
-    ngx_mcp_batch_t *batch)
+ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec)
 {
-    ngx_str_t      *str;
-    ngx_uint_t      i;
-    sqlite3_stmt   *stmt;
-    sqlite3_int64   key;
+    ngx_str_t        *str;
+    ngx_uint_t        i;
+    sqlite3_stmt     *stmt;
+    sqlite3_int64     key;
+    ngx_mcp_value_t   value;
 
-    rec->body.task.flags &= ~NGX_MCP_REMOVED;
-
-    for (i = 0; i < NGX_MCP_COLS; i++) {
-        ngx_mcp_db_bind(db->task, (int) i + 1, &ngx_mcp_cols[i], rec, batch);
+    for (i = 0; i < ngx_mcp_nfields; i++) {
+        ngx_mcp_record_get(rec, &ngx_mcp_fields[i], &value);
+        ngx_mcp_db_bind(db->task, (int) i + 1, &value);
     }
 
     if (ngx_mcp_db_run(db, db->task) != NGX_OK) {
@@ -426,7 +309,8 @@ ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec,
 
         str = &rec->payload[i];
         stmt = str->len ? db->payload : db->no_payload;
-        key = (sqlite3_int64) (rec->seq * 8 + i);
+        key = (sqlite3_int64) (rec->seq * NGX_MCP_PAYLOAD_NUMBERS
+                               + ngx_mcp_payload_fields[i].number);
 
         sqlite3_bind_int64(stmt, 1, key);
 
@@ -434,8 +318,8 @@ ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec,
             sqlite3_bind_text64(stmt, 2, (char *) str->data, str->len,
                                 SQLITE_STATIC, SQLITE_UTF8);
 
-        } else if (rec->mask == NGX_MCP_UNSAVED_ALL
-                   && rec->body.task.version == 1)
+        } else if (rec->mask == NGX_MCP_RECORD_ALL
+                   && rec->task.version == 1)
         {
             /* it is new: there cannot be one */
             continue;
@@ -451,110 +335,35 @@ ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec,
 
 
 static void
-ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_col_t *col,
-    ngx_mcp_record_t *rec, ngx_mcp_batch_t *batch)
+ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_value_t *value)
 {
-    double      number;
-    u_char      id[NGX_MCP_ID_TEXT];
-    uint64_t    value;
-    ngx_str_t  *str;
-    ngx_uint_t  asks;
+    ngx_str_t  *text;
 
-    asks = (rec->body.task.state == NGX_MCP_INPUT_REQUIRED);
+    text = &value->text;
 
-    switch (col->type) {
+    switch (value->type) {
 
-    case NGX_MCP_COL_ID:
-        (void) ngx_mcp_id_text(id, &rec->id);
-        sqlite3_bind_text(stmt, i, (char *) id, sizeof(id), SQLITE_TRANSIENT);
+    case NGX_MCP_VALUE_NUMBER:
+        sqlite3_bind_int64(stmt, i, (sqlite3_int64) value->number);
         return;
 
-    case NGX_MCP_COL_STR:
-    case NGX_MCP_COL_TEXT:
-        str = &ngx_mcp_col(ngx_str_t, rec, col);
-
-        if (str->len == 0 && col->type == NGX_MCP_COL_STR) {
-            sqlite3_bind_null(stmt, i);
-
-        } else {
-            sqlite3_bind_text(stmt, i, str->len ? (char *) str->data : "",
-                              (int) str->len, SQLITE_STATIC);
-        }
-
+    case NGX_MCP_VALUE_REAL:
+        sqlite3_bind_double(stmt, i, value->real);
         return;
 
-    case NGX_MCP_COL_BYTES:
-        str = &ngx_mcp_col(ngx_str_t, rec, col);
-        sqlite3_bind_blob(stmt, i, str->data, (int) str->len, SQLITE_STATIC);
+    case NGX_MCP_VALUE_TEXT:
+        sqlite3_bind_text(stmt, i, text->len ? (char *) text->data : "",
+                          (int) text->len,
+                          text->data == value->id ? SQLITE_TRANSIENT
+                                                  : SQLITE_STATIC);
         return;
 
-    case NGX_MCP_COL_STATE:
-        str = ngx_mcp_state_name(rec->body.task.state);
-        sqlite3_bind_text(stmt, i, (char *) str->data, (int) str->len,
-                          SQLITE_STATIC);
+    case NGX_MCP_VALUE_BYTES:
+        sqlite3_bind_blob(stmt, i, text->data, (int) text->len, SQLITE_STATIC);
         return;
 
-    case NGX_MCP_COL_DOUBLE:
-        number = ngx_mcp_col(double, rec, col);
-
-        if (number < 0) {
-            sqlite3_bind_null(stmt, i);
-
-        } else {
-            sqlite3_bind_double(stmt, i, number);
-        }
-
-        return;
-
-    case NGX_MCP_COL_BITS:
-        sqlite3_bind_int64(stmt, i, (sqlite3_int64)
-                           ngx_mcp_col(uint64_t, rec, col));
-        return;
-
-    case NGX_MCP_COL_U8:
-        value = ngx_mcp_col(uint8_t, rec, col);
-        break;
-
-    case NGX_MCP_COL_HASH:
-        value = ngx_mcp_col(uint32_t, rec, col);
-        break;
-
-    case NGX_MCP_COL_U32:
-        value = ngx_mcp_col(uint32_t, rec, col);
-
-        if (value == NGX_MCP_UNLIMITED) {
-            value = NGX_MCP_NEVER;
-        }
-
-        break;
-
-    case NGX_MCP_COL_TIME:
-    case NGX_MCP_COL_PHASE:
-        value = ngx_mcp_to_wall(ngx_mcp_col(uint64_t,
-                                            rec, col),
-                                batch->now, batch->wall);
-
-        if (asks && col->type == NGX_MCP_COL_PHASE) {
-            value = NGX_MCP_NEVER;
-        }
-
-        break;
-
-    case NGX_MCP_COL_PHASE_LEFT:
-        value = asks ? ngx_mcp_col(uint64_t, rec, col)
-                     : NGX_MCP_NEVER;
-        break;
-
-    default: /* NGX_MCP_COL_U64 */
-        value = ngx_mcp_col(uint64_t, rec, col);
-        break;
-    }
-
-    if (value == NGX_MCP_NEVER) {
+    default: /* NGX_MCP_VALUE_NONE */
         sqlite3_bind_null(stmt, i);
-
-    } else {
-        sqlite3_bind_int64(stmt, i, (sqlite3_int64) value);
     }
 }
 
@@ -599,6 +408,7 @@ ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
     }
 
     sqlite3_bind_int64(stmt, 1, (sqlite3_int64) wall);
+    ngx_mcp_db_hurry(db, 1);
     done = NGX_OK;
 
     for ( ;; ) {
@@ -609,6 +419,7 @@ ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
         }
 
         (*n)++;
+        ngx_mcp_db_hurry(db, 1);
         done = ngx_mcp_db_gone(db, (uint64_t) sqlite3_column_int64(stmt, 0));
         if (done != NGX_OK) {
             break;
@@ -619,6 +430,7 @@ ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
         done = ngx_mcp_db_fail(db, "cannot be read");
     }
 
+    ngx_mcp_db_hurry(db, 0);
     (void) sqlite3_finalize(stmt);
 
     return done;
@@ -637,15 +449,16 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
     u_char             buf[2048], *p;
     ngx_int_t          done;
     ngx_uint_t         i;
+    const char        *wrong;
     sqlite3_stmt      *stmt, *payloads;
     ngx_mcp_batch_t    bytes;
     ngx_mcp_record_t   rec;
 
     p = ngx_cpymem(buf, "SELECT ", 7);
 
-    for (i = 0; i < NGX_MCP_COLS; i++) {
+    for (i = 0; i < ngx_mcp_nfields; i++) {
         p = ngx_slprintf(p, buf + sizeof(buf), "%s%s", i ? "," : "",
-                         ngx_mcp_cols[i].name);
+                         ngx_mcp_fields[i].name);
     }
 
     p = ngx_slprintf(p, buf + sizeof(buf) - 1, " FROM task ORDER BY seq");
@@ -667,33 +480,33 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
         return done;
     }
 
+    ngx_mcp_db_hurry(db, 1);
+
     more = sqlite3_step(payloads);
     done = NGX_OK;
 
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 
         ngx_memzero(&rec, sizeof(ngx_mcp_record_t));
-        rec.mask = NGX_MCP_UNSAVED_ALL;
+        rec.mask = NGX_MCP_RECORD_ALL;
 
-        for (i = 0; i < NGX_MCP_COLS && done == NGX_OK; i++) {
-            done = ngx_mcp_db_column(stmt, (int) i, &ngx_mcp_cols[i], &rec);
-        }
+        done = ngx_mcp_db_fields(db, stmt, &rec);
 
-        if (done != NGX_OK) {
-            (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                    "has a task that is not valid: row %lld",
-                                    sqlite3_column_int64(stmt, 0));
-            break;
-        }
-
-        done = ngx_mcp_db_payloads(db, payloads, &more, &rec, &bytes);
         if (done == NGX_OK) {
-            done = row(data, &rec);
+            done = ngx_mcp_db_payloads(db, payloads, &more, &rec, &bytes);
+        }
+
+        if (done == NGX_OK) {
+            wrong = ngx_mcp_record_valid(&rec);
+            done = wrong ? ngx_mcp_db_invalid(db, rec.seq, wrong)
+                         : row(data, &rec);
         }
 
         if (done != NGX_OK) {
             break;
         }
+
+        ngx_mcp_db_hurry(db, 1);
     }
 
     if (done == NGX_OK
@@ -702,6 +515,7 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
         done = ngx_mcp_db_fail(db, "cannot be read");
     }
 
+    ngx_mcp_db_hurry(db, 0);
     (void) sqlite3_finalize(stmt);
     (void) sqlite3_finalize(payloads);
     ngx_mcp_batch_free(&bytes);
@@ -711,82 +525,62 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
 
 
 static ngx_int_t
-ngx_mcp_db_column(sqlite3_stmt *stmt, int i, ngx_mcp_col_t *col,
-    ngx_mcp_record_t *rec)
+ngx_mcp_db_fields(ngx_mcp_db_t *db, sqlite3_stmt *stmt, ngx_mcp_record_t *rec)
 {
-    uint64_t    value;
-    ngx_str_t   text, *name;
-    ngx_uint_t  null, state, asks;
+    ngx_uint_t        i;
+    ngx_mcp_value_t   value;
+    ngx_mcp_field_t  *field;
 
-    null = (sqlite3_column_type(stmt, i) == SQLITE_NULL);
+    for (i = 0; i < ngx_mcp_nfields; i++) {
+        field = &ngx_mcp_fields[i];
+        ngx_mcp_db_column(stmt, (int) i, &value);
 
-    if (col->type <= NGX_MCP_COL_STATE) {
-        text.data = (u_char *) sqlite3_column_blob(stmt, i);
-        text.len = sqlite3_column_bytes(stmt, i);
-
-    } else {
-        ngx_str_null(&text);
-    }
-
-    value = null ? NGX_MCP_NEVER
-                 : (uint64_t) sqlite3_column_int64(stmt, i);
-    asks = (rec->body.task.state == NGX_MCP_INPUT_REQUIRED);
-
-    switch (col->type) {
-
-    case NGX_MCP_COL_ID:
-        return ngx_mcp_id_parse(&rec->id, &text);
-
-    case NGX_MCP_COL_STR:
-    case NGX_MCP_COL_TEXT:
-    case NGX_MCP_COL_BYTES:
-        ngx_mcp_col(ngx_str_t, rec, col) = text;
-
-        return (text.len <= NGX_MCP_MAX_NAME) ? NGX_OK : NGX_ERROR;
-
-    case NGX_MCP_COL_STATE:
-
-        for (state = NGX_MCP_QUEUED;
-             state < NGX_MCP_STATES;
-             state++)
-        {
-            name = ngx_mcp_state_name(state);
-
-            if (name->len == text.len
-                && ngx_memcmp(name->data, text.data, text.len) == 0)
-            {
-                rec->body.task.state = (uint8_t) state;
-                return NGX_OK;
-            }
+        if (ngx_mcp_record_set(rec, field, &value) != NGX_OK) {
+            return ngx_mcp_db_invalid(db,
+                                      (uint64_t) sqlite3_column_int64(stmt, 0),
+                                      field->name);
         }
-
-        return NGX_ERROR;
-
-    case NGX_MCP_COL_DOUBLE:
-        ngx_mcp_col(double, rec, col)
-            = null ? -1 : sqlite3_column_double(stmt, i);
-        return NGX_OK;
-
-    case NGX_MCP_COL_U8:
-        ngx_mcp_col(uint8_t, rec, col) = (uint8_t) value;
-        return NGX_OK;
-
-    case NGX_MCP_COL_HASH:
-    case NGX_MCP_COL_U32:
-        ngx_mcp_col(uint32_t, rec, col) = (uint32_t) value;
-        return NGX_OK;
-
-    case NGX_MCP_COL_PHASE_LEFT:
-        if (!asks) {
-            return NGX_OK;
-        }
-
-        break;
     }
-
-    ngx_mcp_col(uint64_t, rec, col) = value;
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_mcp_db_invalid(ngx_mcp_db_t *db, uint64_t seq, const char *what)
+{
+    (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                            "has a task that is not valid: row %lld, "
+                            "column \"%s\"", (long long) seq, what);
+
+    return NGX_ERROR;
+}
+
+
+static void
+ngx_mcp_db_column(sqlite3_stmt *stmt, int i, ngx_mcp_value_t *value)
+{
+    switch (sqlite3_column_type(stmt, i)) {
+
+    case SQLITE_NULL:
+        value->type = NGX_MCP_VALUE_NONE;
+        return;
+
+    case SQLITE_INTEGER:
+        value->type = NGX_MCP_VALUE_NUMBER;
+        value->number = (uint64_t) sqlite3_column_int64(stmt, i);
+        return;
+
+    case SQLITE_FLOAT:
+        value->type = NGX_MCP_VALUE_REAL;
+        value->real = sqlite3_column_double(stmt, i);
+        return;
+
+    default:
+        value->type = NGX_MCP_VALUE_BYTES;
+        value->text.data = (u_char *) sqlite3_column_blob(stmt, i);
+        value->text.len = sqlite3_column_bytes(stmt, i);
+    }
 }
 
 
@@ -798,19 +592,27 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
 {
     size_t       used, len, at[NGX_MCP_PAYLOADS];
     u_char      *data;
-    uint64_t     key;
+    int64_t      key;
     ngx_uint_t   i;
 
     used = 0;
 
     for ( /* void */ ; *rc == SQLITE_ROW; *rc = sqlite3_step(stmt)) {
-        key = (uint64_t) sqlite3_column_int64(stmt, 0);
+        key = sqlite3_column_int64(stmt, 0);
 
-        if (key / 8 > rec->seq) {
+        if (key < 0) {
+            continue;
+        }
+
+        if ((uint64_t) key / NGX_MCP_PAYLOAD_NUMBERS > rec->seq) {
             break;
         }
 
-        if (key / 8 < rec->seq || key % 8 >= NGX_MCP_PAYLOADS) {
+        i = ngx_mcp_record_payload((ngx_uint_t) key % NGX_MCP_PAYLOAD_NUMBERS);
+
+        if ((uint64_t) key / NGX_MCP_PAYLOAD_NUMBERS < rec->seq
+            || i == NGX_MCP_PAYLOADS)
+        {
             /* of no task, or of a kind that nobody knows */
             continue;
         }
@@ -833,8 +635,8 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
             ngx_memcpy(bytes->data + used, data, len);
         }
 
-        at[key % 8] = used;
-        rec->payload[key % 8].len = len;
+        at[i] = used;
+        rec->payload[i].len = len;
         used += len;
     }
 

@@ -15,6 +15,8 @@ static ngx_uint_t ngx_mcp_sqlite_same(ngx_mcp_zone_t *zone,
     ngx_mcp_zone_t *other);
 static ngx_int_t ngx_mcp_sqlite_init_zone(ngx_mcp_zone_t *zone,
     ngx_uint_t kept);
+static void ngx_mcp_sqlite_status(ngx_mcp_zone_t *zone,
+    ngx_mcp_op_stats_t *stats);
 
 
 static ngx_str_t  ngx_mcp_sqlite_params[] = {
@@ -28,11 +30,16 @@ ngx_mcp_store_t  ngx_mcp_sqlite_store = {
     ngx_mcp_sqlite_params,
     ngx_mcp_sqlite_create,
     ngx_mcp_sqlite_param,
-    ngx_mcp_attach_conf,
+    ngx_mcp_path_conf,
     ngx_mcp_sqlite_same,
     ngx_mcp_sqlite_init_zone,
     ngx_mcp_stored_process,
-    ngx_mcp_writer_exit
+    ngx_mcp_writer_exit,
+    ngx_mcp_stored_op,
+    ngx_mcp_stored_look_up,
+    0,
+    1,
+    ngx_mcp_sqlite_status
 };
 
 
@@ -101,9 +108,28 @@ ngx_mcp_sqlite_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *other)
 static ngx_int_t
 ngx_mcp_sqlite_init_zone(ngx_mcp_zone_t *zone, ngx_uint_t kept)
 {
-    ngx_mcp_attach_user(zone);
+    ngx_mcp_save_attach(zone->table, kept);
 
-    return kept ? ngx_mcp_attach_kept(zone) : ngx_mcp_attach_zone(zone);
+    /* nothing that is saved is longer than a zone */
+    ngx_mcp_stored_of(zone)->db.longest = zone->shm_zone->shm.size;
+
+    return kept ? ngx_mcp_path_check(zone) : ngx_mcp_attach_zone(zone);
+}
+
+
+static void
+ngx_mcp_sqlite_status(ngx_mcp_zone_t *zone, ngx_mcp_op_stats_t *stats)
+{
+    ngx_mcp_table_t  *t;
+
+    t = zone->table;
+
+    ngx_mcp_lock_read(t);
+
+    stats->disk = t->sh->disk;
+    stats->unsaved = ngx_mcp_save_count_locked(t);
+
+    ngx_mcp_unlock(t);
 }
 
 

@@ -38,7 +38,6 @@ typedef struct {
 } ngx_mcp_parked_t;
 
 
-static ngx_int_t ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 static void ngx_mcp_stored_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
     ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_stored_changes(ngx_mcp_op_t *op);
@@ -48,21 +47,13 @@ static ngx_int_t ngx_mcp_stored_nothing(ngx_mcp_op_t *op);
 static void ngx_mcp_stored_ready_handler(ngx_event_t *ev);
 static void ngx_mcp_stored_done(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-
-
-static ngx_mcp_submit_pt  ngx_mcp_stored[NGX_MCP_OPS];
+static void ngx_mcp_stored_release(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op,
+    ngx_mcp_view_t *claimed);
 
 
 void
 ngx_mcp_stored_zone(ngx_mcp_zone_t *zone)
 {
-    ngx_uint_t  i;
-
-    for (i = 0; i < NGX_MCP_OPS; i++) {
-        ngx_mcp_stored[i] = ngx_mcp_stored_op;
-    }
-
-    zone->submit = ngx_mcp_stored;
     zone->ready = 0;
     ngx_mcp_stored_of(zone)->fd = -1;
 }
@@ -87,7 +78,19 @@ ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 }
 
 
-static ngx_int_t
+ngx_int_t
+ngx_mcp_stored_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
+{
+    if (!zone->ready) {
+        op->reason = NGX_MCP_STORE_UNAVAILABLE;
+        return NGX_OK;
+    }
+
+    return ngx_mcp_shm_submit(zone, op);
+}
+
+
+ngx_int_t
 ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     uint64_t           changed;
@@ -111,7 +114,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
     changes = ngx_mcp_stored_changes(op);
 
     if (changes && !sh->disk.up
-        && (op->handler || changes == NGX_MCP_STORED_BEGINS))
+        && (!op->detached || changes == NGX_MCP_STORED_BEGINS))
     {
         ngx_mcp_stored_refuse(sh, op, NGX_MCP_STORE_UNAVAILABLE);
         return NGX_OK;
@@ -121,7 +124,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
     parked = NULL;
 
-    if (changes && op->handler
+    if (changes && op->handler && !op->detached
         && (st->sync == NGX_MCP_SYNC_ALWAYS
             || ngx_mcp_stored_late(zone->table)))
     {
@@ -131,7 +134,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
         }
     }
 
-    rc = ngx_mcp_shm[op->type](zone, op);
+    rc = ngx_mcp_shm_submit(zone, op);
 
     if (rc != NGX_OK || op->reason != NGX_MCP_OK || parked == NULL) {
         return rc;
@@ -139,7 +142,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
     changed = ngx_mcp_stored_changed(op);
 
-    if (changed <= sh->safe) {
+    if (changed <= ngx_mcp_save_of(zone->table)->safe) {
         return NGX_OK;
     }
 
@@ -184,7 +187,6 @@ ngx_mcp_stored_changes(ngx_mcp_op_t *op)
 
     case NGX_MCP_OP_CREATE:
     case NGX_MCP_OP_DELETE:
-    case NGX_MCP_OP_SYNC:
         return NGX_MCP_STORED_CHANGES;
 
     default:
@@ -203,7 +205,7 @@ ngx_mcp_stored_late(ngx_mcp_table_t *t)
 {
     uint64_t  since;
 
-    since = t->sh->since;
+    since = ngx_mcp_save_of(t)->since;
 
     return since && ngx_current_msec >= since + NGX_MCP_STORED_LATE;
 }
@@ -212,6 +214,8 @@ ngx_mcp_stored_late(ngx_mcp_table_t *t)
 static uint64_t
 ngx_mcp_stored_changed(ngx_mcp_op_t *op)
 {
+    uint64_t             changed;
+    ngx_uint_t           i;
     ngx_mcp_op_claim_t  *claim;
 
     switch (op->type) {
@@ -227,13 +231,15 @@ ngx_mcp_stored_changed(ngx_mcp_op_t *op)
 
     case NGX_MCP_OP_CLAIM:
         claim = (ngx_mcp_op_claim_t *) op;
-        return claim->found ? claim->view.changed : 0;
 
-    case NGX_MCP_OP_DELETE:
+        for (changed = 0, i = 0; i < claim->n; i++) {
+            changed = ngx_max(changed, claim->views[i].changed);
+        }
+
+        return changed;
+
+    default: /* NGX_MCP_OP_DELETE */
         return ((ngx_mcp_op_delete_t *) op)->changed;
-
-    default: /* NGX_MCP_OP_SYNC */
-        return ((ngx_mcp_op_sync_t *) op)->changed;
     }
 }
 
@@ -253,6 +259,8 @@ ngx_mcp_stored_nothing(ngx_mcp_op_t *op)
 
     case NGX_MCP_OP_STATS:
     case NGX_MCP_OP_LEAVE:
+    case NGX_MCP_OP_PIN:
+    case NGX_MCP_OP_UNPIN:
         return NGX_DECLINED;
 
     case NGX_MCP_OP_SWEEP:
@@ -310,14 +318,16 @@ ngx_mcp_stored_look(ngx_mcp_zone_t *zone)
             return;
         }
 
-        safe = t->sh->safe;
-        failed = t->sh->failed;
+        safe = ngx_mcp_save_of(t)->safe;
+        failed = ngx_mcp_save_of(t)->failed;
 
         ngx_mcp_lock_read(t);
         ngx_mcp_await_key_locked(t, NGX_MCP_SAVED);
         ngx_mcp_unlock(t);
 
-        if (safe == t->sh->safe && failed == t->sh->failed) {
+        if (safe == ngx_mcp_save_of(t)->safe
+            && failed == ngx_mcp_save_of(t)->failed)
+        {
             return;
         }
     }
@@ -329,12 +339,12 @@ ngx_mcp_stored_done(ngx_mcp_zone_t *zone)
 {
     ngx_queue_t       *q, *next, done;
     ngx_mcp_op_t      *op;
-    ngx_mcp_header_t  *sh;
+    ngx_mcp_save_t    *sv;
     ngx_mcp_parked_t  *parked;
     ngx_mcp_stored_t  *st;
 
     st = zone->stored;
-    sh = zone->table->sh;
+    sv = ngx_mcp_save_of(zone->table);
 
     ngx_queue_init(&done);
 
@@ -346,14 +356,15 @@ ngx_mcp_stored_done(ngx_mcp_zone_t *zone)
         parked = ngx_queue_data(q, ngx_mcp_parked_t, queue);
         op = parked->op;
 
-        if (parked->changed > sh->safe) {
+        if (parked->changed > sv->safe) {
 
-            if (parked->changed > sh->failed && zone->ready) {
+            if (parked->changed > sv->failed && zone->ready) {
                 continue;
             }
 
             if (ngx_mcp_stored_undo(zone, op) == NGX_OK) {
-                ngx_mcp_stored_refuse(sh, op, NGX_MCP_STORE_FAILED);
+                ngx_mcp_stored_refuse(zone->table->sh, op,
+                                      NGX_MCP_STORE_FAILED);
             }
         }
 
@@ -376,15 +387,17 @@ ngx_mcp_stored_done(ngx_mcp_zone_t *zone)
 
 /*
  * Nobody will be told of it, so it is better not there: a task that nobody
- * knows, a call that has not begun.  Other changes stay, and will be saved.
+ * knows, a claim, a call that has not begun.  Other changes stay, and will be
+ * saved.
  * NGX_DECLINED: it has been saved just now, and others may have been told.
  */
 
 static ngx_int_t
 ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
+    ngx_uint_t           i;
+    ngx_mcp_op_claim_t  *claim;
     ngx_mcp_op_delete_t  remove;
-    ngx_mcp_op_update_t  release;
 
     if (op->type == NGX_MCP_OP_CREATE) {
         ngx_memzero(&remove, sizeof(ngx_mcp_op_delete_t));
@@ -393,19 +406,42 @@ ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
         remove.id = ((ngx_mcp_op_create_t *) op)->view.id;
         remove.unsaved = ((ngx_mcp_op_create_t *) op)->view.changed;
 
-        (void) ngx_mcp_shm[remove.op.type](zone, &remove.op);
+        (void) ngx_mcp_shm_submit(zone, &remove.op);
 
         return remove.op.reason == NGX_MCP_STATE_INVALID
                ? NGX_DECLINED : NGX_OK;
     }
 
     if (op->type == NGX_MCP_OP_RUN) {
-        ngx_mcp_release(&release, &((ngx_mcp_op_run_t *) op)->view);
-        release.op.pool = op->pool;
-        (void) ngx_mcp_shm[release.op.type](zone, &release.op);
+        ngx_mcp_stored_release(zone, op, &((ngx_mcp_op_run_t *) op)->view);
+    }
+
+    if (op->type == NGX_MCP_OP_CLAIM) {
+        claim = (ngx_mcp_op_claim_t *) op;
+
+        for (i = 0; i < claim->n; i++) {
+            ngx_mcp_stored_release(zone, op, &claim->views[i]);
+        }
+
+        claim->n = 0;
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_mcp_stored_release(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op,
+    ngx_mcp_view_t *claimed)
+{
+    ngx_mcp_op_update_t  release;
+
+    ngx_memzero(&release, sizeof(ngx_mcp_op_update_t));
+    ngx_mcp_release(&release, claimed);
+    release.op.type = NGX_MCP_OP_UPDATE;
+    release.op.pool = op->pool;
+
+    (void) ngx_mcp_shm_submit(zone, &release.op);
 }
 
 

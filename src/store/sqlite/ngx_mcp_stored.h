@@ -93,6 +93,8 @@ extern ngx_mcp_store_t  ngx_mcp_sqlite_store;
 
 void ngx_mcp_stored_zone(ngx_mcp_zone_t *zone);
 void ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+ngx_int_t ngx_mcp_stored_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 void ngx_mcp_stored_look(ngx_mcp_zone_t *zone);
 
 /* ngx_mcp_writer.c */
@@ -104,17 +106,31 @@ void ngx_mcp_writer_exit(ngx_mcp_zone_t *zone);
 
 /* ngx_mcp_attach.c */
 
-ngx_int_t ngx_mcp_attach_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
-    ngx_array_t *zones);
-void ngx_mcp_attach_user(ngx_mcp_zone_t *zone);
 ngx_int_t ngx_mcp_attach_zone(ngx_mcp_zone_t *zone);
-ngx_int_t ngx_mcp_attach_kept(ngx_mcp_zone_t *zone);
 ngx_int_t ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log);
-ngx_uint_t ngx_mcp_attach_lost(ngx_mcp_zone_t *zone);
-ngx_uint_t ngx_mcp_attach_holds(ngx_mcp_zone_t *zone);
-ngx_uint_t ngx_mcp_attach_wanted(ngx_mcp_zone_t *zone);
 void ngx_mcp_attach_leave(ngx_mcp_zone_t *zone);
-ngx_int_t ngx_mcp_attach_lock(ngx_fd_t fd, off_t byte, int type);
+
+/* ngx_mcp_fill.c */
+
+ngx_int_t ngx_mcp_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db,
+    uint64_t instance, ngx_log_t *log);
+
+/* ngx_mcp_lockfile.c */
+
+ngx_fd_t ngx_mcp_lockfile_open(ngx_mcp_zone_t *zone, ngx_log_t *log);
+ngx_int_t ngx_mcp_lockfile_lock(ngx_fd_t fd, off_t byte, int type);
+ngx_uint_t ngx_mcp_lockfile_wanted(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_lockfile_lost(ngx_mcp_zone_t *zone);
+ngx_uint_t ngx_mcp_lockfile_holds(ngx_mcp_zone_t *zone);
+uint64_t ngx_mcp_lockfile_instance(ngx_fd_t fd);
+ngx_int_t ngx_mcp_lockfile_name(ngx_mcp_zone_t *zone, ngx_fd_t fd,
+    uint64_t instance);
+
+/* ngx_mcp_path.c */
+
+ngx_int_t ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
+    ngx_array_t *zones);
+ngx_int_t ngx_mcp_path_check(ngx_mcp_zone_t *zone);
 
 
 #endif /* _NGX_MCP_STORED_H_INCLUDED_ */

@@ -87,7 +87,9 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 void
 ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
 {
-    if (ngx_mcp_stored_of(zone)->writing || zone->table->sh->writer == 0) {
+    if (ngx_mcp_stored_of(zone)->writing
+        || ngx_mcp_save_of(zone->table)->writer == 0)
+    {
         ngx_post_event(&ngx_mcp_stored_of(zone)->write, &ngx_posted_events);
     }
 
@@ -110,7 +112,7 @@ ngx_mcp_writer_look(ngx_event_t *ev)
     st = zone->stored;
     next = NGX_MCP_WRITER_LOOK;
 
-    if (zone->ready && !st->busy && ngx_mcp_attach_lost(zone)) {
+    if (zone->ready && !st->busy && ngx_mcp_lockfile_lost(zone)) {
         ngx_mcp_writer_drop(zone);
         ngx_mcp_attach_leave(zone);
     }
@@ -161,11 +163,13 @@ static ngx_uint_t
 ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
 {
     ngx_msec_t         passed;
+    ngx_mcp_save_t    *sv;
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
     st = zone->stored;
     t = zone->table;
+    sv = ngx_mcp_save_of(t);
 
     if (st->busy || !zone->ready) {
         return 0;
@@ -174,12 +178,12 @@ ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
     passed = ngx_current_msec - st->begun;
 
     if (!t->sh->disk.up
-        && (!t->sh->rewrite || (st->rc != NGX_OK && st->rc != NGX_DONE)))
+        && (!sv->rewrite || (st->rc != NGX_OK && st->rc != NGX_DONE)))
     {
         return passed >= NGX_MCP_WRITER_RETRY;
     }
 
-    if (t->sh->rewrite) {
+    if (sv->rewrite) {
         /* up to its end, even if there is nothing to write */
         return 1;
     }
@@ -214,17 +218,15 @@ ngx_mcp_writer_take(ngx_mcp_zone_t *zone)
         return 0;
     }
 
-    if (ngx_mcp_attach_lost(zone)
-        || ngx_mcp_attach_lock(st->fd,
-                               NGX_MCP_LOCK_WRITER,
-                               F_WRLCK)
+    if (ngx_mcp_lockfile_lost(zone)
+        || ngx_mcp_lockfile_lock(st->fd, NGX_MCP_LOCK_WRITER, F_WRLCK)
            != NGX_OK)
     {
         return 0;
     }
 
     st->writing = 1;
-    t->sh->writer = (ngx_atomic_uint_t) ngx_pid;
+    ngx_mcp_save_of(t)->writer = (ngx_atomic_uint_t) ngx_pid;
 
     ngx_mcp_lock_read(t);
     ngx_mcp_await_key_locked(t, NGX_MCP_UNSAVED);
@@ -250,9 +252,9 @@ ngx_mcp_writer_drop(ngx_mcp_zone_t *zone)
 
     ngx_mcp_db_close(&st->db);
 
-    (void) ngx_atomic_cmp_set(&zone->table->sh->writer,
+    (void) ngx_atomic_cmp_set(&ngx_mcp_save_of(zone->table)->writer,
                               (ngx_atomic_uint_t) ngx_pid, 0);
-    (void) ngx_mcp_attach_lock(st->fd, NGX_MCP_LOCK_WRITER, F_UNLCK);
+    (void) ngx_mcp_lockfile_lock(st->fd, NGX_MCP_LOCK_WRITER, F_UNLCK);
     st->writing = 0;
 }
 
@@ -289,7 +291,7 @@ ngx_mcp_writer_leave(ngx_mcp_zone_t *zone)
         ngx_mcp_writer_drop(zone);
     }
 
-    if (ngx_mcp_attach_wanted(zone)
+    if (ngx_mcp_lockfile_wanted(zone)
         && (zone->leaves == NULL || zone->leaves(zone)))
     {
         ngx_mcp_attach_leave(zone);
@@ -302,6 +304,7 @@ ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
 {
     ngx_int_t          rc;
     ngx_time_t        *tp;
+    ngx_mcp_save_t    *sv;
     ngx_mcp_table_t   *t;
     ngx_mcp_batch_t   *batch;
     ngx_mcp_stored_t  *st;
@@ -309,6 +312,7 @@ ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
     st = zone->stored;
     batch = &st->batch;
     t = zone->table;
+    sv = ngx_mcp_save_of(t);
 
     if (ngx_mcp_batch_init(batch, ngx_cycle->log) != NGX_OK) {
         return NGX_ERROR;
@@ -318,11 +322,11 @@ ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
         ngx_mcp_lock_read(t);
 
         rc = ngx_mcp_save_locked(t, batch);
-        st->device = t->sh->disk.device;
-        st->inode = t->sh->disk.inode;
-        st->upto = t->sh->saved;
+        st->device = sv->device;
+        st->inode = sv->inode;
+        st->upto = sv->saved;
         st->db.sync = (ngx_uint_t) t->sh->disk.sync;
-        st->db.instance = t->sh->instance;
+        st->db.instance = sv->instance;
         st->db.secret[0] = t->sh->secret[0];
         st->db.secret[1] = t->sh->secret[1];
 
@@ -338,8 +342,8 @@ ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
     }
 
     tp = ngx_timeofday();
-    batch->now = ngx_current_msec;
-    batch->wall = (uint64_t) tp->sec * 1000 + tp->msec;
+    ngx_mcp_batch_times(batch, ngx_current_msec,
+                        (uint64_t) tp->sec * 1000 + tp->msec);
 
     return NGX_OK;
 }
@@ -501,7 +505,7 @@ ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
         /* somebody else has it now: our zone is of no more use */
         ngx_mcp_writer_failed(zone, ngx_mcp_stored_of(zone)->db.error);
 
-        if (ngx_mcp_attach_holds(zone)) {
+        if (ngx_mcp_lockfile_holds(zone)) {
             /* not by way of the lock: the file is not the one it was */
             return;
         }
@@ -520,11 +524,13 @@ static void
 ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t             was;
+    ngx_mcp_save_t        *sv;
     ngx_mcp_table_t       *t;
     ngx_mcp_batch_t       *batch;
     ngx_mcp_store_stat_t  *disk;
 
     t = zone->table;
+    sv = ngx_mcp_save_of(t);
     batch = &ngx_mcp_stored_of(zone)->batch;
     disk = &t->sh->disk;
 
@@ -535,17 +541,17 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
     was = disk->up;
 
     if (!batch->more) {
-        t->sh->rewrite = 0;
+        sv->rewrite = 0;
     }
 
-    disk->up = !t->sh->rewrite;
-    disk->device = ngx_mcp_stored_of(zone)->db.device;
-    disk->inode = ngx_mcp_stored_of(zone)->db.inode;
+    disk->up = !sv->rewrite;
+    sv->device = ngx_mcp_stored_of(zone)->db.device;
+    sv->inode = ngx_mcp_stored_of(zone)->db.inode;
 
     if (batch->n + batch->ngone) {
         disk->commits++;
         disk->rows += batch->n + batch->ngone;
-        disk->last_wall = batch->wall;
+        disk->last_wall = batch->clock.wall;
         ngx_mcp_stats_time(&disk->time, ngx_mcp_stored_of(zone)->took);
     }
 
@@ -574,11 +580,13 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
 static void
 ngx_mcp_writer_fresh(ngx_mcp_zone_t *zone)
 {
+    ngx_mcp_save_t    *sv;
     ngx_mcp_table_t   *t;
     ngx_mcp_stored_t  *st;
 
     st = zone->stored;
     t = zone->table;
+    sv = ngx_mcp_save_of(t);
 
     ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                   "the database \"%V\" of zone \"%V\" %s, all tasks are "
@@ -588,10 +596,10 @@ ngx_mcp_writer_fresh(ngx_mcp_zone_t *zone)
     ngx_mcp_lock(t);
 
     ngx_mcp_save_all_locked(t);
-    t->sh->rewrite = 1;
+    sv->rewrite = 1;
     t->sh->disk.up = 0;
-    t->sh->disk.device = 0;
-    t->sh->disk.inode = 0;
+    sv->device = 0;
+    sv->inode = 0;
 
     ngx_mcp_unlock(t);
 }
@@ -614,7 +622,7 @@ ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
     (void) ngx_cpystrn(disk->error, (u_char *) why, sizeof(disk->error));
     disk->up = 0;
     disk->failures++;
-    t->sh->failed = t->sh->seq;
+    ngx_mcp_save_of(t)->failed = t->sh->seq;
 
     ngx_mcp_signal_key_locked(t, NGX_MCP_SAVED);
 
@@ -673,7 +681,7 @@ ngx_mcp_writer_exit(ngx_mcp_zone_t *zone)
             ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                           "changes of %uD tasks of zone \"%V\" are not saved "
                           "as the process exits: \"%V\" %s",
-                          t->sh->unsaved + t->sh->ngone, &zone->name,
+                          ngx_mcp_save_count_locked(t), &zone->name,
                           &st->path, st->db.error);
             break;
         }

@@ -1,0 +1,298 @@
+
+/*
+ * What a request that waits is to others: it is counted as long as it does, and
+ * what it looks at is pinned.  Stores may take their time for both, and the
+ * request may end meanwhile.
+ */
+
+
+#include "ngx_mcp_http.h"
+#include "ngx_mcp_wait.h"
+#include "ngx_mcp_later.h"
+
+
+static ngx_int_t ngx_mcp_wait_entered(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_wait_pinned(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_mcp_wait_t *ngx_mcp_wait_of(ngx_http_request_t *r);
+static void ngx_mcp_wait_recounted(ngx_mcp_op_t *op);
+static void ngx_mcp_wait_counted(ngx_mcp_wait_t *w);
+
+
+/* it is one of those who wait from now on, if there is room for it */
+
+ngx_int_t
+ngx_mcp_wait_enter(ngx_mcp_wait_t *w)
+{
+    ngx_int_t            rc;
+    ngx_mcp_op_wait_t   *op;
+    ngx_mcp_loc_conf_t  *lcf;
+
+    op = ngx_mcp_op(w->r, NGX_MCP_OP_WAIT, sizeof(ngx_mcp_op_wait_t));
+    if (op == NULL) {
+        return ngx_mcp_wait_over(w, NGX_HTTP_INTERNAL_SERVER_ERROR);
+    }
+
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+
+    op->id = w->task ? &w->id : NULL;
+    op->owner = &w->ctx->owner;
+    op->result = w->result;
+    op->max_task = lcf->max_waiters;
+    op->max_zone = lcf->max_zone_waiters;
+
+    w->enter = op;
+    w->entering = 1;
+
+    rc = ngx_mcp_run(w->r, &op->op, ngx_mcp_wait_entered);
+
+    if (rc != NGX_DONE && w->entering) {
+        w->entering = 0;
+        w->over = 1;
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_mcp_wait_prepare(ngx_mcp_wait_t *w)
+{
+    ngx_mcp_op_wait_t  *op;
+
+    op = ngx_mcp_later_op(w->zone, NGX_MCP_OP_LEAVE);
+    if (op == NULL) {
+        return NGX_ERROR;
+    }
+
+    w->leave = op;
+    op->result = w->result;
+    op->carrier = w->stream_id;
+
+    if (w->task) {
+        op->task = w->id;
+        op->id = &op->task;
+    }
+
+    return w->session
+           ? ngx_mcp_later_str(&op->op, &op->session, &w->ctx->session)
+           : NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_wait_entered(ngx_http_request_t *r, ngx_mcp_op_t *o)
+{
+    ngx_mcp_wait_t  *w;
+
+    w = ngx_mcp_wait_of(r);
+    w->entering = 0;
+
+    if (o->reason == NGX_MCP_OK) {
+        w->counted = 1;
+        w->epoch = w->enter->epoch;
+    }
+
+    if (w->left) {
+        ngx_mcp_wait_leave(w);
+        return NGX_ERROR;
+    }
+
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_wait_over(w, ngx_mcp_refused(r, w->ctx, o->reason));
+    }
+
+    return ngx_mcp_wait_pin(w);
+}
+
+
+/* what it will look at is brought here, and kept */
+
+ngx_int_t
+ngx_mcp_wait_pin(ngx_mcp_wait_t *w)
+{
+    ngx_int_t  rc;
+
+    if (w->task) {
+        w->pin.ids = &w->id;
+        w->pin.n = 1;
+    }
+
+    if (!w->zone->pins
+        || (w->pin.kind == NGX_MCP_PIN_TASKS && w->pin.n == 0))
+    {
+        return ngx_mcp_wait_first(w);
+    }
+
+    w->unpin = ngx_mcp_unpin_op(w->zone, &w->pin);
+    if (w->unpin == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    w->pin.op.type = NGX_MCP_OP_PIN;
+    w->pinning = 1;
+
+    rc = ngx_mcp_run(w->r, &w->pin.op, ngx_mcp_wait_pinned);
+
+    if (rc != NGX_DONE) {
+        w->pinning = 0;
+    }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_wait_pinned(ngx_http_request_t *r, ngx_mcp_op_t *o)
+{
+    ngx_mcp_wait_t  *w;
+
+    w = ngx_mcp_wait_of(r);
+    w->pinning = 0;
+
+    if (!w->pin.held) {
+        ngx_mcp_later_free(w->unpin);
+        w->unpin = NULL;
+    }
+
+    if (w->left) {
+        ngx_mcp_wait_leave(w);
+        return NGX_ERROR;
+    }
+
+    /* a call that cannot be waited for ends, as if its client had gone */
+
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_refused(r, w->ctx, o->reason);
+    }
+
+    return ngx_mcp_wait_first(w);
+}
+
+
+static ngx_mcp_wait_t *
+ngx_mcp_wait_of(ngx_http_request_t *r)
+{
+    ngx_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    return ctx->wait;
+}
+
+
+/* a process has died, and nobody knows how many waited there */
+
+void
+ngx_mcp_wait_recount(void *data)
+{
+    ngx_mcp_zone_t *zone = data;
+
+    ngx_queue_t     *q;
+    ngx_mcp_wait_t  *w;
+
+    for (q = ngx_queue_head(&zone->waits);
+         q != ngx_queue_sentinel(&zone->waits);
+         q = ngx_queue_next(q))
+    {
+        w = ngx_queue_data(q, ngx_mcp_wait_t, queue);
+
+        ngx_mcp_wait_again(w);
+    }
+}
+
+
+void
+ngx_mcp_wait_again(ngx_mcp_wait_t *w)
+{
+    ngx_mcp_op_wait_t  *op;
+
+    op = w->enter;
+
+    if (!w->counted || w->entering
+        || (int32_t) (w->epoch - w->zone->local->epoch) >= 0)
+    {
+        return;
+    }
+
+    /* without limits: it was admitted before */
+
+    op->max_task = 0;
+    op->max_zone = 0;
+    op->op.handler = ngx_mcp_wait_recounted;
+    op->op.data = w;
+
+    switch (ngx_mcp_submit(w->zone, &op->op)) {
+
+    case NGX_OK:
+        ngx_mcp_wait_counted(w);
+        break;
+
+    case NGX_AGAIN:
+        w->entering = 1;
+        w->r->main->blocked++;
+        break;
+    }
+}
+
+
+static void
+ngx_mcp_wait_recounted(ngx_mcp_op_t *op)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_mcp_wait_t      *w;
+
+    w = op->data;
+    r = w->r;
+    c = r->connection;
+
+    w->entering = 0;
+    r->main->blocked--;
+    ngx_mcp_wait_counted(w);
+
+    if (w->left) {
+        ngx_mcp_wait_leave(w);
+        ngx_http_finalize_request(r, NGX_ERROR);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    /* another one may have died meanwhile */
+
+    ngx_mcp_wait_again(w);
+}
+
+
+static void
+ngx_mcp_wait_counted(ngx_mcp_wait_t *w)
+{
+    if (w->enter->op.reason == NGX_MCP_OK) {
+        w->epoch = w->enter->epoch;
+    }
+}
+
+
+/* what the request was to others comes to an end, once that is known */
+
+void
+ngx_mcp_wait_leave(ngx_mcp_wait_t *w)
+{
+    if (w->leave) {
+        w->leave->counted = w->counted;
+        w->leave->epoch = w->epoch;
+
+        if (w->counted || w->stream_id) {
+            ngx_mcp_later(&w->leave->op);
+
+        } else {
+            ngx_mcp_later_free(&w->leave->op);
+        }
+
+        w->leave = NULL;
+    }
+
+    if (w->unpin) {
+        ngx_mcp_later(w->unpin);
+        w->unpin = NULL;
+    }
+}

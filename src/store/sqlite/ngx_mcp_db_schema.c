@@ -1,0 +1,313 @@
+
+/* The tables of a database: making them, and whether they are ours. */
+
+
+#include "ngx_mcp_db.h"
+
+
+#if (NGX_MCP_SQLITE)
+
+#include <sqlite3.h>
+
+
+static ngx_int_t ngx_mcp_db_compare(ngx_mcp_db_t *db, int64_t version);
+static ngx_int_t ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
+    sqlite3_stmt *ours);
+static int ngx_mcp_db_steps_run(sqlite3 *sqlite, int64_t from, int64_t to);
+static ngx_int_t ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version);
+
+
+/*
+ * A step for each version.  Of a task, the row in "task" has all but its
+ * bytes, so that a change does not have to write them again; those are in
+ * "payload", whose key is eight times that of the task, plus their kind.  The
+ * view "tasks" is for people.
+ */
+
+static const char  *ngx_mcp_db_steps[] = {
+
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+    " WITHOUT ROWID;"
+
+    "CREATE TABLE task ("
+    " seq INTEGER PRIMARY KEY,"
+    " id TEXT NOT NULL,"
+    " owner TEXT NOT NULL,"
+    " tool TEXT NOT NULL,"
+    " method TEXT,"
+    " token TEXT,"
+    " session TEXT,"
+    " state TEXT NOT NULL,"
+    " version INTEGER NOT NULL,"
+    " attempt INTEGER NOT NULL,"
+    " progress REAL,"
+    " total REAL,"
+    " cause INTEGER NOT NULL,"
+    " flags INTEGER NOT NULL,"
+    " lease INTEGER NOT NULL,"
+    " created_at INTEGER NOT NULL,"
+    " updated_at INTEGER NOT NULL,"
+    " expires_at INTEGER,"
+    " step_end_at INTEGER,"
+    " phase_end_at INTEGER,"
+    " phase_left INTEGER,"
+    " since_at INTEGER,"
+    " ran INTEGER,"
+    " changed INTEGER NOT NULL,"
+    " turned INTEGER NOT NULL,"
+    " moved INTEGER NOT NULL,"
+    " queue_seq INTEGER NOT NULL,"
+    " peak REAL,"
+    " ttl INTEGER,"
+    " lease_time INTEGER,"
+    " queue_timeout INTEGER,"
+    " run_timeout INTEGER,"
+    " backoff INTEGER,"
+    " poll_interval INTEGER,"
+    " keep_completed INTEGER,"
+    " keep_failed INTEGER,"
+    " keep_cancelled INTEGER,"
+    " route INTEGER NOT NULL,"
+    " attempts INTEGER NOT NULL,"
+    " priority INTEGER NOT NULL,"
+    " calls INTEGER NOT NULL);"
+
+    "CREATE TABLE payload (key INTEGER PRIMARY KEY, data TEXT NOT NULL);"
+
+    "CREATE VIEW tasks AS SELECT"
+    " id, owner, tool, method,"
+    " CASE state WHEN 'queued' THEN 'working' WHEN 'running' THEN 'working'"
+    " ELSE state END AS status,"
+    " state AS phase, version, attempt, attempts, priority, progress, total,"
+    " CASE cause WHEN 1 THEN 'lease_lost' WHEN 2 THEN 'queue_timeout'"
+    " WHEN 3 THEN 'run_timeout' WHEN 4 THEN 'cancelled'"
+    " WHEN 5 THEN 'process_lost' END AS cause,"
+    " strftime('%Y-%m-%dT%H:%M:%fZ', created_at / 1000.0, 'unixepoch')"
+    " AS created,"
+    " strftime('%Y-%m-%dT%H:%M:%fZ', updated_at / 1000.0, 'unixepoch')"
+    " AS updated,"
+    " strftime('%Y-%m-%dT%H:%M:%fZ', expires_at / 1000.0, 'unixepoch')"
+    " AS expires,"
+    " created_at, updated_at, expires_at,"
+    " (SELECT data FROM payload WHERE key = seq * 8) AS params,"
+    " (SELECT data FROM payload WHERE key = seq * 8 + 1) AS metadata,"
+    " (SELECT data FROM payload WHERE key = seq * 8 + 2) AS message,"
+    " CASE flags & 1 WHEN 0 THEN"
+    " (SELECT data FROM payload WHERE key = seq * 8 + 3) END AS result,"
+    " CASE flags & 1 WHEN 1 THEN"
+    " (SELECT data FROM payload WHERE key = seq * 8 + 3) END AS error,"
+    " (SELECT data FROM payload WHERE key = seq * 8 + 4) AS input_requests,"
+    " (SELECT data FROM payload WHERE key = seq * 8 + 5) AS input_responses,"
+    " seq FROM task;",
+
+    /* the changes of state, as history.h has them */
+
+    "ALTER TABLE task ADD COLUMN history BLOB;",
+
+    /* it grows with every write; what was written before counts for none */
+
+    "ALTER TABLE task ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;",
+
+    /* an id is one task's; it is written once, so this costs little */
+
+    "CREATE UNIQUE INDEX task_id ON task (id);"
+};
+
+
+/* what there is now: the one that the text above leads to */
+
+typedef char  ngx_mcp_db_steps_fit[
+    sizeof(ngx_mcp_db_steps) / sizeof(char *) == NGX_MCP_DB_VERSION ? 1 : -1
+];
+
+
+ngx_int_t
+ngx_mcp_db_schema(ngx_mcp_db_t *db)
+{
+    int64_t  app, version, tables;
+
+    if (ngx_mcp_db_number(db, "PRAGMA application_id", &app)
+        != NGX_OK
+        || ngx_mcp_db_number(db, "PRAGMA user_version", &version)
+           != NGX_OK
+        || ngx_mcp_db_number(db,
+                             "SELECT count(*) FROM sqlite_master", &tables)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (app != NGX_MCP_DB_APPLICATION
+        && (app || version || tables))
+    {
+        (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                "is not a database of mcp_tasks");
+        return NGX_ERROR;
+    }
+
+    if (version < 0 || version > NGX_MCP_DB_VERSION) {
+        (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                "has version %lld of the schema, and this "
+                                "module knows no later one than %d",
+                                (long long) version,
+                                NGX_MCP_DB_VERSION);
+        return NGX_ERROR;
+    }
+
+    if (ngx_mcp_db_compare(db, version) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_db_migrate(db, version);
+}
+
+
+/*
+ * A schema is a program: what others put there could run with every statement.
+ * So it has to be, word for word, what the steps make of an empty database.
+ */
+
+static ngx_int_t
+ngx_mcp_db_compare(ngx_mcp_db_t *db, int64_t version)
+{
+    sqlite3            *made;
+    ngx_int_t           rc;
+    sqlite3_stmt       *there, *ours;
+    static const char   list[] = "SELECT type, name, tbl_name, sql"
+                                 " FROM sqlite_master"
+                                 " WHERE name NOT LIKE 'sqlite_stat%'"
+                                 " ORDER BY type, name";
+
+    made = NULL;
+    there = NULL;
+    ours = NULL;
+    rc = NGX_ERROR;
+
+    if (sqlite3_open_v2(":memory:", &made,
+                        SQLITE_OPEN_READWRITE|SQLITE_OPEN_CREATE
+                        |SQLITE_OPEN_NOMUTEX, NULL)
+        != SQLITE_OK
+        || ngx_mcp_db_steps_run(made, 0, version) != SQLITE_OK
+        || sqlite3_prepare_v2(made, list, -1, &ours, NULL) != SQLITE_OK)
+    {
+        (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                "cannot be compared: %s",
+                                made ? sqlite3_errmsg(made) : "out of memory");
+
+    } else if (sqlite3_prepare_v2(db->sqlite, list, -1, &there, NULL)
+               != SQLITE_OK)
+    {
+        rc = ngx_mcp_db_fail(db, "cannot be read");
+
+    } else {
+        rc = ngx_mcp_db_same_tables(db, there, ours);
+    }
+
+    (void) sqlite3_finalize(there);
+    (void) sqlite3_finalize(ours);
+    (void) sqlite3_close_v2(made);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
+    sqlite3_stmt *ours)
+{
+    int          i, rc, expected;
+    const char  *a, *b;
+
+    do {
+        rc = sqlite3_step(there);
+        expected = sqlite3_step(ours);
+
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+            return ngx_mcp_db_fail(db, "cannot be read");
+        }
+
+        for (i = 0; rc == SQLITE_ROW && rc == expected && i < 4; i++) {
+            a = (char *) sqlite3_column_text(there, i);
+            b = (char *) sqlite3_column_text(ours, i);
+
+            if ((a == NULL) != (b == NULL) || (a && ngx_strcmp(a, b) != 0)) {
+                expected = SQLITE_ERROR;
+            }
+        }
+
+        if (rc != expected) {
+            /* what others have named things is nothing for a log */
+            (void) sqlite3_snprintf(sizeof(db->error), db->error,
+                                    "has not the tables it should: somebody "
+                                    "has changed its schema");
+            return NGX_ERROR;
+        }
+
+    } while (rc == SQLITE_ROW);
+
+    return NGX_OK;
+}
+
+
+static int
+ngx_mcp_db_steps_run(sqlite3 *sqlite, int64_t from, int64_t to)
+{
+    int  rc;
+
+    for (rc = SQLITE_OK; rc == SQLITE_OK && from < to; from++) {
+        rc = sqlite3_exec(sqlite, ngx_mcp_db_steps[from], NULL, NULL, NULL);
+    }
+
+    return rc;
+}
+
+
+/*
+ * All steps that are missing, or none.  A new database says from the very
+ * beginning whose it is: whoever made it may not live to write more.
+ */
+
+static ngx_int_t
+ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version)
+{
+    char  sql[256];
+
+    if (version == NGX_MCP_DB_VERSION) {
+        return NGX_OK;
+    }
+
+    if (ngx_mcp_db_begin(db) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_mcp_db_steps_run(db->sqlite, version, NGX_MCP_DB_VERSION)
+        != SQLITE_OK)
+    {
+        return ngx_mcp_db_fail(db, "its schema cannot be made");
+    }
+
+    if (version == 0 && db->instance) {
+        (void) sqlite3_snprintf(sizeof(sql), sql,
+                                "INSERT INTO meta VALUES"
+                                " ('instance', '%016llx'),"
+                                " ('secret', '%016llx%016llx')",
+                                (unsigned long long) db->instance,
+                                (unsigned long long) db->secret[0],
+                                (unsigned long long) db->secret[1]);
+
+        if (ngx_mcp_db_exec(db, sql, "its schema cannot be made") != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    (void) sqlite3_snprintf(sizeof(sql), sql,
+                            "PRAGMA application_id = %d;"
+                            "PRAGMA user_version = %d; COMMIT",
+                            NGX_MCP_DB_APPLICATION,
+                            NGX_MCP_DB_VERSION);
+
+    return ngx_mcp_db_exec(db, sql, "its schema cannot be made");
+}
+
+
+#endif /* NGX_MCP_SQLITE */

@@ -1,0 +1,177 @@
+
+/*
+ * The file beside a database: locks, and the instance whose the database is.
+ * See ngx_mcp_stored.h for what each of the locks means.
+ */
+
+
+#include "ngx_mcp_stored.h"
+
+
+#if (NGX_MCP_STORED)
+
+
+/* an instance: a number, hexadecimal, and a line feed */
+#define NGX_MCP_INSTANCE_LEN   17
+
+
+/* the directory is the workers', who may be anybody's by now: no links */
+
+ngx_fd_t
+ngx_mcp_lockfile_open(ngx_mcp_zone_t *zone, ngx_log_t *log)
+{
+    char              *name;
+    ngx_fd_t           fd;
+    ngx_err_t          err;
+    struct stat        sb;
+    ngx_mcp_stored_t  *st;
+
+    st = zone->stored;
+
+    name = (char *) st->lock.data;
+
+    fd = open(name, O_RDWR|O_CLOEXEC|O_NOFOLLOW|O_NONBLOCK);
+
+    if (fd == -1 && ngx_errno == NGX_ENOENT) {
+        fd = open(name, O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC|O_NOFOLLOW, 0600);
+    }
+
+    if (fd == -1 || fstat(fd, &sb) == -1) {
+        err = ngx_errno;
+
+    } else if (!S_ISREG(sb.st_mode) || sb.st_nlink != 1) {
+        err = NGX_EPERM;
+
+    } else {
+        return fd;
+    }
+
+    if (!st->told) {
+        st->told = 1;
+        ngx_log_error(NGX_LOG_EMERG, log, err,
+                      "the lock \"%V\" cannot be opened", &st->lock);
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    return -1;
+}
+
+
+/* NGX_DECLINED: somebody else has it */
+
+ngx_int_t
+ngx_mcp_lockfile_lock(ngx_fd_t fd, off_t byte, int type)
+{
+    struct flock  fl;
+
+    ngx_memzero(&fl, sizeof(struct flock));
+    fl.l_type = (short) type;
+    fl.l_whence = SEEK_SET;
+    fl.l_start = byte;
+    fl.l_len = 1;
+
+    return (fcntl(fd, F_OFD_SETLK, &fl) == 0) ? NGX_OK : NGX_DECLINED;
+}
+
+
+/* whether another instance waits for the database */
+
+ngx_uint_t
+ngx_mcp_lockfile_wanted(ngx_mcp_zone_t *zone)
+{
+    struct flock  fl;
+
+    ngx_memzero(&fl, sizeof(struct flock));
+    fl.l_type = F_WRLCK;
+    fl.l_whence = SEEK_SET;
+    fl.l_start = NGX_MCP_LOCK_WANTED;
+    fl.l_len = 1;
+
+    return fcntl(ngx_mcp_stored_of(zone)->fd, F_OFD_GETLK, &fl) == 0
+           && fl.l_type != F_UNLCK;
+}
+
+
+/* somebody may have removed the lock, and others have another one */
+
+ngx_uint_t
+ngx_mcp_lockfile_lost(ngx_mcp_zone_t *zone)
+{
+    struct stat        sb, there;
+    ngx_mcp_stored_t  *st;
+
+    st = zone->stored;
+
+    return st->fd != -1
+           && (fstat(st->fd, &sb) == -1
+               || stat((char *) st->lock.data, &there) == -1
+               || sb.st_dev != there.st_dev
+               || sb.st_ino != there.st_ino);
+}
+
+
+/* whether the lock still says that the database is our zone's */
+
+ngx_uint_t
+ngx_mcp_lockfile_holds(ngx_mcp_zone_t *zone)
+{
+    return zone->ready
+           && !ngx_mcp_lockfile_lost(zone)
+           && ngx_mcp_lockfile_instance(ngx_mcp_stored_of(zone)->fd)
+              == ngx_mcp_save_of(zone->table)->instance;
+}
+
+
+/* 0: none */
+
+uint64_t
+ngx_mcp_lockfile_instance(ngx_fd_t fd)
+{
+    char      buf[NGX_MCP_INSTANCE_LEN + 1];
+    ssize_t   n;
+
+    n = pread(fd, buf, NGX_MCP_INSTANCE_LEN, 0);
+
+    if (n != NGX_MCP_INSTANCE_LEN) {
+        return 0;
+    }
+
+    buf[n] = '\0';
+
+    return strtoull(buf, NULL, 16);
+}
+
+
+/* the lock says whose the database is, and the zone which lock that is */
+
+ngx_int_t
+ngx_mcp_lockfile_name(ngx_mcp_zone_t *zone, ngx_fd_t fd, uint64_t instance)
+{
+    u_char             buf[NGX_MCP_INSTANCE_LEN + 1];
+    struct stat        sb;
+    ngx_mcp_save_t    *sv;
+
+    sv = ngx_mcp_save_of(zone->table);
+
+    (void) ngx_sprintf(buf, "%016xL\n", instance);
+
+    if (fstat(fd, &sb) == -1
+        || pwrite(fd, buf, NGX_MCP_INSTANCE_LEN, 0) != NGX_MCP_INSTANCE_LEN)
+    {
+        ngx_memcpy(ngx_mcp_stored_of(zone)->db.error,
+                   "its lock cannot be written",
+                   sizeof("its lock cannot be written"));
+        return NGX_ERROR;
+    }
+
+    sv->lock_device = sb.st_dev;
+    sv->lock_inode = sb.st_ino;
+
+    return NGX_OK;
+}
+
+
+#endif /* NGX_MCP_STORED */

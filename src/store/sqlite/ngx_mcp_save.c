@@ -1,0 +1,581 @@
+
+#include "ngx_mcp_save.h"
+#include "ngx_mcp_signal.h"
+#include "ngx_mcp_slot.h"
+
+
+/* each payload has a bit in the slot */
+
+typedef char  ngx_mcp_written_fits[
+    NGX_MCP_PAYLOADS <= 7 ? 1 : -1
+];
+
+
+/* the header of a zone has room for it */
+
+typedef char  ngx_mcp_save_fits[
+    sizeof(ngx_mcp_save_t) <= NGX_MCP_STORE_AREA ? 1 : -1
+];
+
+
+static void ngx_mcp_save_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+static void ngx_mcp_save_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+static void ngx_mcp_save_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+static void ngx_mcp_save_notify_locked(ngx_mcp_table_t *t);
+static ngx_uint_t ngx_mcp_save_safe_locked(ngx_mcp_table_t *t,
+    uint64_t changed);
+static void ngx_mcp_save_reset_locked(ngx_mcp_table_t *t);
+static void ngx_mcp_save_restore_locked(ngx_mcp_table_t *t, uint32_t removed);
+static const char *ngx_mcp_save_check_locked(ngx_mcp_table_t *t);
+static const char *ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t);
+static void ngx_mcp_save_since_locked(ngx_mcp_table_t *t);
+static ngx_uint_t ngx_mcp_save_tombs_locked(ngx_mcp_table_t *t,
+    ngx_mcp_batch_t *batch, uint64_t *left);
+
+
+static ngx_mcp_persist_t  ngx_mcp_save_hooks = {
+    ngx_mcp_save_put_locked,
+    ngx_mcp_save_take_locked,
+    ngx_mcp_save_removed_locked,
+    ngx_mcp_save_notify_locked,
+    ngx_mcp_save_safe_locked,
+    ngx_mcp_save_reset_locked,
+    ngx_mcp_save_restore_locked,
+    ngx_mcp_save_check_locked
+};
+
+
+/*
+ * By whoever has a table of a zone with a store; kept: the zone is that of an
+ * earlier configuration, which had the store as well.
+ */
+
+void
+ngx_mcp_save_attach(ngx_mcp_table_t *t, ngx_uint_t kept)
+{
+    ngx_mcp_save_t  *sv;
+
+    if (!kept) {
+        /* until it is filled it has nothing, and saves nothing */
+
+        sv = ngx_mcp_save_of(t);
+        sv->saved = NGX_MCP_NEVER;
+        sv->safe = NGX_MCP_NEVER;
+    }
+
+    t->persist = &ngx_mcp_save_hooks;
+}
+
+
+/* a task has changed and is at the front */
+
+static void
+ngx_mcp_save_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+{
+    ngx_mcp_save_t  *sv;
+
+    sv = ngx_mcp_save_of(t);
+
+    if (s->body.changed <= sv->saved) {
+        return;
+    }
+
+    ngx_mcp_save_since_locked(t);
+
+    if (sv->oldest == 0) {
+        sv->oldest = ngx_mcp_index(t, s);
+    }
+
+    sv->unsaved++;
+}
+
+
+/* one that was not saved leaves its place in the list */
+
+static void
+ngx_mcp_save_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+{
+    ngx_mcp_save_t  *sv;
+
+    sv = ngx_mcp_save_of(t);
+
+    if (s->body.changed > sv->saved) {
+        sv->mixed++;
+        sv->unsaved--;
+
+        if (sv->oldest == ngx_mcp_index(t, s)) {
+            sv->oldest = s->recent.prev;
+        }
+    }
+}
+
+
+/* its slot waits until its row has been removed, too */
+
+static void
+ngx_mcp_save_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+{
+    uint32_t         n;
+    ngx_mcp_save_t  *sv;
+
+    n = ngx_mcp_index(t, s);
+    sv = ngx_mcp_save_of(t);
+
+    ngx_mcp_save_since_locked(t);
+
+    s->body.changed = ++t->sh->seq;
+    s->hash_next = 0;
+
+    ngx_mcp_failpoint("save_gone");
+
+    if (sv->gone.tail) {
+        ngx_mcp_slot(t, sv->gone.tail)->hash_next = n;
+
+    } else {
+        sv->gone.head = n;
+    }
+
+    sv->gone.tail = n;
+    sv->ngone++;
+}
+
+
+/* after changes: the writer is told, and tells us when it has done it */
+
+static void
+ngx_mcp_save_notify_locked(ngx_mcp_table_t *t)
+{
+    if (ngx_mcp_has_unsaved(t)) {
+        ngx_mcp_await_key_locked(t, NGX_MCP_SAVED);
+        ngx_mcp_signal_key_locked(t, NGX_MCP_UNSAVED);
+    }
+}
+
+
+static ngx_uint_t
+ngx_mcp_save_safe_locked(ngx_mcp_table_t *t, uint64_t changed)
+{
+    return changed <= ngx_mcp_save_of(t)->safe;
+}
+
+
+uint32_t
+ngx_mcp_save_count_locked(ngx_mcp_table_t *t)
+{
+    return ngx_mcp_save_of(t)->unsaved + ngx_mcp_save_of(t)->ngone;
+}
+
+
+/* those that are not saved are put again, one by one */
+
+static void
+ngx_mcp_save_reset_locked(ngx_mcp_table_t *t)
+{
+    ngx_mcp_save_t  *sv;
+
+    sv = ngx_mcp_save_of(t);
+
+    sv->unsaved = 0;
+    sv->oldest = 0;
+    sv->gone.head = 0;
+    sv->gone.tail = 0;
+    sv->ngone = 0;
+}
+
+
+static void
+ngx_mcp_save_restore_locked(ngx_mcp_table_t *t, uint32_t removed)
+{
+    uint32_t         n;
+    ngx_mcp_save_t  *sv;
+
+    sv = ngx_mcp_save_of(t);
+    sv->gone.head = removed;
+
+    if (removed) {
+        ngx_mcp_save_since_locked(t);
+    }
+
+    for (n = removed; n; n = ngx_mcp_slot(t, n)->hash_next) {
+        sv->gone.tail = n;
+        sv->ngone++;
+    }
+}
+
+
+static const char *
+ngx_mcp_save_check_locked(ngx_mcp_table_t *t)
+{
+    uint32_t         n, last, unsaved;
+    ngx_mcp_save_t  *sv;
+    ngx_mcp_slot_t  *s;
+
+    sv = ngx_mcp_save_of(t);
+    last = 0;
+    unsaved = 0;
+
+    for (n = 1; n < t->sh->slot.fresh; n++) {
+        s = ngx_mcp_slot(t, n);
+        unsaved += (s->body.task.state != NGX_MCP_FREE
+                    && s->body.changed > sv->saved);
+    }
+
+    for (n = t->sh->recent; n; n = s->recent.next) {
+        s = ngx_mcp_slot(t, n);
+
+        if (s->body.changed <= sv->saved) {
+            break;
+        }
+
+        last = n;
+    }
+
+    if (unsaved != sv->unsaved || last != sv->oldest) {
+        return "tasks that are not saved are miscounted";
+    }
+
+    if (sv->safe > sv->saved) {
+        return "more is safe than is saved";
+    }
+
+    if (ngx_mcp_has_unsaved(t) && sv->since == 0) {
+        return "what is not saved has no time";
+    }
+
+    return ngx_mcp_save_check_gone_locked(t);
+}
+
+
+static const char *
+ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t)
+{
+    uint32_t         n, last, gone;
+    uint64_t         decided;
+    ngx_mcp_save_t  *sv;
+    ngx_mcp_slot_t  *s;
+
+    sv = ngx_mcp_save_of(t);
+    last = 0;
+    decided = 0;
+
+    for (gone = 0, n = sv->gone.head; n; gone++) {
+        s = ngx_mcp_slot(t, n);
+
+        if (gone >= t->sh->slot.fresh
+            || s->body.task.state != NGX_MCP_FREE
+            || !(s->body.task.flags & NGX_MCP_REMOVED)
+            || s->body.changed < decided)
+        {
+            return "a task is among those whose rows have to go";
+        }
+
+        decided = s->body.changed;
+        last = n;
+        n = s->hash_next;
+    }
+
+    if (gone != sv->ngone || last != sv->gone.tail) {
+        return "rows that have to go are miscounted";
+    }
+
+    return NULL;
+}
+
+
+/* something is not saved; zero is no time */
+
+static void
+ngx_mcp_save_since_locked(ngx_mcp_table_t *t)
+{
+    ngx_mcp_save_t  *sv;
+
+    sv = ngx_mcp_save_of(t);
+
+    if (sv->since == 0) {
+        sv->since = ngx_current_msec | 1;
+    }
+
+    if (sv->since_next == 0) {
+        sv->since_next = ngx_current_msec | 1;
+    }
+}
+
+
+ngx_int_t
+ngx_mcp_batch_init(ngx_mcp_batch_t *batch, ngx_log_t *log)
+{
+    if (batch->records) {
+        return NGX_OK;
+    }
+
+    batch->records = ngx_alloc(NGX_MCP_SAVE_TASKS
+                               * sizeof(ngx_mcp_record_t), log);
+    batch->slots = ngx_alloc(NGX_MCP_SAVE_TASKS * sizeof(uint32_t), log);
+    batch->gone = ngx_alloc(NGX_MCP_SAVE_GONE * sizeof(uint64_t), log);
+    batch->need = 65536;
+
+    if (batch->records == NULL || batch->slots == NULL
+        || batch->gone == NULL)
+    {
+        ngx_mcp_batch_free(batch);
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_batch_grow(batch, log);
+}
+
+
+/* outside of the lock */
+
+ngx_int_t
+ngx_mcp_batch_grow(ngx_mcp_batch_t *batch, ngx_log_t *log)
+{
+    u_char  *data;
+
+    data = ngx_alloc(batch->need, log);
+    if (data == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (batch->data) {
+        ngx_free(batch->data);
+    }
+
+    batch->data = data;
+    batch->size = batch->need;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_mcp_batch_free(ngx_mcp_batch_t *batch)
+{
+    if (batch->records) {
+        ngx_free(batch->records);
+    }
+
+    if (batch->slots) {
+        ngx_free(batch->slots);
+    }
+
+    if (batch->gone) {
+        ngx_free(batch->gone);
+    }
+
+    if (batch->data) {
+        ngx_free(batch->data);
+    }
+
+    ngx_memzero(batch, sizeof(ngx_mcp_batch_t));
+}
+
+
+/*
+ * Copies what is to be saved next.  NGX_AGAIN: the batch has to grow first,
+ * since there is more than fits, or one task that does not.
+ */
+
+ngx_int_t
+ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
+{
+    u_char          *p;
+    size_t           size;
+    uint32_t         n;
+    uint64_t         left;
+    ngx_mcp_save_t  *sv;
+    ngx_mcp_slot_t  *s;
+
+    sv = ngx_mcp_save_of(t);
+
+    batch->n = 0;
+    batch->need = 0;
+    batch->instance = sv->instance;
+    batch->clock = sv->clock;
+    batch->upto = t->sh->seq;
+    batch->more = ngx_mcp_save_tombs_locked(t, batch, &left);
+    p = batch->data;
+
+    for (n = sv->oldest; n; n = s->recent.prev) {
+        s = ngx_mcp_slot(t, n);
+        ngx_mcp_prefetch(t, s->recent.prev);
+
+        size = ngx_mcp_slot_size_locked(t, s, s->written);
+
+        if (size > (size_t) (batch->data + batch->size - p)) {
+
+            batch->need = (p - batch->data) + size;
+
+            if (batch->n == 0
+                || batch->need <= NGX_MCP_SAVE_BYTES)
+            {
+                batch->need = ngx_max(batch->need,
+                                      ngx_min(batch->size * 2,
+                                              NGX_MCP_SAVE_BYTES));
+                return NGX_AGAIN;
+            }
+
+            break;
+        }
+
+        if (batch->n == NGX_MCP_SAVE_TASKS) {
+            break;
+        }
+
+        p = ngx_mcp_slot_read_locked(t, s, s->written,
+                                     &batch->records[batch->n], p);
+        batch->slots[batch->n] = n;
+        batch->n++;
+    }
+
+    if (n) {
+        batch->upto = batch->records[batch->n - 1].changed;
+        batch->more = 1;
+    }
+
+    /* a row that has to go yet was decided on after this */
+
+    batch->upto = ngx_min(batch->upto, left);
+    batch->mixed = sv->mixed;
+    sv->since_next = 0;
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_mcp_save_tombs_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch,
+    uint64_t *left)
+{
+    uint32_t         n;
+    ngx_mcp_slot_t  *s;
+
+    batch->ngone = 0;
+    *left = NGX_MCP_NEVER;
+
+    for (n = ngx_mcp_save_of(t)->gone.head; n; n = s->hash_next) {
+        s = ngx_mcp_slot(t, n);
+
+        if (batch->ngone == NGX_MCP_SAVE_GONE) {
+            *left = s->body.changed - 1;
+            return 1;
+        }
+
+        batch->gone[batch->ngone++] = s->seq;
+    }
+
+    return 0;
+}
+
+
+/* outside of the lock: from now on times are those of the store */
+
+void
+ngx_mcp_batch_times(ngx_mcp_batch_t *batch, uint64_t now, uint64_t wall)
+{
+    ngx_uint_t  i;
+
+    batch->clock.now = now;
+    batch->clock.wall = wall;
+
+    for (i = 0; i < batch->n; i++) {
+        ngx_mcp_record_to_store(&batch->records[i], now,
+                                batch->clock.offset + now);
+    }
+}
+
+
+/* a batch is on disk */
+
+void
+ngx_mcp_saved_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
+{
+    ngx_uint_t         i;
+    ngx_mcp_save_t    *sv;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_record_t  *rec;
+
+    sv = ngx_mcp_save_of(t);
+
+    for (i = 0; i < batch->n; i++) {
+        rec = &batch->records[i];
+        s = ngx_mcp_slot(t, batch->slots[i]);
+
+        if (s->seq == rec->seq && s->body.changed == rec->changed) {
+            s->written = 0;
+        }
+    }
+
+    ngx_mcp_failpoint("saved_tasks");
+
+    while (sv->oldest) {
+        s = ngx_mcp_slot(t, sv->oldest);
+
+        if (s->body.changed > batch->upto) {
+            break;
+        }
+
+        sv->oldest = s->recent.prev;
+        sv->unsaved--;
+    }
+
+    for (i = 0; i < batch->ngone && sv->gone.head; i++) {
+        s = ngx_mcp_slot(t, sv->gone.head);
+
+        if (s->seq != batch->gone[i]) {
+            break;
+        }
+
+        sv->gone.head = s->hash_next;
+
+        if (sv->gone.head == 0) {
+            sv->gone.tail = 0;
+        }
+
+        sv->ngone--;
+
+        ngx_mcp_failpoint("saved_gone");
+
+        ngx_mcp_slot_free_locked(t, s);
+    }
+
+    ngx_mcp_failpoint("saved_upto");
+
+    sv->saved = ngx_max(sv->saved, batch->upto);
+
+    if (!batch->more) {
+        sv->settled = batch->mixed;
+        sv->since = sv->since_next;
+    }
+
+    if (batch->mixed == sv->settled) {
+        sv->safe = sv->saved;
+    }
+}
+
+
+/* as if nothing had ever been saved */
+
+void
+ngx_mcp_save_all_locked(ngx_mcp_table_t *t)
+{
+    uint32_t         n;
+    ngx_mcp_save_t  *sv;
+    ngx_mcp_slot_t  *s;
+
+    sv = ngx_mcp_save_of(t);
+
+    ngx_mcp_save_since_locked(t);
+
+    sv->safe = 0;
+    sv->saved = 0;
+    sv->unsaved = 0;
+    sv->oldest = 0;
+
+    for (n = t->sh->recent; n; n = s->recent.next) {
+        s = ngx_mcp_slot(t, n);
+        s->written = NGX_MCP_RECORD_ALL;
+        sv->oldest = n;
+        sv->unsaved++;
+    }
+}

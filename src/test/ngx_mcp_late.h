@@ -1,0 +1,21 @@
+
+/* Test build only: a store that does and answers everything later. */
+
+
+#ifndef _NGX_MCP_LATE_H_INCLUDED_
+#define _NGX_MCP_LATE_H_INCLUDED_
+
+
+#include "ngx_mcp_store.h"
+
+
+extern ngx_mcp_store_t  ngx_mcp_late_store;
+
+/* how many of each operation there were so far, in all processes */
+ngx_atomic_t *ngx_mcp_late_count(ngx_mcp_zone_t *zone);
+
+/* how many are under way in this process */
+extern ngx_uint_t       ngx_mcp_late_pending;
+
+
+#endif /* _NGX_MCP_LATE_H_INCLUDED_ */
