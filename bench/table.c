@@ -307,7 +307,7 @@ run_claim(ngx_uint_t size, ngx_uint_t n)
         finish.op.pool = pool;
         finish.id = done[i] = claim.views->id;
         finish.event.type = NGX_MCP_EV_COMPLETE;
-        finish.event.lease = claim.views->task.lease;
+        finish.event.lease_token = claim.views->task.lease_token;
         finish.change.payload[NGX_MCP_RESULT] = str(RESULT);
         (void) ngx_mcp_submit(zones[size], &finish.op);
 

@@ -52,7 +52,7 @@ static ngx_mcp_arg_t  ngx_mcp_args[] = {
 };
 
 
-static void ngx_mcp_merge_values(ngx_mcp_loc_conf_t *prev,
+static void ngx_mcp_conf_merge_values(ngx_mcp_loc_conf_t *prev,
     ngx_mcp_loc_conf_t *conf);
 static ngx_int_t ngx_mcp_check_values(ngx_conf_t *cf,
     ngx_mcp_loc_conf_t *conf);
@@ -122,11 +122,11 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     own_ttl = (conf->ttl != NGX_CONF_UNSET_MSEC);
 
-    if (ngx_mcp_merge_surface(cf, prev, conf) != NGX_OK) {
+    if (ngx_mcp_conf_merge_surface(cf, prev, conf) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
-    ngx_mcp_merge_values(prev, conf);
+    ngx_mcp_conf_merge_values(prev, conf);
 
     if (ngx_mcp_check_values(cf, conf) != NGX_OK) {
         return NGX_CONF_ERROR;
@@ -145,14 +145,14 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->ttl = conf->max_ttl;
     }
 
-    return ngx_mcp_merge_pass(cf, prev, conf);
+    return ngx_mcp_conf_merge_pass(cf, prev, conf);
 }
 
 
 /* what the location does not have is inherited, or the default */
 
 static void
-ngx_mcp_merge_values(ngx_mcp_loc_conf_t *prev, ngx_mcp_loc_conf_t *conf)
+ngx_mcp_conf_merge_values(ngx_mcp_loc_conf_t *prev, ngx_mcp_loc_conf_t *conf)
 {
     if (conf->owner == NULL) {
         conf->owner = prev->owner;

@@ -30,7 +30,7 @@ char *ngx_mcp_set_endpoint(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-ngx_int_t ngx_mcp_merge_surface(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
+ngx_int_t ngx_mcp_conf_merge_surface(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
     ngx_mcp_loc_conf_t *conf);
 
 /* zones, and "zone=NAME" of a location; ngx_mcp_zone_conf.c */

@@ -3,7 +3,7 @@
 
 
 #include "ngx_mcp_store.h"
-#include "ngx_mcp_stored.h"
+#include "ngx_mcp_sqlite.h"
 
 #if (NGX_MCP_TEST)
 #include "ngx_mcp_late.h"
@@ -11,7 +11,7 @@
 
 
 ngx_mcp_store_t  *ngx_mcp_stores[] = {
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
     &ngx_mcp_sqlite_store,
 #endif
 #if (NGX_MCP_TEST)

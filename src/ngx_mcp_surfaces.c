@@ -178,7 +178,7 @@ ngx_mcp_surface(ngx_conf_t *cf, void *conf, ngx_http_handler_pt handler)
  */
 
 ngx_int_t
-ngx_mcp_merge_surface(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
+ngx_mcp_conf_merge_surface(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
     ngx_mcp_loc_conf_t *conf)
 {
     ngx_http_core_loc_conf_t  *clcf;

@@ -460,18 +460,18 @@ for my $tasks (0, 1) {
 # too far behind
 {
     my $c = $ann->in_session();
-    my $before = $t->probe('op=stats')->{news_dropped};
+    my $before = $t->probe('op=stats')->{changes_dropped};
     my @work = map { task($c) } 1 .. 300;
     says($work[$_], "n$_") for 0 .. 299;
 
-    is($t->probe('op=stats')->{news_dropped} - $before, 0,
+    is($t->probe('op=stats')->{changes_dropped} - $before, 0,
        'nothing is lost while nobody asks');
 
     my $stream = $c->get_stream();
     my @told = map { next_of($stream) } 1 .. 256;
     is_deeply(\@told, [map { status($work[$_], 'working', "n$_") } 44 .. 299],
               'the newest 256, in order');
-    is($t->probe('op=stats')->{news_dropped} - $before, 44,
+    is($t->probe('op=stats')->{changes_dropped} - $before, 44,
        'the others are counted');
 
     says($work[0], 'again');
@@ -479,7 +479,7 @@ for my $tasks (0, 1) {
        'what changes later is told');
     $stream->close();
 
-    is($t->probe('op=stats')->{news_dropped} - $before, 44, 'counted once');
+    is($t->probe('op=stats')->{changes_dropped} - $before, 44, 'counted once');
     is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
 
     # all at once are no trouble for who is there

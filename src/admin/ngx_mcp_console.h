@@ -28,10 +28,10 @@ extern ngx_str_t  ngx_mcp_console_csp;
 /* which tasks somebody wants to see */
 
 typedef struct {
-    ngx_mcp_filter_t  filter;
-    ngx_str_t         owner;      /* if the filter has one */
-    ngx_int_t         min_age;    /* seconds; -1: any */
-    ngx_int_t         max_age;
+    ngx_mcp_criteria_t  criteria;
+    ngx_str_t           owner;    /* if the filter has one */
+    ngx_int_t           min_age;  /* seconds; -1: any */
+    ngx_int_t           max_age;
 } ngx_mcp_wanted_t;
 
 
@@ -44,7 +44,7 @@ ngx_int_t ngx_mcp_console_handler(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 const char *ngx_mcp_console_wanted(ngx_http_request_t *r,
     ngx_mcp_wanted_t *wanted);
-ngx_mcp_filter_t ngx_mcp_console_filter(ngx_mcp_wanted_t *wanted);
+ngx_mcp_criteria_t ngx_mcp_console_criteria(ngx_mcp_wanted_t *wanted);
 void ngx_mcp_render_row(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 void ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_zone_t *zone);

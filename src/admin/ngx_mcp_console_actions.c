@@ -89,7 +89,7 @@ ngx_mcp_retry_read(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_mcp_run(r, &retry->op.op, ngx_mcp_retry_created);
+    return ngx_mcp_request_op(r, &retry->op.op, ngx_mcp_retry_created);
 }
 
 
@@ -219,7 +219,7 @@ ngx_mcp_console_delete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     op->id = ctx->id;
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_console_deleted);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_console_deleted);
 }
 
 
@@ -301,7 +301,7 @@ ngx_mcp_control(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t type,
         return ngx_mcp_problem_invalid(r, "the name is not a string");
     }
 
-    return ngx_mcp_run(r, &c->op.op, ngx_mcp_controlled);
+    return ngx_mcp_request_op(r, &c->op.op, ngx_mcp_controlled);
 }
 
 

@@ -170,8 +170,8 @@ ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
         ngx_memzero(&op, sizeof(ngx_mcp_op_recent_t));
         op.op.type = NGX_MCP_OP_RECENT;
         op.op.pool = out->pool;
-        op.filter = ngx_mcp_console_filter(&f->wanted);
-        op.news = 1;
+        op.criteria = ngx_mcp_console_criteria(&f->wanted);
+        op.changes = 1;
         op.after = f->after;
         op.limit = NGX_MCP_CONSOLE_BATCH - n;
         op.want = NGX_MCP_WANT_ROW;

@@ -72,10 +72,10 @@ ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_console_gone(r);
     }
 
-    op->filter = ngx_mcp_console_filter(wanted);
+    op->criteria = ngx_mcp_console_criteria(wanted);
     op->want = NGX_MCP_WANT_ROW;
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_console_listed);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_console_listed);
 }
 
 
@@ -84,16 +84,16 @@ ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 const char *
 ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
 {
-    ngx_str_t          status, arg;
-    ngx_mcp_filter_t  *filter;
+    ngx_str_t            status, arg;
+    ngx_mcp_criteria_t  *criteria;
 
     ngx_memzero(wanted, sizeof(ngx_mcp_wanted_t));
     wanted->min_age = -1;
     wanted->max_age = -1;
-    filter = &wanted->filter;
+    criteria = &wanted->criteria;
 
     if (ngx_mcp_rest_text(r, "status", &status) != NGX_OK
-        || ngx_mcp_rest_text(r, "tool", &filter->tool) != NGX_OK
+        || ngx_mcp_rest_text(r, "tool", &criteria->tool) != NGX_OK
         || ngx_mcp_rest_text(r, "owner", &wanted->owner) != NGX_OK)
     {
         return "the query cannot be read";
@@ -102,13 +102,13 @@ ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
     /* an owner without a name is nobody */
 
     if (ngx_http_arg(r, (u_char *) "owner", 5, &arg) == NGX_OK) {
-        filter->owner = &wanted->owner;
+        criteria->owner = &wanted->owner;
     }
 
     if (status.len) {
-        filter->states = ngx_mcp_console_states(&status);
+        criteria->states = ngx_mcp_console_states(&status);
 
-        if (filter->states == 0) {
+        if (criteria->states == 0) {
             return "unknown status";
         }
     }
@@ -151,26 +151,26 @@ ngx_mcp_console_states(ngx_str_t *status)
 
 /* ages become times */
 
-ngx_mcp_filter_t
-ngx_mcp_console_filter(ngx_mcp_wanted_t *wanted)
+ngx_mcp_criteria_t
+ngx_mcp_console_criteria(ngx_mcp_wanted_t *wanted)
 {
-    uint64_t          seconds;
-    ngx_mcp_filter_t  filter;
+    uint64_t            seconds;
+    ngx_mcp_criteria_t  criteria;
 
-    filter = wanted->filter;
+    criteria = wanted->criteria;
     seconds = ngx_mcp_wall() / 1000;
 
     if (wanted->max_age >= 0) {
-        filter.from = ngx_mcp_wall()
-                      - ngx_min((uint64_t) wanted->max_age, seconds) * 1000;
+        criteria.from = ngx_mcp_wall()
+                        - ngx_min((uint64_t) wanted->max_age, seconds) * 1000;
     }
 
     if (wanted->min_age >= 0) {
-        filter.to = ngx_mcp_wall()
-                    - ngx_min((uint64_t) wanted->min_age, seconds) * 1000;
+        criteria.to = ngx_mcp_wall()
+                      - ngx_min((uint64_t) wanted->min_age, seconds) * 1000;
     }
 
-    return filter;
+    return criteria;
 }
 
 
@@ -345,8 +345,8 @@ ngx_mcp_render_payload(ngx_mcp_out_t *out, const char *name, ngx_str_t *text)
 static void
 ngx_mcp_render_history(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
-    ngx_uint_t         i;
-    ngx_mcp_moment_t  *m;
+    ngx_uint_t               i;
+    ngx_mcp_view_history_t  *m;
 
     ngx_mcp_out_lit(out, ",\"history\":[");
 

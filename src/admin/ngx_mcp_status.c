@@ -106,18 +106,18 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
       "Workers that were seen in the last two minutes.", zone32(workers) },
 
     { NULL, "created", "created_total", NULL,
-      "Tasks that were created.", zone64(fates.created) },
+      "Tasks that were created.", zone64(task_counters.created) },
 
     { "finished", "completed", "finished_total", "outcome", FINISHED,
-      zone64(fates.completed) },
+      zone64(task_counters.completed) },
     { "finished", "failed", "finished_total", "outcome", FINISHED,
-      zone64(fates.failed) },
+      zone64(task_counters.failed) },
     { "finished", "cancelled", "finished_total", "outcome", FINISHED,
-      zone64(fates.cancelled) },
+      zone64(task_counters.cancelled) },
     { "finished", "expired", "finished_total", "outcome", FINISHED,
-      zone64(fates.lapsed) },
+      zone64(task_counters.lapsed) },
     { "finished", "deleted", "finished_total", "outcome", FINISHED,
-      zone64(fates.dropped) },
+      zone64(task_counters.dropped) },
 
     { "removed", "expired", "removed_total", "reason", REMOVED,
       zone64(count.expired) },
@@ -126,12 +126,12 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
 
     { NULL, "claims", "claims_total", NULL,
       "Attempts that were begun: by a worker, or as a call.",
-      zone64(fates.claimed) },
+      zone64(task_counters.claimed) },
     { NULL, "retries", "retries_total", NULL,
       "Attempts after which the task was queued again.",
-      zone64(fates.requeued) },
+      zone64(task_counters.requeued) },
     { NULL, "lostLeases", "lost_leases_total", NULL,
-      "Leases that ran out.", zone64(fates.leases_lost) },
+      "Leases that ran out.", zone64(task_counters.leases_lost) },
     { NULL, "staleTokens", "stale_tokens_total", NULL,
       "Messages with a lease that does not hold any more.",
       zone64(count.stale_leases) },
@@ -167,7 +167,7 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
 
     { NULL, "newsDropped", "dropped_news_total", NULL,
       "Changes that sessions were not told, being too far behind.",
-      zone64(count.news_dropped) },
+      zone64(count.changes_dropped) },
     { NULL, "signals", "signals_total", NULL,
       "Changes that worker processes were told of.", zone64(count.signals) },
     { NULL, "recoveries", "recoveries_total", NULL,
@@ -197,10 +197,10 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
 
     { NULL, "wait", "wait_seconds", NULL,
       "How long tasks could have been claimed until they were.",
-      zone_times(fates.wait) },
+      zone_times(task_counters.wait) },
     { NULL, "run", "run_seconds", NULL,
       "How long attempts ran, without the time they waited for input.",
-      zone_times(fates.run) },
+      zone_times(task_counters.run) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
@@ -370,7 +370,7 @@ ngx_mcp_status_read(ngx_http_request_t *r, ngx_mcp_done_pt done)
 
     op->detail = 1;
 
-    return ngx_mcp_run(r, &op->op, done);
+    return ngx_mcp_request_op(r, &op->op, done);
 }
 
 

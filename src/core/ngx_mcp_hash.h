@@ -26,7 +26,7 @@ typedef enum {
     NGX_MCP_SEAL_SESSION = 1,
     NGX_MCP_SEAL_CURSOR,
     NGX_MCP_SEAL_CURSOR_MASK,
-    NGX_MCP_SEAL_STATE
+    NGX_MCP_SEAL_REQUEST_STATE
 } ngx_mcp_seal_e;
 
 

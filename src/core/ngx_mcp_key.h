@@ -37,7 +37,7 @@ ngx_mcp_signal_id(const ngx_mcp_id_t *id)
 #define ngx_mcp_signal_name(hash)  ((uint64_t) ((hash) % NGX_MCP_AWAITED))
 
 /* in place of a hash: one call less is running, or waits to */
-#define NGX_MCP_ROOM  0
+#define NGX_MCP_CAPACITY  0
 /* some task, whosever it is, has changed */
 #define NGX_MCP_ANY   1
 
@@ -48,7 +48,7 @@ ngx_mcp_signal_id(const ngx_mcp_id_t *id)
 #define ngx_mcp_signal_is_name(key)  (((key) >> 63) == 0)
 
 /* somebody waits for a change, and not for its being saved */
-#define ngx_mcp_signal_is_news(key)                                           \
+#define ngx_mcp_signal_is_change(key)                                         \
     ((key) != NGX_MCP_UNSAVED && (key) != NGX_MCP_SAVED)
 
 

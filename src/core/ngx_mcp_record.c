@@ -57,7 +57,7 @@ ngx_mcp_field_t  ngx_mcp_fields[] = {
     FIELD("total", REAL, task.total, 0, 1),
     FIELD("cause", U8, task.cause, CAUSES, 1),
     FIELD("flags", U8, task.flags, NGX_MCP_FLAGS_SAVED, 1),
-    FIELD("lease", BITS, task.lease, 0, 1),
+    FIELD("lease", BITS, task.lease_token, 0, 1),
     FIELD("created_at", U64, task.created, NUMBER, 0),
     FIELD("updated_at", U64, task.updated, NUMBER, 1),
     FIELD("expires_at", TIME, task.expires, NUMBER, 1),

@@ -118,7 +118,7 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
     }
 
     if (ngx_mcp_fenced(ev->type)
-        && (ev->lease == 0 || ev->lease != task->lease))
+        && (ev->lease_token == 0 || ev->lease_token != task->lease_token))
     {
         return NGX_MCP_LEASE_LOST;
     }
@@ -283,7 +283,7 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
         task->step_end = (from > ev->now) ? from : NGX_MCP_NEVER;
         task->phase_end = ngx_mcp_after(from, task->policy.queue_timeout);
         task->since = from;
-        task->lease = 0;
+        task->lease_token = 0;
         task->progress = -1;
         task->total = -1;
         return;
@@ -302,7 +302,7 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
 
         task->since = ev->now;
         task->worker = ev->worker;
-        task->lease = ev->lease;
+        task->lease_token = ev->lease_token;
         task->attempt++;
         task->phase_end = ngx_mcp_after(ev->now, task->policy.run_timeout);
         return;

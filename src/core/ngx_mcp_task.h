@@ -170,7 +170,7 @@ typedef struct {
      */
     uint64_t          since;
 
-    uint64_t          lease;             /* token, 0: none */
+    uint64_t          lease_token;       /* token, 0: none */
     uint64_t          holder;            /* with a route: who has it;
                                             who is to announce it;
                                             see ngx_mcp_signal.h */
@@ -192,7 +192,7 @@ typedef struct {
     ngx_uint_t  type;
     uint64_t    now;               /* monotonic, ms */
     uint64_t    wall;              /* ms */
-    uint64_t    lease;             /* token */
+    uint64_t    lease_token;       /* token */
     uint64_t    holder;            /* of an orphan; 0: none */
     uint32_t    lease_time;        /* 0: as the policy says */
     uint32_t    delay;             /* of a retry, likewise */

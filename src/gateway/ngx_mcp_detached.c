@@ -479,7 +479,7 @@ ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
 /* it may be over when this returns */
 
 void
-ngx_mcp_detached_run(ngx_mcp_detached_t *d)
+ngx_mcp_detached_start(ngx_mcp_detached_t *d)
 {
     ngx_connection_t  *c;
 

@@ -72,7 +72,7 @@ struct ngx_mcp_detached_s {
 
 ngx_mcp_detached_t *ngx_mcp_detached(ngx_mcp_sender_t *sender, ngx_str_t *body,
     ngx_str_t *last_id, ngx_mcp_reader_t *reader, void *data);
-void ngx_mcp_detached_run(ngx_mcp_detached_t *d);
+void ngx_mcp_detached_start(ngx_mcp_detached_t *d);
 void ngx_mcp_detached_end(ngx_mcp_detached_t *d);
 ngx_mcp_detached_t *ngx_mcp_is_detached(ngx_http_request_t *r);
 

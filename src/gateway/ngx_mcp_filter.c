@@ -72,7 +72,7 @@ ngx_mcp_header_filter(ngx_http_request_t *r)
     ngx_mcp_one_origin(r);
 
     if (ctx->merge) {
-        return ngx_mcp_merged_header(r, ctx, ngx_http_next_header_filter);
+        return ngx_mcp_merge_filter_header(r, ctx, ngx_http_next_header_filter);
     }
 
     return ngx_http_next_header_filter(r);
@@ -97,9 +97,10 @@ ngx_mcp_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
-    if (ctx && ctx->merged) {
-        return ngx_mcp_merged_body(r, ctx, in, ngx_http_next_header_filter,
-                                   ngx_http_next_body_filter);
+    if (ctx && ctx->merge_filter) {
+        return ngx_mcp_merge_filter_body(r, ctx, in,
+                                         ngx_http_next_header_filter,
+                                         ngx_http_next_body_filter);
     }
 
     return ngx_http_next_body_filter(r, in);

@@ -13,11 +13,11 @@
 
 ngx_uint_t ngx_mcp_is_stream(ngx_http_request_t *r);
 
-/* ngx_mcp_merged.c */
+/* ngx_mcp_merge_filter.c */
 
-ngx_int_t ngx_mcp_merged_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+ngx_int_t ngx_mcp_merge_filter_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_http_output_header_filter_pt next);
-ngx_int_t ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+ngx_int_t ngx_mcp_merge_filter_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_chain_t *in, ngx_http_output_header_filter_pt next_header,
     ngx_http_output_body_filter_pt next);
 

@@ -26,7 +26,7 @@ typedef ngx_int_t (*ngx_mcp_ours_pt)(ngx_http_request_t *r,
 
 char *ngx_mcp_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_mcp_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
+char *ngx_mcp_conf_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
     ngx_mcp_loc_conf_t *conf);
 ngx_mcp_tool_t *ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name);
 

@@ -88,7 +88,7 @@ ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf, ngx_mcp_tool_t *tool)
         return NULL;
     }
 
-    ngx_queue_init(&job->letters);
+    ngx_queue_init(&job->outgoing);
     job->pool = pool;
     job->lcf = lcf;
     job->zone = lcf->zone;
@@ -142,10 +142,10 @@ ngx_mcp_job_free(ngx_mcp_job_t *job)
     }
 
     ngx_mcp_job_note_drop(job);
-    ngx_mcp_job_burn(job);
-    ngx_mcp_feed_free(&job->feed);
+    ngx_mcp_job_notify_free(job);
+    ngx_mcp_sse_reader_free(&job->sse);
 
-    ngx_mcp_job_drop(job, job->round);
+    ngx_mcp_job_drop(job, job->round_pool);
     ngx_destroy_pool(job->pool);
 }
 
@@ -198,7 +198,7 @@ ngx_mcp_job_start(ngx_mcp_job_t *job)
     jobs = job->zone->jobs;
 
     if (ngx_queue_empty(&jobs->turns)) {
-        ngx_mcp_job_run(job);
+        ngx_mcp_job_attempt(job);
         return;
     }
 
@@ -412,7 +412,7 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
     if (op.op.reason != NGX_MCP_OK
         || ngx_mcp_terminal(task->state)
         || task->holder != job->holder
-        || (job->lease && task->lease != job->lease))
+        || (job->lease_token && task->lease_token != job->lease_token))
     {
         ngx_mcp_job_cancel(job);
         return;
@@ -421,7 +421,7 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
     switch (job->state) {
 
     case NGX_MCP_JOB_READY:
-        ngx_mcp_job_run(job);
+        ngx_mcp_job_attempt(job);
         return;
 
     case NGX_MCP_JOB_TURN:
@@ -443,7 +443,7 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_go_on(ngx_mcp_job_t *job, ngx_mcp_task_t *task)
 {
-    ngx_mcp_job_letters(job);
+    ngx_mcp_job_notify_retry(job);
 
     if (ngx_mcp_job_is_resuming(job->state)) {
         ngx_mcp_job_more(job);

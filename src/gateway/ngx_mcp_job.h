@@ -41,7 +41,7 @@ void ngx_mcp_job_note_drop(ngx_mcp_job_t *job);
 
 /* ngx_mcp_job_task.c: attempts, and their end */
 
-void ngx_mcp_job_run(ngx_mcp_job_t *job);
+void ngx_mcp_job_attempt(ngx_mcp_job_t *job);
 void ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result,
     ngx_uint_t flags);
 void ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error);
@@ -53,14 +53,14 @@ void ngx_mcp_job_end_again(ngx_mcp_job_t *job);
 /* ngx_mcp_job_send.c: what goes to the upstream */
 
 ngx_int_t ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
-void ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round);
+void ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round_pool);
 ngx_int_t ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses);
 ngx_int_t ngx_mcp_job_resume(ngx_mcp_job_t *job);
-ngx_int_t ngx_mcp_job_tell(ngx_mcp_job_t *job, ngx_str_t *message,
+ngx_int_t ngx_mcp_job_notify(ngx_mcp_job_t *job, ngx_str_t *message,
     ngx_uint_t answer);
-void ngx_mcp_job_letters(ngx_mcp_job_t *job);
+void ngx_mcp_job_notify_retry(ngx_mcp_job_t *job);
 void ngx_mcp_job_hang_up(ngx_mcp_job_t *job);
-void ngx_mcp_job_burn(ngx_mcp_job_t *job);
+void ngx_mcp_job_notify_free(ngx_mcp_job_t *job);
 void ngx_mcp_job_cancel(ngx_mcp_job_t *job);
 
 /* ngx_mcp_job_read.c: what comes from there */
@@ -71,7 +71,7 @@ ngx_uint_t ngx_mcp_job_connected(ngx_http_request_t *r);
 /* ngx_mcp_job_ask.c: questions and answers */
 
 void ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
-void ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+void ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
 void ngx_mcp_job_answered(ngx_mcp_job_t *job);
 void ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 ngx_uint_t ngx_mcp_job_asks_pending(ngx_mcp_job_t *job);

@@ -15,10 +15,10 @@
 
 
 /* answers of our own that are under way: a server may ask for too many */
-#define NGX_MCP_JOB_TELLS  8
+#define NGX_MCP_JOB_MAX_REQUESTS  8
 
 /* rounds in a row that ask nothing: a server could go on like that for ever */
-#define NGX_MCP_JOB_BARE  16
+#define NGX_MCP_JOB_MAX_EMPTY  16
 
 
 static ngx_uint_t ngx_mcp_job_answers_itself(ngx_mcp_job_t *job,
@@ -63,7 +63,7 @@ ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
         return;
     }
 
-    ngx_mcp_out_init(&out, job->round, rpc->params.text.len
+    ngx_mcp_out_init(&out, job->round_pool, rpc->params.text.len
                                                  + rpc->method.len + 64);
     ngx_mcp_out_lit(&out, "{\"method\":");
     ngx_mcp_out_string(&out, &rpc->method);
@@ -146,7 +146,7 @@ static void
 ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
     ngx_str_t *value)
 {
-    if (job->requests <= NGX_MCP_JOB_TELLS) {
+    if (job->requests <= NGX_MCP_JOB_MAX_REQUESTS) {
         (void) ngx_mcp_job_reply(job, id, kind, value, 0);
     }
 }
@@ -165,9 +165,9 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
     ngx_memzero(q, sizeof(ngx_mcp_question_t));
 
     q->id.len = id->len;
-    q->id.data = ngx_pstrdup(job->round, id);
+    q->id.data = ngx_pstrdup(job->round_pool, id);
     q->request.len = request->len;
-    q->request.data = ngx_pstrdup(job->round, request);
+    q->request.data = ngx_pstrdup(job->round_pool, request);
 
     if (q->id.data == NULL || q->request.data == NULL) {
         job->questions.nelts--;
@@ -181,7 +181,7 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
 /* modern: a result that is a list of questions */
 
 void
-ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
+ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 {
     ngx_str_t         none;
     ngx_mcp_json_t    requests, state;
@@ -218,17 +218,17 @@ ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 
     if (state.type == NGX_MCP_JSON_STRING) {
         job->request_state.len = state.text.len;
-        job->request_state.data = ngx_pstrdup(job->round, &state.text);
+        job->request_state.data = ngx_pstrdup(job->round_pool, &state.text);
 
         if (job->request_state.data == NULL) {
             job->request_state.len = 0;
         }
     }
 
-    job->bare = (requests.type == NGX_MCP_JSON_NONE)
-                ? job->bare + 1 : 0;
+    job->empty_rounds = (requests.type == NGX_MCP_JSON_NONE)
+                        ? job->empty_rounds + 1 : 0;
 
-    if (job->bare > NGX_MCP_JOB_BARE
+    if (job->empty_rounds > NGX_MCP_JOB_MAX_EMPTY
         || ngx_mcp_job_questions(job, &requests) != NGX_OK)
     {
         job->why = NGX_MCP_FAILED_NOT_VALID;
@@ -238,7 +238,7 @@ ngx_mcp_job_round(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 
     /* without a question it is only to be called again */
 
-    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ROUND) == NGX_OK
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_INPUT_REQUIRED) == NGX_OK
         && job->questions.nelts
         && !ngx_mcp_job_waits(job))
     {
@@ -268,7 +268,7 @@ ngx_mcp_job_with_params(ngx_mcp_job_t *job, ngx_mcp_json_t *requests)
         return NGX_OK;
     }
 
-    ngx_mcp_out_init(&out, job->round, requests->text.len + 64);
+    ngx_mcp_out_init(&out, job->round_pool, requests->text.len + 64);
     ngx_mcp_out_lit(&out, "{");
 
     ngx_mcp_json_iter(&it, requests);
@@ -344,7 +344,7 @@ ngx_mcp_job_asks_pending(ngx_mcp_job_t *job)
     case NGX_MCP_JOB_RESUMING_ASKED:
         return ngx_mcp_job_withdrawn_one(job) != NULL;
 
-    case NGX_MCP_JOB_ROUND:
+    case NGX_MCP_JOB_INPUT_REQUIRED:
         return job->questions.nelts && job->asked == 0;
 
     default:
@@ -497,7 +497,7 @@ ngx_mcp_job_key(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
     while (q->key.len == 0
            || ngx_mcp_job_used(job, q, responses))
     {
-        p = ngx_pnalloc(job->round, base.len + NGX_INT_T_LEN + 1);
+        p = ngx_pnalloc(job->round_pool, base.len + NGX_INT_T_LEN + 1);
         if (p == NULL) {
             return NGX_ERROR;
         }
@@ -814,7 +814,7 @@ ngx_mcp_job_reply(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
     rc = ngx_mcp_out_end(&out, &message);
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_job_tell(job, &message, answer);
+        rc = ngx_mcp_job_notify(job, &message, answer);
     }
 
     ngx_destroy_pool(pool);
@@ -835,7 +835,7 @@ ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
     ngx_mcp_json_t       answer;
     ngx_mcp_question_t  *q;
 
-    ngx_mcp_out_init(&out, job->round, responses->len + 64);
+    ngx_mcp_out_init(&out, job->round_pool, responses->len + 64);
     ngx_mcp_out_lit(&out, "{");
 
     q = job->questions.elts;

@@ -13,7 +13,7 @@ static void ngx_mcp_job_op_handler(ngx_mcp_op_t *op);
 static void ngx_mcp_job_op_done(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_int_t ngx_mcp_job_unpin_op(ngx_mcp_job_t *job);
 static void ngx_mcp_job_pinned(ngx_mcp_job_t *job, ngx_uint_t reason);
-static void ngx_mcp_job_note_merge(ngx_mcp_job_t *job, ngx_mcp_note_t *n);
+static void ngx_mcp_job_note_add(ngx_mcp_job_t *job, ngx_mcp_note_t *n);
 static void ngx_mcp_job_note_submit(ngx_mcp_job_t *job, ngx_mcp_note_t *n);
 static void ngx_mcp_job_note_free(ngx_mcp_job_t *job, ngx_mcp_note_t *n);
 static void ngx_mcp_job_noted(ngx_mcp_job_t *job, ngx_uint_t reason);
@@ -82,8 +82,8 @@ ngx_mcp_job_op_done(ngx_mcp_job_t *job, ngx_uint_t reason)
             job->version = job->op.update.view.task.version;
             break;
 
-        case NGX_MCP_OP_RUN:
-            job->version = job->op.run.view.task.version;
+        case NGX_MCP_OP_ATTEMPT:
+            job->version = job->op.attempt.view.task.version;
             break;
         }
     }
@@ -227,7 +227,7 @@ ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_uint_t event, ngx_pool_t *pool)
     op->op.detached = 1;
     op->id = job->id;
     op->event.type = event;
-    op->event.lease = job->lease;
+    op->event.lease_token = job->lease_token;
     op->event.progress = -1;
     op->event.total = -1;
     op->change.max_payload = job->lcf->max_payload;
@@ -284,7 +284,7 @@ void
 ngx_mcp_job_note(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
 {
     if (ngx_mcp_job_waits(job)) {
-        ngx_mcp_job_note_merge(job, n);
+        ngx_mcp_job_note_add(job, n);
         return;
     }
 
@@ -295,7 +295,7 @@ ngx_mcp_job_note(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
 /* as if each had been submitted: what goes backwards is ignored */
 
 static void
-ngx_mcp_job_note_merge(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
+ngx_mcp_job_note_add(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
 {
     ngx_mcp_note_t  *old;
 

@@ -8,7 +8,7 @@
 #include "ngx_mcp_job.h"
 #include "ngx_mcp_filter.h"
 #include "ngx_mcp_result.h"
-#include "ngx_mcp_sse.h"
+#include "ngx_mcp_sse_writer.h"
 
 
 /* of a response that is no success: an error may be in it */
@@ -28,7 +28,7 @@ static void ngx_mcp_job_done(ngx_mcp_detached_t *d);
 static void ngx_mcp_job_goes_on(ngx_mcp_job_t *job);
 static ngx_int_t ngx_mcp_job_last_id(ngx_mcp_job_t *job);
 static void ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d);
-static ngx_int_t ngx_mcp_job_event_data(void *data, ngx_mcp_feed_t *feed,
+static ngx_int_t ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse,
     ngx_str_t *text);
 static void ngx_mcp_job_keep_text(ngx_mcp_job_t *job, ngx_str_t *text);
 static void ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text,
@@ -60,7 +60,7 @@ ngx_mcp_job_header(ngx_mcp_detached_t *d)
     r = d->r;
     job = d->data;
     job->status = r->headers_out.status;
-    job->heard = ngx_current_msec;
+    job->last_read = ngx_current_msec;
     job->reached |= ngx_mcp_job_connected(r);
 
     if (job->status != NGX_HTTP_OK) {
@@ -88,7 +88,7 @@ ngx_mcp_job_body_part(ngx_mcp_detached_t *d, u_char *p, size_t n)
     ngx_mcp_job_t  *job;
 
     job = d->data;
-    job->heard = ngx_current_msec;
+    job->last_read = ngx_current_msec;
 
     if (!ngx_mcp_job_is_open(job->state) && !job->stream) {
         return NGX_OK;
@@ -98,9 +98,9 @@ ngx_mcp_job_body_part(ngx_mcp_detached_t *d, u_char *p, size_t n)
         return ngx_mcp_job_collect(job, p, n);
     }
 
-    switch (ngx_mcp_feed_read(&job->feed, p, n,
-                              ngx_mcp_job_event_data,
-                              job))
+    switch (ngx_mcp_sse_reader_read(&job->sse, p, n,
+                                    ngx_mcp_job_event_data,
+                                    job))
     {
     case NGX_OK:
         return NGX_OK;
@@ -241,15 +241,15 @@ ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
     }
 
     if (job->why == NGX_MCP_FAILED_CUT_SHORT
-        && (job->feed.id.len || job->last_id.len)
+        && (job->sse.id.len || job->last_id.len)
         && job->sender.era == NGX_MCP_LEGACY)
     {
         if (ngx_mcp_job_last_id(job) != NGX_OK) {
             return;
         }
 
-        if (job->feed.retry) {
-            after = ngx_max(job->feed.retry, NGX_MCP_JOB_RETRY_MIN);
+        if (job->sse.retry) {
+            after = ngx_max(job->sse.retry, NGX_MCP_JOB_RETRY_MIN);
             after = ngx_min(after, NGX_MCP_JOB_RETRY_MAX);
         }
 
@@ -274,7 +274,7 @@ ngx_mcp_job_last_id(ngx_mcp_job_t *job)
     u_char     *p;
     ngx_str_t  *id;
 
-    id = job->feed.id.len ? &job->feed.id : &job->last_id;
+    id = job->sse.id.len ? &job->sse.id : &job->last_id;
 
     for (p = id->data; p < id->data + id->len; p++) {
         if (*p < 0x20 || *p == 0x7f) {
@@ -284,7 +284,7 @@ ngx_mcp_job_last_id(ngx_mcp_job_t *job)
     }
 
     if (job->last_id.data == NULL) {
-        job->last_id.data = ngx_pnalloc(job->pool, NGX_MCP_FEED_ID);
+        job->last_id.data = ngx_pnalloc(job->pool, NGX_MCP_SSE_ID);
         if (job->last_id.data == NULL) {
             return NGX_ERROR;
         }
@@ -307,7 +307,7 @@ ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
 
     /* it may be a little early, since timers are not moved by little */
 
-    silent = (u && ngx_current_msec - job->heard + NGX_TIMER_LAZY_DELAY
+    silent = (u && ngx_current_msec - job->last_read + NGX_TIMER_LAZY_DELAY
                    >= u->conf->read_timeout);
 
     /* nginx's own answer, since the upstream gave none that is whole */
@@ -411,7 +411,7 @@ ngx_mcp_job_is_error(ngx_mcp_json_t *error)
 
 
 static ngx_int_t
-ngx_mcp_job_event_data(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
+ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse, ngx_str_t *text)
 {
     ngx_mcp_job_t *job = data;
 
@@ -547,7 +547,7 @@ ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
         && result.type.type == NGX_MCP_JSON_STRING
         && ngx_mcp_json_is(&result.type, &input))
     {
-        ngx_mcp_job_round(job, object);
+        ngx_mcp_job_input_required(job, object);
         return;
     }
 

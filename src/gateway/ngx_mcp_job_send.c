@@ -6,7 +6,7 @@
 
 
 #include "ngx_mcp_job.h"
-#include "ngx_mcp_sse.h"
+#include "ngx_mcp_sse_writer.h"
 #include "ngx_mcp_hash.h"
 
 
@@ -254,8 +254,8 @@ ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
         return NGX_ERROR;
     }
 
-    ngx_mcp_job_drop(job, job->round);
-    job->round = pool;
+    ngx_mcp_job_drop(job, job->round_pool);
+    job->round_pool = pool;
     job->body = body;
     job->resumed = 0;
     job->last_id.len = 0;
@@ -270,10 +270,10 @@ ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
 /* what belongs to a round */
 
 void
-ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round)
+ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round_pool)
 {
-    if (round && round != job->pool) {
-        ngx_destroy_pool(round);
+    if (round_pool && round_pool != job->pool) {
+        ngx_destroy_pool(round_pool);
     }
 }
 
@@ -289,8 +289,8 @@ ngx_mcp_job_clear(ngx_mcp_job_t *job)
     job->status = 0;
     job->len = 0;
 
-    ngx_mcp_feed_free(&job->feed);
-    ngx_mcp_feed_init(&job->feed, ngx_mcp_job_max(job), ngx_cycle->log);
+    ngx_mcp_sse_reader_free(&job->sse);
+    ngx_mcp_sse_reader_init(&job->sse, ngx_mcp_job_max(job), ngx_cycle->log);
 }
 
 
@@ -304,8 +304,8 @@ ngx_mcp_job_request(ngx_mcp_job_t *job, ngx_str_t *body)
     }
 
     job->requests++;
-    job->heard = ngx_current_msec;
-    ngx_mcp_detached_run(job->call);
+    job->last_read = ngx_current_msec;
+    ngx_mcp_detached_start(job->call);
 
     return NGX_OK;
 }
@@ -349,9 +349,9 @@ ngx_mcp_job_resume(ngx_mcp_job_t *job)
 
     /* it holds until the server says something else */
 
-    retry = job->feed.retry;
+    retry = job->sse.retry;
     ngx_mcp_job_clear(job);
-    job->feed.retry = retry;
+    job->sse.retry = retry;
 
     return ngx_mcp_job_request(job, job->last_id.len ? NULL
                                                      : &job->body);
@@ -481,7 +481,7 @@ ngx_mcp_job_cancel(ngx_mcp_job_t *job)
         ngx_mcp_out_lit(&out, ",\"reason\":\"The task has ended\"}}");
 
         if (ngx_mcp_out_end(&out, &message) == NGX_OK) {
-            (void) ngx_mcp_job_tell(job, &message, 0);
+            (void) ngx_mcp_job_notify(job, &message, 0);
         }
     }
 

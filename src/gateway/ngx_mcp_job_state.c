@@ -15,7 +15,7 @@
 #define RESUME    NGX_MCP_JOB_RESUMING
 #define CALL_A    NGX_MCP_JOB_CALLING_ASKED
 #define RESUME_A  NGX_MCP_JOB_RESUMING_ASKED
-#define ROUND     NGX_MCP_JOB_ROUND
+#define INPUT     NGX_MCP_JOB_INPUT_REQUIRED
 #define ENDING    NGX_MCP_JOB_ENDING
 #define KEPT      NGX_MCP_JOB_KEPT
 #define OVER      NGX_MCP_JOB_OVER
@@ -82,7 +82,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        RESUME, NO, CALL_A, ROUND, NO,
+        RESUME, NO, CALL_A, INPUT, NO,
         ENDING, NO, NO, OVER
     },
 
@@ -110,11 +110,11 @@ static const uint8_t
         ENDING, NO, NO, OVER
     },
 
-    /* ROUND */
+    /* INPUT */
     {
         NO, NO,
         NO, NO, NO, NO,
-        NO, NO, ROUND, NO, CALL,
+        NO, NO, INPUT, NO, CALL,
         ENDING, NO, NO, OVER
     },
 
@@ -155,7 +155,7 @@ static const char  *ngx_mcp_job_states[] = {
     "resuming",
     "calling_asked",
     "resuming_asked",
-    "round",
+    "input_required",
     "ending",
     "kept",
     "over"

@@ -30,7 +30,7 @@ typedef enum {
     /* the same, while the client has to answer questions */
     NGX_MCP_JOB_CALLING_ASKED,
     NGX_MCP_JOB_RESUMING_ASKED,
-    NGX_MCP_JOB_ROUND,           /* the round has ended with them */
+    NGX_MCP_JOB_INPUT_REQUIRED,  /* the round has ended with them */
 
     NGX_MCP_JOB_ENDING,          /* its end is submitted or about to be */
     NGX_MCP_JOB_KEPT,            /* the store did not take it */
@@ -46,7 +46,8 @@ typedef enum {
 
 /* it goes on when the task runs again */
 #define ngx_mcp_job_is_asked(state)                                           \
-    ((state) >= NGX_MCP_JOB_CALLING_ASKED && (state) <= NGX_MCP_JOB_ROUND)
+    ((state) >= NGX_MCP_JOB_CALLING_ASKED                                     \
+     && (state) <= NGX_MCP_JOB_INPUT_REQUIRED)
 
 #define ngx_mcp_job_is_resuming(state)                                        \
     ((state) == NGX_MCP_JOB_RESUMING || (state) == NGX_MCP_JOB_RESUMING_ASKED)
@@ -56,16 +57,16 @@ typedef enum {
     NGX_MCP_JOB_EV_CREATED = 0,  /* the task is there */
     NGX_MCP_JOB_EV_PINNED,       /* it can be looked at */
 
-    NGX_MCP_JOB_EV_RUN,          /* an attempt is submitted */
+    NGX_MCP_JOB_EV_ATTEMPT,      /* an attempt is submitted */
     NGX_MCP_JOB_EV_FULL,         /* no more may run at once */
     NGX_MCP_JOB_EV_DELAYED,      /* not before a time */
     NGX_MCP_JOB_EV_BEGUN,        /* the call may go out */
 
-    NGX_MCP_JOB_EV_CUT,          /* the response is not complete */
-    NGX_MCP_JOB_EV_RESUMED,      /* the request is repeated */
-    NGX_MCP_JOB_EV_ASK,          /* questions are submitted */
-    NGX_MCP_JOB_EV_ROUND,        /* the response is questions */
-    NGX_MCP_JOB_EV_ANSWERED,     /* by the client, all of them */
+    NGX_MCP_JOB_EV_CUT,             /* the response is not complete */
+    NGX_MCP_JOB_EV_RESUMED,         /* the request is repeated */
+    NGX_MCP_JOB_EV_ASK,             /* questions are submitted */
+    NGX_MCP_JOB_EV_INPUT_REQUIRED,  /* the response is questions */
+    NGX_MCP_JOB_EV_ANSWERED,        /* by the client, all of them */
 
     NGX_MCP_JOB_EV_END,          /* with a result or a failure */
     NGX_MCP_JOB_EV_KEEP,         /* it is submitted again later */

@@ -43,18 +43,18 @@ static struct {
 /* begins the call, if it may */
 
 void
-ngx_mcp_job_run(ngx_mcp_job_t *job)
+ngx_mcp_job_attempt(ngx_mcp_job_t *job)
 {
-    ngx_mcp_op_run_t  *op;
+    ngx_mcp_op_attempt_t  *op;
 
-    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_RUN) != NGX_OK) {
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ATTEMPT) != NGX_OK) {
         return;
     }
 
-    op = &job->op.run;
+    op = &job->op.attempt;
 
-    ngx_memzero(op, sizeof(ngx_mcp_op_run_t));
-    op->op.type = NGX_MCP_OP_RUN;
+    ngx_memzero(op, sizeof(ngx_mcp_op_attempt_t));
+    op->op.type = NGX_MCP_OP_ATTEMPT;
     op->op.pool = job->pool;
     op->id = job->id;
     op->holder = job->holder;
@@ -100,7 +100,7 @@ ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason)
 
         if (reason == NGX_MCP_STATE_INVALID) {
             /* it is tried again, but not yet */
-            end = job->op.run.view.task.step_end;
+            end = job->op.attempt.view.task.step_end;
             delay = (end > ngx_current_msec) ? end - ngx_current_msec : 1;
         }
 
@@ -125,11 +125,11 @@ ngx_mcp_job_begun(ngx_mcp_job_t *job)
 {
     ngx_mcp_task_t  *task;
 
-    task = &job->op.run.view.task;
+    task = &job->op.attempt.view.task;
 
-    job->lease = task->lease;
+    job->lease_token = task->lease_token;
     job->attempt = task->attempt;
-    job->bare = 0;
+    job->empty_rounds = 0;
     job->reached = 0;
 
     if (ngx_mcp_job_send(job, NULL) != NGX_OK) {
@@ -169,7 +169,7 @@ ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error)
 void
 ngx_mcp_job_failed(ngx_mcp_job_t *job)
 {
-    if (job->lease == 0) {
+    if (job->lease_token == 0) {
 
         /* it has not even begun, and nobody else may begin it */
 
@@ -382,7 +382,7 @@ ngx_mcp_job_anew(ngx_mcp_job_t *job)
     call = job->call;
 
     job->call = NULL;
-    job->lease = 0;
+    job->lease_token = 0;
     job->why = NGX_MCP_FAILED_NOT;
     job->asked = 0;
     job->questions.nelts = 0;

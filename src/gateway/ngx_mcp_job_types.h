@@ -8,7 +8,7 @@
 
 #include "ngx_mcp_gateway.h"
 #include "ngx_mcp_detached.h"
-#include "ngx_mcp_feed.h"
+#include "ngx_mcp_sse_reader.h"
 #include "ngx_mcp_job_state.h"
 #include "ngx_mcp_later.h"
 #include "ngx_mcp_wake.h"
@@ -19,7 +19,7 @@
 typedef struct ngx_mcp_jobs_s {
     ngx_queue_t            all;
     ngx_queue_t            turns;      /* those that may not run yet */
-    ngx_mcp_watch_t        room;       /* for one of them */
+    ngx_mcp_watch_t        capacity;   /* for one of them */
     ngx_event_t            turn;
     ngx_uint_t             turned;     /* how often they were tried */
     ngx_mcp_op_orphans_t  *orphans;    /* under way */
@@ -100,29 +100,29 @@ typedef struct {
     ngx_uint_t           status;      /* of the answer; 0: none */
     unsigned             answer:1;    /* the call waits for it */
     unsigned             again:1;     /* it may be taken later */
-} ngx_mcp_letter_t;
+} ngx_mcp_notify_t;
 
 
 struct ngx_mcp_job_s {
     ngx_queue_t           queue;       /* of all in this process */
     ngx_queue_t           turn;        /* of those that wait for it */
     ngx_pool_t           *pool;
-    ngx_pool_t           *round;       /* goes with the round */
+    ngx_pool_t           *round_pool;  /* goes with the round */
     ngx_mcp_zone_t       *zone;
     ngx_mcp_loc_conf_t   *lcf;
     ngx_mcp_ctx_t        *caller;      /* waits for the call itself */
     ngx_mcp_sender_t      sender;
 
     ngx_mcp_id_t          id;
-    uint64_t              seq;         /* of the task */
+    uint64_t              seq;           /* of the task */
     uint64_t              holder;
-    uint64_t              lease;       /* 0: does not run */
+    uint64_t              lease_token;   /* 0: does not run */
     ngx_uint_t            attempt;
-    ngx_str_t             params;      /* as they go out */
-    ngx_str_t             token;       /* of progress, as JSON */
-    ngx_str_t             rpc_id;      /* of the present round */
+    ngx_str_t             params;        /* as they go out */
+    ngx_str_t             token;         /* of progress, as JSON */
+    ngx_str_t             rpc_id;        /* of the present round */
     ngx_uint_t            rounds;
-    ngx_uint_t            bare;        /* in a row, with no question */
+    ngx_uint_t            empty_rounds;  /* in a row, with no question */
 
     ngx_mcp_watch_t       watch;       /* of the task */
     ngx_mcp_op_pin_t     *unpin;       /* when it is freed */
@@ -133,9 +133,9 @@ struct ngx_mcp_job_s {
      * answered.  What it refers to is kept until then.
      */
     union {
-        ngx_mcp_op_pin_t     pin;
-        ngx_mcp_op_run_t     run;
-        ngx_mcp_op_update_t  update;
+        ngx_mcp_op_pin_t      pin;
+        ngx_mcp_op_attempt_t  attempt;
+        ngx_mcp_op_update_t   update;
     } op;
     ngx_mcp_job_pt        answered;
     ngx_pool_t           *kept;
@@ -151,17 +151,17 @@ struct ngx_mcp_job_s {
         ngx_socket_t    fd;
     } ident;
 
-    ngx_queue_t           letters;     /* not delivered yet */
+    ngx_queue_t           outgoing;    /* not delivered yet */
     ngx_uint_t            requests;    /* to the upstream, under way */
     ngx_mcp_detached_t   *call;        /* the one that counts */
 
     /* the response */
-    ngx_mcp_feed_t        feed;
+    ngx_mcp_sse_reader_t  sse;
     ngx_pool_t           *message;     /* what it is read with */
     u_char               *text;
     size_t                len;
     size_t                size;
-    ngx_msec_t            heard;       /* when it last came */
+    ngx_msec_t            last_read;   /* when it last came */
 
     /* later: a stream that ended too early, from its last event on, or a
      * round that did not get through */

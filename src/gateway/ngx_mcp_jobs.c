@@ -53,8 +53,8 @@ ngx_mcp_jobs_init(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
     jobs->again.log = cycle->log;
     jobs->again.cancelable = 1;
 
-    ngx_mcp_watch(zone->local, &jobs->room, ngx_mcp_signal_name(NGX_MCP_ROOM),
-                  &jobs->turn);
+    ngx_mcp_watch(zone->local, &jobs->capacity,
+                  ngx_mcp_signal_name(NGX_MCP_CAPACITY), &jobs->turn);
 
     return NGX_OK;
 }
@@ -120,7 +120,7 @@ ngx_mcp_jobs_turn(ngx_event_t *ev)
             continue;
         }
 
-        ngx_mcp_job_run(job);
+        ngx_mcp_job_attempt(job);
 
         if (job->state != NGX_MCP_JOB_TURN) {
             ngx_queue_remove(&job->turn);

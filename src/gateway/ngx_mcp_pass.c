@@ -112,7 +112,7 @@ ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     answer->ctx = ctx;
     answer->ours = ours;
 
-    return ngx_mcp_run(r, &answer->op.op, ngx_mcp_pass_answer_done);
+    return ngx_mcp_request_op(r, &answer->op.op, ngx_mcp_pass_answer_done);
 }
 
 

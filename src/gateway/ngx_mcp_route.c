@@ -369,7 +369,7 @@ ngx_mcp_route_defaults(ngx_mcp_tool_t *tool)
 
 
 char *
-ngx_mcp_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
+ngx_mcp_conf_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
     ngx_mcp_loc_conf_t *conf)
 {
     uint32_t                   route;

@@ -45,7 +45,7 @@ static ngx_uint_t ngx_mcp_amend_same(ngx_mcp_amend_t *a, ngx_mcp_amend_t *b);
 static void ngx_mcp_amend_end(ngx_mcp_amend_t *a);
 static ngx_int_t ngx_mcp_ask_check(ngx_http_request_t *r,
     ngx_mcp_amend_t *amend, ngx_mcp_op_get_t *task);
-static ngx_int_t ngx_mcp_answer_merge(ngx_http_request_t *r,
+static ngx_int_t ngx_mcp_answer_apply(ngx_http_request_t *r,
     ngx_mcp_amend_t *a, ngx_mcp_op_get_t *task);
 
 
@@ -214,7 +214,7 @@ ngx_mcp_amend_submit(ngx_http_request_t *r, ngx_mcp_amend_t *a,
 {
     ngx_int_t  rc;
 
-    rc = ngx_mcp_run(r, op, done);
+    rc = ngx_mcp_request_op(r, op, done);
 
     if (rc == NGX_HTTP_INTERNAL_SERVER_ERROR && a->turn) {
         /* it was not submitted */
@@ -344,7 +344,7 @@ ngx_mcp_answer(ngx_http_request_t *r, ngx_mcp_id_t *id, uint64_t version,
 
     a->amend.read = NGX_MCP_WANT(NGX_MCP_REQUESTS)
                     | NGX_MCP_WANT(NGX_MCP_RESPONSES);
-    a->amend.make = ngx_mcp_answer_merge;
+    a->amend.make = ngx_mcp_answer_apply;
     a->amend.done = done;
     a->amend.op.id = *id;
     a->amend.op.owner = ngx_mcp_whose(ctx);
@@ -356,7 +356,7 @@ ngx_mcp_answer(ngx_http_request_t *r, ngx_mcp_id_t *id, uint64_t version,
 
 
 static ngx_int_t
-ngx_mcp_answer_merge(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
+ngx_mcp_answer_apply(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
     ngx_mcp_op_get_t *task)
 {
     ngx_uint_t           *reason;
@@ -389,10 +389,10 @@ ngx_mcp_answer_merge(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
         return NGX_DECLINED;
     }
 
-    if (ngx_mcp_input_merge(r->pool,
-                            &task->view.payload[NGX_MCP_REQUESTS],
-                            &task->view.payload[NGX_MCP_RESPONSES],
-                            &a->answers, &merge)
+    if (ngx_mcp_input_add_answers(r->pool,
+                                  &task->view.payload[NGX_MCP_REQUESTS],
+                                  &task->view.payload[NGX_MCP_RESPONSES],
+                                  &a->answers, &merge)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

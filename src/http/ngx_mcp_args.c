@@ -126,7 +126,7 @@ ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
 /* 0, which no task has, if it is no token at all */
 
 uint64_t
-ngx_mcp_lease(ngx_mcp_json_t *value)
+ngx_mcp_lease_token(ngx_mcp_json_t *value)
 {
     u_char     *p;
     uint64_t    lease;

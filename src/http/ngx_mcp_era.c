@@ -79,9 +79,9 @@ ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t eras)
 
     /* the version goes back as the JSON that it came as */
 
-    if (ctx->said.version.type != NGX_MCP_JSON_NONE) {
+    if (ctx->params.version.type != NGX_MCP_JSON_NONE) {
         ngx_mcp_out_lit(&out, ",\"requested\":");
-        ngx_mcp_out_str(&out, &ctx->said.version.text);
+        ngx_mcp_out_str(&out, &ctx->params.version.text);
     }
 
     ngx_mcp_out_lit(&out, "}");

@@ -96,7 +96,7 @@ const char *ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl,
     uint64_t *value);
 const char *ngx_mcp_progress_args(ngx_mcp_json_t *progress,
     ngx_mcp_json_t *total, ngx_mcp_json_t *message, ngx_mcp_op_update_t *op);
-uint64_t ngx_mcp_lease(ngx_mcp_json_t *value);
+uint64_t ngx_mcp_lease_token(ngx_mcp_json_t *value);
 ngx_uint_t ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status);
 void *ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *name, ngx_mcp_tool_t *tool, size_t size);
@@ -112,12 +112,12 @@ ngx_int_t ngx_mcp_session_end(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_owner(ngx_http_request_t *r, ngx_str_t *owner);
 ngx_int_t ngx_mcp_options(ngx_http_request_t *r, const char *allow);
 
-/* ngx_mcp_run.c */
+/* ngx_mcp_request_op.c */
 
-ngx_int_t ngx_mcp_run(ngx_http_request_t *r, ngx_mcp_op_t *op,
+ngx_int_t ngx_mcp_request_op(ngx_http_request_t *r, ngx_mcp_op_t *op,
     ngx_mcp_done_pt done);
 #if (NGX_MCP_TEST)
-ngx_http_request_t *ngx_mcp_run_request(ngx_mcp_op_t *op);
+ngx_http_request_t *ngx_mcp_op_request(ngx_mcp_op_t *op);
 #endif
 void *ngx_mcp_op(ngx_http_request_t *r, ngx_uint_t type, size_t size);
 

@@ -23,7 +23,8 @@
 #define NGX_MCP_EXTENSION  "org.nginx.mcp-tasks/extended"
 
 
-typedef struct ngx_mcp_ctx_s  ngx_mcp_ctx_t;
+typedef struct ngx_mcp_ctx_s           ngx_mcp_ctx_t;
+typedef struct ngx_mcp_merge_filter_s  ngx_mcp_merge_filter_t;
 
 
 typedef struct {
@@ -122,7 +123,7 @@ typedef struct {
     ngx_mcp_json_t  extensions;
     ngx_mcp_json_t  tasks;
     ngx_mcp_json_t  extended;
-} ngx_mcp_said_t;
+} ngx_mcp_request_params_t;
 
 
 /* how a task is shown, and what of it that takes */
@@ -142,7 +143,7 @@ struct ngx_mcp_ctx_s {
     ngx_str_t                  owner;     /* empty: not identified */
     ngx_str_t                  session;   /* legacy; empty: none */
 
-    ngx_mcp_said_t             said;
+    ngx_mcp_request_params_t   params;
 
     /* the client knows: tasks; and what we add to them */
     unsigned                   tasks:1;
@@ -160,7 +161,7 @@ struct ngx_mcp_ctx_s {
     unsigned                   detached:1; /* no client waits for it */
 
     ngx_uint_t                 merge;     /* with what the upstream says */
-    struct ngx_mcp_merged_s   *merged;
+    ngx_mcp_merge_filter_t    *merge_filter;
     ngx_mcp_loc_conf_t        *lcf;       /* of what was passed */
     struct ngx_mcp_job_s      *job;       /* the call waits for it */
 
@@ -188,8 +189,6 @@ struct ngx_mcp_ctx_s {
 #define ngx_mcp_whose(ctx)  ((ctx)->console ? NULL : &(ctx)->owner)
 
 
-typedef struct ngx_mcp_merged_s  ngx_mcp_merged_t;
-
 typedef ngx_int_t (*ngx_mcp_method_pt)(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
@@ -204,7 +203,7 @@ typedef enum {
 
 
 /* what a request's params have, in its context */
-#define ngx_mcp_said(member)  offsetof(ngx_mcp_ctx_t, said.member)
+#define ngx_mcp_param_offset(member)  offsetof(ngx_mcp_ctx_t, params.member)
 
 typedef struct {
     ngx_str_t          name;

@@ -9,49 +9,49 @@
 
 static ngx_mcp_shape_t  ngx_mcp_extensions[] = {
     { ngx_string("io.modelcontextprotocol/tasks"),
-      ngx_mcp_said(tasks), NULL },
+      ngx_mcp_param_offset(tasks), NULL },
     { ngx_string(NGX_MCP_EXTENSION),
-      ngx_mcp_said(extended), NULL },
+      ngx_mcp_param_offset(extended), NULL },
     { ngx_null_string, 0, NULL }
 };
 
 
 static ngx_mcp_shape_t  ngx_mcp_capabilities[] = {
-    { ngx_string("extensions"), ngx_mcp_said(extensions),
+    { ngx_string("extensions"), ngx_mcp_param_offset(extensions),
       ngx_mcp_extensions },
-    { ngx_string("elicitation"), ngx_mcp_said(elicitation), NULL },
-    { ngx_string("sampling"), ngx_mcp_said(sampling), NULL },
-    { ngx_string("roots"), ngx_mcp_said(roots), NULL },
+    { ngx_string("elicitation"), ngx_mcp_param_offset(elicitation), NULL },
+    { ngx_string("sampling"), ngx_mcp_param_offset(sampling), NULL },
+    { ngx_string("roots"), ngx_mcp_param_offset(roots), NULL },
     { ngx_null_string, 0, NULL }
 };
 
 
 static ngx_mcp_shape_t  ngx_mcp_meta[] = {
-    { ngx_string("progressToken"), ngx_mcp_said(token), NULL },
+    { ngx_string("progressToken"), ngx_mcp_param_offset(token), NULL },
     { ngx_string("io.modelcontextprotocol/protocolVersion"),
-      ngx_mcp_said(version), NULL },
+      ngx_mcp_param_offset(version), NULL },
     { ngx_string("io.modelcontextprotocol/clientInfo"),
-      ngx_mcp_said(client), NULL },
+      ngx_mcp_param_offset(client), NULL },
     { ngx_string("io.modelcontextprotocol/clientCapabilities"),
-      ngx_mcp_said(capabilities),
+      ngx_mcp_param_offset(capabilities),
       ngx_mcp_capabilities },
     { ngx_null_string, 0, NULL }
 };
 
 
 static ngx_mcp_shape_t  ngx_mcp_wanted[] = {
-    { ngx_string("ttl"), ngx_mcp_said(ttl), NULL },
+    { ngx_string("ttl"), ngx_mcp_param_offset(ttl), NULL },
     { ngx_null_string, 0, NULL }
 };
 
 
 static ngx_mcp_shape_t  ngx_mcp_params[] = {
-    { ngx_string("taskId"), ngx_mcp_said(id), NULL },
-    { ngx_string("name"), ngx_mcp_said(name), NULL },
-    { ngx_string("arguments"), ngx_mcp_said(arguments), NULL },
-    { ngx_string("task"), ngx_mcp_said(task),
+    { ngx_string("taskId"), ngx_mcp_param_offset(id), NULL },
+    { ngx_string("name"), ngx_mcp_param_offset(name), NULL },
+    { ngx_string("arguments"), ngx_mcp_param_offset(arguments), NULL },
+    { ngx_string("task"), ngx_mcp_param_offset(task),
       ngx_mcp_wanted },
-    { ngx_string("_meta"), ngx_mcp_said(meta),
+    { ngx_string("_meta"), ngx_mcp_param_offset(meta),
       ngx_mcp_meta },
     { ngx_null_string, 0, NULL }
 };

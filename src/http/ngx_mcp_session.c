@@ -152,7 +152,7 @@ ngx_mcp_session_end(ngx_http_request_t *r)
     op->ended = 1;
     op->seal = session.seal.word[0];
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_session_ended);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_session_ended);
 }
 
 

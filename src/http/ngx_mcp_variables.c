@@ -219,7 +219,7 @@ ngx_mcp_client(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     };
 
     if (ctx->client.len
-        || ngx_mcp_json_members(&ctx->said.client, members, 2)
+        || ngx_mcp_json_members(&ctx->params.client, members, 2)
            != NGX_OK
         || name.type != NGX_MCP_JSON_STRING
         || ngx_mcp_json_string(r->pool, &name, &ctx->client)

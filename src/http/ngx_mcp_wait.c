@@ -143,7 +143,7 @@ ngx_mcp_wait_first(ngx_mcp_wait_t *w)
  */
 
 ngx_int_t
-ngx_mcp_wait_run(ngx_mcp_wait_t *w, ngx_mcp_op_t *op,
+ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_t *op,
     ngx_int_t (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op))
 {
     ngx_int_t  rc;
@@ -533,5 +533,5 @@ ngx_mcp_wait_free(void *data)
 {
     ngx_mcp_wait_t *w = data;
 
-    ngx_mcp_unshare(w->shared);
+    ngx_mcp_sse_unshare(w->shared);
 }

@@ -7,7 +7,7 @@
 
 
 #include "ngx_mcp_http_types.h"
-#include "ngx_mcp_sse.h"
+#include "ngx_mcp_sse_writer.h"
 #include "ngx_mcp_wake.h"
 
 
@@ -20,7 +20,7 @@ struct ngx_mcp_wait_s {
 
     /*
      * NGX_DECLINED: not over yet; NGX_BUSY: an operation was submitted by
-     * ngx_mcp_wait_run(); else it is what to finalize with
+     * ngx_mcp_wait_op(); else it is what to finalize with
      */
     ngx_int_t          (*look)(ngx_mcp_wait_t *w);
     /* the same for what follows the operation */
@@ -55,9 +55,9 @@ struct ngx_mcp_wait_s {
         ngx_socket_t     fd;
     } ident;
 
-    ngx_chain_t         *free;
-    ngx_chain_t         *busy;      /* not sent yet */
-    ngx_mcp_shared_t    *shared;    /* what busy buffers refer to */
+    ngx_chain_t           *free;
+    ngx_chain_t           *busy;    /* not sent yet */
+    ngx_mcp_sse_shared_t  *shared;  /* what busy buffers refer to */
 
     uint32_t             epoch;
     unsigned             task:1;    /* waits for that id */
@@ -83,13 +83,13 @@ struct ngx_mcp_wait_s {
 void ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_wait(ngx_mcp_wait_t *w);
-ngx_int_t ngx_mcp_wait_run(ngx_mcp_wait_t *w, ngx_mcp_op_t *op,
+ngx_int_t ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_t *op,
     ngx_int_t (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op));
 ngx_int_t ngx_mcp_wait_begin(ngx_mcp_wait_t *w);
 ngx_int_t ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id,
     ngx_str_t *message);
 ngx_int_t ngx_mcp_wait_text(ngx_mcp_wait_t *w, ngx_str_t *text);
-ngx_int_t ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_shared_t *shared);
+ngx_int_t ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_sse_shared_t *shared);
 ngx_int_t ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message);
 ngx_int_t ngx_mcp_wait_close(ngx_mcp_wait_t *w);
 

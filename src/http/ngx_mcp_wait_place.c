@@ -43,7 +43,7 @@ ngx_mcp_wait_enter(ngx_mcp_wait_t *w)
     w->enter = op;
     w->entering = 1;
 
-    rc = ngx_mcp_run(w->r, &op->op, ngx_mcp_wait_entered);
+    rc = ngx_mcp_request_op(w->r, &op->op, ngx_mcp_wait_entered);
 
     if (rc != NGX_DONE && w->entering) {
         w->entering = 0;
@@ -131,7 +131,7 @@ ngx_mcp_wait_pin(ngx_mcp_wait_t *w)
     w->pin.op.type = NGX_MCP_OP_PIN;
     w->pinning = 1;
 
-    rc = ngx_mcp_run(w->r, &w->pin.op, ngx_mcp_wait_pinned);
+    rc = ngx_mcp_request_op(w->r, &w->pin.op, ngx_mcp_wait_pinned);
 
     if (rc != NGX_DONE) {
         w->pinning = 0;

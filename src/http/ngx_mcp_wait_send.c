@@ -155,7 +155,7 @@ ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message)
 /* an event that other streams send as well: its bytes are not copied */
 
 ngx_int_t
-ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_shared_t *shared)
+ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_sse_shared_t *shared)
 {
     ngx_buf_t    *b;
     ngx_chain_t  *out;
@@ -165,7 +165,7 @@ ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_shared_t *shared)
         return NGX_ERROR;
     }
 
-    ngx_mcp_unshare(w->shared);
+    ngx_mcp_sse_unshare(w->shared);
     w->shared = shared;
     shared->refs++;
 
@@ -283,7 +283,7 @@ ngx_mcp_wait_sending(ngx_mcp_wait_t *w)
                             (ngx_buf_tag_t) &ngx_http_mcp_tasks_module);
 
     if (w->busy == NULL) {
-        ngx_mcp_unshare(w->shared);
+        ngx_mcp_sse_unshare(w->shared);
         w->shared = NULL;
     }
 

@@ -34,7 +34,7 @@ static ngx_int_t ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_int_t ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_mcp_calling_t *call);
 static void ngx_mcp_call_left(void *data);
-static ngx_int_t ngx_mcp_call_round(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+static ngx_int_t ngx_mcp_call_resume(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_calling_t *call);
 static ngx_int_t ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o);
@@ -44,32 +44,32 @@ static void ngx_mcp_announce(void *data);
 ngx_int_t
 ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t             rc;
-    ngx_uint_t            wants, passes;
-    ngx_mcp_tool_t       *tool;
-    ngx_mcp_said_t       *said;
-    ngx_mcp_loc_conf_t   *lcf;
+    ngx_int_t                  rc;
+    ngx_uint_t                 wants, passes;
+    ngx_mcp_tool_t            *tool;
+    ngx_mcp_request_params_t  *params;
+    ngx_mcp_loc_conf_t        *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    said = &ctx->said;
+    params = &ctx->params;
 
-    if (said->name.type == NGX_MCP_JSON_TWICE
-        || said->arguments.type == NGX_MCP_JSON_TWICE
-        || said->task.type == NGX_MCP_JSON_TWICE
-        || said->ttl.type == NGX_MCP_JSON_TWICE)
+    if (params->name.type == NGX_MCP_JSON_TWICE
+        || params->arguments.type == NGX_MCP_JSON_TWICE
+        || params->task.type == NGX_MCP_JSON_TWICE
+        || params->ttl.type == NGX_MCP_JSON_TWICE)
     {
         return ngx_mcp_twice(r, ctx);
     }
 
-    if (said->name.type != NGX_MCP_JSON_STRING
-        || ngx_mcp_json_string(r->pool, &said->name, &ctx->tool)
+    if (params->name.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &params->name, &ctx->tool)
            != NGX_OK)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "name is not a string");
     }
 
-    if (said->arguments.type != NGX_MCP_JSON_NONE
-        && said->arguments.type != NGX_MCP_JSON_OBJECT)
+    if (params->arguments.type != NGX_MCP_JSON_NONE
+        && params->arguments.type != NGX_MCP_JSON_OBJECT)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
                                "arguments is not an object");
@@ -88,10 +88,10 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ctx->era == NGX_MCP_MODERN) {
-        said->ttl.type = NGX_MCP_JSON_NONE;
+        params->ttl.type = NGX_MCP_JSON_NONE;
 
         if (!passes
-            && !ngx_mcp_modern_params(r, tool, &said->arguments))
+            && !ngx_mcp_modern_params(r, tool, &params->arguments))
         {
             return ngx_mcp_mismatch(r, ctx,
                                     "Header mismatch: an Mcp-Param header is "
@@ -99,7 +99,7 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         }
     }
 
-    rc = ngx_mcp_call_support(r, ctx, tool, &said->task, &wants);
+    rc = ngx_mcp_call_support(r, ctx, tool, &params->task, &wants);
 
     if (rc == NGX_DECLINED && passes) {
         rc = ngx_mcp_pass_speaks(r, ctx);
@@ -113,7 +113,7 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_pass(r, ctx);
     }
 
-    return ngx_mcp_call_task(r, ctx, tool, &said->ttl, wants, passes);
+    return ngx_mcp_call_task(r, ctx, tool, &params->ttl, wants, passes);
 }
 
 
@@ -167,7 +167,7 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_mcp_token(r->pool, &ctx->said.token, &call->op.task.token);
+    err = ngx_mcp_token(r->pool, &ctx->params.token, &call->op.task.token);
 
     if (err == NULL) {
         err = ngx_mcp_ttl(lcf, ttl, &call->op.task.ttl);
@@ -194,10 +194,10 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     if (ctx->era == NGX_MCP_MODERN && !passes) {
         ctx->asked = (!wants || tool->asks);
-        return ngx_mcp_call_round(r, ctx, call);
+        return ngx_mcp_call_resume(r, ctx, call);
     }
 
-    return ngx_mcp_run(r, &call->op.op, ngx_mcp_called);
+    return ngx_mcp_request_op(r, &call->op.op, ngx_mcp_called);
 }
 
 
@@ -257,35 +257,35 @@ ngx_mcp_call_left(void *data)
 /* modern: a new call, with answers or without, or the next round of one */
 
 static ngx_int_t
-ngx_mcp_call_round(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+ngx_mcp_call_resume(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_calling_t *call)
 {
-    ngx_int_t        rc;
-    ngx_mcp_round_t  round;
+    ngx_int_t               rc;
+    ngx_mcp_resumed_call_t  resumed;
 
-    rc = ngx_mcp_round_parse(r, ctx, &round);
+    rc = ngx_mcp_request_state_parse(r, ctx, &resumed);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (round.state.type == NGX_MCP_JSON_NONE) {
+    if (resumed.state.type == NGX_MCP_JSON_NONE) {
 
-        if (round.responses.type != NGX_MCP_JSON_NONE) {
-            call->op.task.responses = round.responses.text;
+        if (resumed.responses.type != NGX_MCP_JSON_NONE) {
+            call->op.task.responses = resumed.responses.text;
         }
 
-        return ngx_mcp_run(r, &call->op.op, ngx_mcp_called);
+        return ngx_mcp_request_op(r, &call->op.op, ngx_mcp_called);
     }
 
-    if (round.responses.type == NGX_MCP_JSON_NONE) {
-        round.responses.type = NGX_MCP_JSON_OBJECT;
-        ngx_str_set(&round.responses.text, "{}");
+    if (resumed.responses.type == NGX_MCP_JSON_NONE) {
+        resumed.responses.type = NGX_MCP_JSON_OBJECT;
+        ngx_str_set(&resumed.responses.text, "{}");
     }
 
     ctx->call = call;
 
-    return ngx_mcp_answer(r, &round.id, round.version, &round.responses,
+    return ngx_mcp_answer(r, &resumed.id, resumed.version, &resumed.responses,
                           ngx_mcp_called_again);
 }
 
@@ -310,7 +310,7 @@ ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
     case NGX_MCP_TERMINAL:
     case NGX_MCP_STATE_INVALID:
     case NGX_MCP_VERSION_CONFLICT:
-        return ngx_mcp_round_invalid(r, ctx);
+        return ngx_mcp_request_state_invalid(r, ctx);
     }
 
     return ngx_mcp_refused(r, ctx, o->reason);
@@ -372,7 +372,7 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     call->op.task.metadata = metadata.text;
 
     if (token.type == NGX_MCP_JSON_NONE) {
-        token = ctx->said.token;
+        token = ctx->params.token;
     }
 
     err = ngx_mcp_token(r->pool, &token, &call->op.task.token);
@@ -385,7 +385,7 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    return ngx_mcp_run(r, &call->op.op, ngx_mcp_called);
+    return ngx_mcp_request_op(r, &call->op.op, ngx_mcp_called);
 }
 
 

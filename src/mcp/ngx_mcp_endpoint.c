@@ -191,13 +191,13 @@ ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 static ngx_uint_t
 ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
 {
-    ngx_mcp_json_t  *said;
+    ngx_mcp_json_t  *params;
 
-    said = &ctx->said.id;
+    params = &ctx->params.id;
 
-    return said->type == NGX_MCP_JSON_STRING
-           && said->text.len == NGX_MCP_ID_TEXT + 2
-           && ngx_mcp_unhex(id->data, said->text.data + 1,
+    return params->type == NGX_MCP_JSON_STRING
+           && params->text.len == NGX_MCP_ID_TEXT + 2
+           && ngx_mcp_unhex(id->data, params->text.data + 1,
                             sizeof(uint32_t))
               == NGX_OK;
 }
@@ -216,14 +216,14 @@ ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     static ngx_str_t  header = ngx_string("mcp-protocol-version");
     static ngx_str_t  discover = ngx_string("server/discover");
 
-    if (ctx->said.meta.type == NGX_MCP_JSON_TWICE
-        || ctx->said.version.type == NGX_MCP_JSON_TWICE
-        || ctx->said.token.type == NGX_MCP_JSON_TWICE)
+    if (ctx->params.meta.type == NGX_MCP_JSON_TWICE
+        || ctx->params.version.type == NGX_MCP_JSON_TWICE
+        || ctx->params.token.type == NGX_MCP_JSON_TWICE)
     {
         return NGX_ERROR;
     }
 
-    if (ctx->said.version.type != NGX_MCP_JSON_NONE
+    if (ctx->params.version.type != NGX_MCP_JSON_NONE
         || (ctx->rpc.method.len == discover.len
             && ngx_strncmp(ctx->rpc.method.data, discover.data, discover.len)
                == 0))

@@ -108,7 +108,7 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         rev = ngx_mcp_legacy_latest;
     }
 
-    ctx->said.client = info;
+    ctx->params.client = info;
 
     if (ngx_mcp_session_new(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

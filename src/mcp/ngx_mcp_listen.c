@@ -14,13 +14,13 @@
 typedef struct {
     ngx_mcp_id_t  id;
     uint64_t      version;    /* last told of */
-} ngx_mcp_heard_t;
+} ngx_mcp_subscribed_t;
 
 
 typedef struct {
-    ngx_mcp_wait_t    wait;       /* must be the first */
-    ngx_mcp_heard_t  *tasks;      /* one for each watch */
-    ngx_uint_t        asked;      /* there was a list of tasks */
+    ngx_mcp_wait_t         wait;   /* must be the first */
+    ngx_mcp_subscribed_t  *tasks;  /* one for each watch */
+    ngx_uint_t             asked;  /* there was a list of tasks */
 } ngx_mcp_listen_t;
 
 
@@ -28,12 +28,12 @@ static const char *ngx_mcp_listen_tasks(ngx_mcp_listen_t *l,
     ngx_mcp_json_t *ids);
 static ngx_uint_t ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id);
 static void ngx_mcp_listen_find(ngx_mcp_listen_t *l);
-static ngx_int_t ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task,
-    ngx_mcp_op_get_t *op);
+static ngx_int_t ngx_mcp_listen_get(ngx_mcp_listen_t *l,
+    ngx_mcp_subscribed_t *task, ngx_mcp_op_get_t *op);
 static ngx_int_t ngx_mcp_listen_look(ngx_mcp_wait_t *w);
 static ngx_int_t ngx_mcp_listen_begin(ngx_mcp_listen_t *l);
-static ngx_int_t ngx_mcp_listen_tell(ngx_mcp_listen_t *l,
-    ngx_mcp_heard_t *task);
+static ngx_int_t ngx_mcp_listen_notify(ngx_mcp_listen_t *l,
+    ngx_mcp_subscribed_t *task);
 static ngx_int_t ngx_mcp_listen_end(ngx_mcp_listen_t *l);
 static void ngx_mcp_listen_meta(ngx_mcp_out_t *out, ngx_mcp_listen_t *l);
 
@@ -125,7 +125,7 @@ ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
     pool = l->wait.r->pool;
 
     l->wait.pin.ids = ngx_palloc(pool, n * sizeof(ngx_mcp_id_t));
-    l->tasks = ngx_pcalloc(pool, n * sizeof(ngx_mcp_heard_t));
+    l->tasks = ngx_pcalloc(pool, n * sizeof(ngx_mcp_subscribed_t));
     l->wait.watches = ngx_pcalloc(pool, n * sizeof(ngx_mcp_watch_t));
 
     if (l->wait.pin.ids == NULL || l->tasks == NULL
@@ -173,10 +173,10 @@ ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id)
 static void
 ngx_mcp_listen_find(ngx_mcp_listen_t *l)
 {
-    ngx_uint_t         i;
-    ngx_mcp_wait_t    *w;
-    ngx_mcp_heard_t   *task;
-    ngx_mcp_op_get_t   op;
+    ngx_uint_t             i;
+    ngx_mcp_wait_t        *w;
+    ngx_mcp_subscribed_t  *task;
+    ngx_mcp_op_get_t       op;
 
     w = &l->wait;
 
@@ -196,7 +196,7 @@ ngx_mcp_listen_find(ngx_mcp_listen_t *l)
 /* the record alone */
 
 static ngx_int_t
-ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task,
+ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task,
     ngx_mcp_op_get_t *op)
 {
     ngx_memzero(op, sizeof(ngx_mcp_op_get_t));
@@ -243,7 +243,7 @@ ngx_mcp_listen_look(ngx_mcp_wait_t *w)
 
         w->watches[i].fired = 0;
 
-        if (ngx_mcp_listen_tell(l, &l->tasks[i]) == NGX_ERROR) {
+        if (ngx_mcp_listen_notify(l, &l->tasks[i]) == NGX_ERROR) {
             return NGX_ERROR;
         }
     }
@@ -299,7 +299,7 @@ ngx_mcp_listen_begin(ngx_mcp_listen_t *l)
 
 
 static ngx_int_t
-ngx_mcp_listen_tell(ngx_mcp_listen_t *l, ngx_mcp_heard_t *task)
+ngx_mcp_listen_notify(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task)
 {
     ngx_int_t          rc;
     ngx_str_t          message;

@@ -65,21 +65,22 @@ ngx_int_t ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v,
 ngx_int_t ngx_mcp_stream_open(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
-/* ngx_mcp_rounds.c */
+/* ngx_mcp_request_state.c */
 
 typedef struct {
     ngx_mcp_json_t  responses; /* NONE: it is the first round */
     ngx_mcp_json_t  state;
     ngx_mcp_id_t    id;        /* from the state */
     uint64_t        version;
-} ngx_mcp_round_t;
+} ngx_mcp_resumed_call_t;
 
-ngx_int_t ngx_mcp_round_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_round_t *round);
-ngx_int_t ngx_mcp_round_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-ngx_int_t ngx_mcp_round_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+ngx_int_t ngx_mcp_request_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_resumed_call_t *resumed);
+ngx_int_t ngx_mcp_request_state_invalid(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_view_t *v);
-const char *ngx_mcp_round_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v);
+const char *ngx_mcp_request_state_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v);
 
 
 #endif /* _NGX_MCP_METHODS_H_INCLUDED_ */

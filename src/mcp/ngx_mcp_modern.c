@@ -63,21 +63,21 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t         value;
     static ngx_str_t  version = ngx_string("mcp-protocol-version");
 
-    if (ctx->said.version.type != NGX_MCP_JSON_STRING) {
+    if (ctx->params.version.type != NGX_MCP_JSON_STRING) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                                "io.modelcontextprotocol/protocolVersion is "
                                "missing in _meta");
     }
 
     if (ngx_mcp_header(r, &version, &value) != 1
-        || !ngx_mcp_json_is(&ctx->said.version, &value))
+        || !ngx_mcp_json_is(&ctx->params.version, &value))
     {
         return ngx_mcp_mismatch(r, ctx,
                                 "Header mismatch: MCP-Protocol-Version is not "
                                 "what _meta says");
     }
 
-    if (!ngx_mcp_json_is(&ctx->said.version, &ngx_mcp_modern_latest->name)) {
+    if (!ngx_mcp_json_is(&ctx->params.version, &ngx_mcp_modern_latest->name)) {
         return ngx_mcp_unsupported(r, ctx, NGX_MCP_PASS_LEGACY
                                            | NGX_MCP_PASS_MODERN);
     }
@@ -100,34 +100,34 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_int_t
 ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_mcp_said_t  *said;
+    ngx_mcp_request_params_t  *params;
 
-    said = &ctx->said;
+    params = &ctx->params;
 
-    if (said->client.type == NGX_MCP_JSON_TWICE
-        || said->capabilities.type != NGX_MCP_JSON_OBJECT)
+    if (params->client.type == NGX_MCP_JSON_TWICE
+        || params->capabilities.type != NGX_MCP_JSON_OBJECT)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                                "io.modelcontextprotocol/clientCapabilities is "
                                "missing in _meta");
     }
 
-    if (said->extensions.type == NGX_MCP_JSON_TWICE
-        || said->elicitation.type == NGX_MCP_JSON_TWICE
-        || said->sampling.type == NGX_MCP_JSON_TWICE
-        || said->roots.type == NGX_MCP_JSON_TWICE
-        || said->tasks.type == NGX_MCP_JSON_TWICE
-        || said->extended.type == NGX_MCP_JSON_TWICE)
+    if (params->extensions.type == NGX_MCP_JSON_TWICE
+        || params->elicitation.type == NGX_MCP_JSON_TWICE
+        || params->sampling.type == NGX_MCP_JSON_TWICE
+        || params->roots.type == NGX_MCP_JSON_TWICE
+        || params->tasks.type == NGX_MCP_JSON_TWICE
+        || params->extended.type == NGX_MCP_JSON_TWICE)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                                "a capability stands twice");
     }
 
-    ctx->tasks = (said->tasks.type == NGX_MCP_JSON_OBJECT);
-    ctx->extended = (said->extended.type == NGX_MCP_JSON_OBJECT);
-    ctx->elicitation = (said->elicitation.type == NGX_MCP_JSON_OBJECT);
-    ctx->sampling = (said->sampling.type == NGX_MCP_JSON_OBJECT);
-    ctx->roots = (said->roots.type == NGX_MCP_JSON_OBJECT);
+    ctx->tasks = (params->tasks.type == NGX_MCP_JSON_OBJECT);
+    ctx->extended = (params->extended.type == NGX_MCP_JSON_OBJECT);
+    ctx->elicitation = (params->elicitation.type == NGX_MCP_JSON_OBJECT);
+    ctx->sampling = (params->sampling.type == NGX_MCP_JSON_OBJECT);
+    ctx->roots = (params->roots.type == NGX_MCP_JSON_OBJECT);
 
     return NGX_DECLINED;
 }

@@ -17,14 +17,14 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_outcome_look(ngx_mcp_wait_t *w);
 static ngx_uint_t ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
-static ngx_int_t ngx_mcp_outcome_tell(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
+static ngx_int_t ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
 static ngx_int_t ngx_mcp_outcome_hand_out(ngx_mcp_outcome_t *o,
     ngx_mcp_view_t *v);
 static ngx_int_t ngx_mcp_outcome_exit(ngx_mcp_outcome_t *o);
 static ngx_int_t ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
-static ngx_int_t ngx_mcp_outcome_round(ngx_mcp_outcome_t *o,
+static ngx_int_t ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o,
     ngx_mcp_view_t *v);
 static ngx_int_t ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o,
     ngx_mcp_view_t *v, ngx_pool_t *pool);
@@ -122,7 +122,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 
     } else {
         ngx_mcp_known(w->r, w->ctx, &op.view);
-        rc = ngx_mcp_outcome_tell(o, &op.view, pool);
+        rc = ngx_mcp_outcome_notify(o, &op.view, pool);
     }
 
     ngx_destroy_pool(pool);
@@ -145,7 +145,8 @@ ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 /* NGX_DECLINED: go on waiting */
 
 static ngx_int_t
-ngx_mcp_outcome_tell(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v, ngx_pool_t *pool)
+ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
+    ngx_pool_t *pool)
 {
     o->version = v->task.version;
 
@@ -232,7 +233,7 @@ ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v, ngx_pool_t *pool)
     ngx_int_t  rc;
 
     if (o->wait.ctx->era == NGX_MCP_MODERN) {
-        return ngx_mcp_outcome_round(o, v);
+        return ngx_mcp_outcome_input_required(o, v);
     }
 
     if (!v->asks) {
@@ -249,16 +250,16 @@ ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v, ngx_pool_t *pool)
 /* modern: the questions are the answer to the call, for now */
 
 static ngx_int_t
-ngx_mcp_outcome_round(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
+ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
     u_char       buf[128];
     ngx_str_t    data;
     const char  *capability;
 
-    capability = ngx_mcp_round_lacks(o->wait.ctx, v);
+    capability = ngx_mcp_request_state_lacks(o->wait.ctx, v);
 
     if (capability == NULL) {
-        return ngx_mcp_round_ask(o->wait.r, o->wait.ctx, v);
+        return ngx_mcp_request_state_ask(o->wait.r, o->wait.ctx, v);
     }
 
     /* nobody could ever answer */
@@ -311,7 +312,7 @@ ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_str_t      message;
     ngx_mcp_out_t  out;
 
-    if (o->wait.ctx->said.token.type == NGX_MCP_JSON_NONE
+    if (o->wait.ctx->params.token.type == NGX_MCP_JSON_NONE
         || o->mode == NGX_MCP_WAIT_RESULT
         || v->task.progress < 0
         || v->task.progress <= o->progress)
@@ -322,7 +323,7 @@ ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     o->progress = v->task.progress;
 
     ngx_mcp_out_init(&out, pool, 256);
-    ngx_mcp_render_progress(&out, v, &o->wait.ctx->said.token.text, 0);
+    ngx_mcp_render_progress(&out, v, &o->wait.ctx->params.token.text, 0);
 
     if (ngx_mcp_out_end(&out, &message) != NGX_OK
         || ngx_mcp_wait_message(&o->wait, NULL, &message)

@@ -23,7 +23,7 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_stream_look(ngx_mcp_wait_t *w);
 static void ngx_mcp_stream_leave(ngx_mcp_wait_t *w);
-static ngx_int_t ngx_mcp_stream_tell(ngx_mcp_stream_t *s,
+static ngx_int_t ngx_mcp_stream_notify(ngx_mcp_stream_t *s,
     ngx_mcp_op_session_t *op, ngx_mcp_view_t *v);
 static ngx_int_t ngx_mcp_stream_send(ngx_mcp_stream_t *s, ngx_mcp_out_t *out,
     ngx_mcp_view_t *v, ngx_uint_t last);
@@ -144,7 +144,7 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
     }
 
     for (i = 0; rc == NGX_OK && i < op.n; i++) {
-        rc = ngx_mcp_stream_tell(s, &op, &op.views[i]);
+        rc = ngx_mcp_stream_notify(s, &op, &op.views[i]);
     }
 
     ngx_destroy_pool(pool);
@@ -168,15 +168,15 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
  */
 
 static ngx_int_t
-ngx_mcp_stream_tell(ngx_mcp_stream_t *s, ngx_mcp_op_session_t *op,
+ngx_mcp_stream_notify(ngx_mcp_stream_t *s, ngx_mcp_op_session_t *op,
     ngx_mcp_view_t *v)
 {
     ngx_uint_t      moved;
     ngx_mcp_out_t   out;
 
-    moved = (v->moved > op->told && v->token.len && v->task.progress >= 0);
+    moved = (v->moved > op->delivered && v->token.len && v->task.progress >= 0);
 
-    if (v->turned > op->told) {
+    if (v->turned > op->delivered) {
         ngx_mcp_out_init(&out, op->op.pool, 512);
         ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\","
                         "\"method\":\"notifications/tasks/status\","

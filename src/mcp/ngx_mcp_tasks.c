@@ -64,11 +64,11 @@ ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_int_t
 ngx_mcp_only_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
 {
-    if (ctx->said.id.type == NGX_MCP_JSON_TWICE) {
+    if (ctx->params.id.type == NGX_MCP_JSON_TWICE) {
         return ngx_mcp_twice(r, ctx);
     }
 
-    return ngx_mcp_task_id(r, ctx, &ctx->said.id, id);
+    return ngx_mcp_task_id(r, ctx, &ctx->params.id, id);
 }
 
 
@@ -95,7 +95,7 @@ ngx_mcp_tasks_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     op->want = (ctx->era == NGX_MCP_MODERN)
                ? NGX_MCP_WANT_DETAIL : NGX_MCP_WANT_TASK;
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_got);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_got);
 }
 
 
@@ -232,7 +232,7 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         }
     }
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_listed);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_listed);
 }
 
 
@@ -324,7 +324,7 @@ ngx_mcp_tasks_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     op->event.type = NGX_MCP_EV_CANCEL;
     op->want = NGX_MCP_WANT_TASK;
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_cancelled);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_cancelled);
 }
 
 
@@ -415,7 +415,7 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                    "status is not input_required");
         }
 
-        n->amend.op.event.lease = ngx_mcp_lease(&lease);
+        n->amend.op.event.lease_token = ngx_mcp_lease_token(&lease);
 
         ngx_mcp_update_op(r, &n->amend.op, NGX_MCP_EV_ASK);
 
@@ -582,7 +582,7 @@ ngx_mcp_tasks_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     op->owner = &ctx->owner;
     op->event.type = NGX_MCP_EV_REPORT;
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_reported);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_reported);
 }
 
 

@@ -43,7 +43,7 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_wake_local(ngx_cycle_t *cycle,
     ngx_mcp_local_t *local);
-static void ngx_mcp_wake_bury(void);
+static void ngx_mcp_wake_reap(void);
 static ngx_int_t ngx_mcp_wake_place(ngx_cycle_t *cycle);
 static ngx_int_t ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd);
 static void ngx_mcp_wake_zone(ngx_mcp_local_t *local);
@@ -155,7 +155,7 @@ ngx_mcp_wake_process(ngx_cycle_t *cycle, ngx_array_t *locals,
         }
     }
 
-    ngx_mcp_wake_bury();
+    ngx_mcp_wake_reap();
 
     ctx->place = ngx_mcp_wake_place(cycle);
 
@@ -204,7 +204,7 @@ ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_local_t *local)
  */
 
 static void
-ngx_mcp_wake_bury(void)
+ngx_mcp_wake_reap(void)
 {
     u_char             dead[NGX_MCP_PROCESSES];
     ngx_uint_t         i, j, n;
@@ -233,7 +233,7 @@ ngx_mcp_wake_bury(void)
         ngx_mcp_lock(t);
 
         for (j = 0; j < n; j++) {
-            t->sh->lives[dead[j]]++;
+            t->sh->incarnations[dead[j]]++;
             ngx_memzero(&t->sh->present[dead[j]], sizeof(ngx_mcp_present_t));
         }
 
@@ -328,7 +328,7 @@ ngx_mcp_wake_zone(ngx_mcp_local_t *local)
 
     if (ctx->place != -1) {
         t->self = (uint64_t) 1 << (ctx->place & 63);
-        t->sh->lives[ctx->place]++;
+        t->sh->incarnations[ctx->place]++;
         t->sh->present[ctx->place] = local->present;
     }
 
@@ -384,7 +384,7 @@ ngx_mcp_stream_new(ngx_mcp_local_t *local)
                                : (ngx_uint_t) ctx->place;
     ctx->streams++;
 
-    return ngx_mcp_stream(place, local->table->sh->lives[place],
+    return ngx_mcp_stream(place, local->table->sh->incarnations[place],
                           ctx->streams);
 }
 
@@ -538,7 +538,7 @@ ngx_mcp_wake_look(ngx_event_t *ev)
 
     /* who dies while it exits is replaced by nobody who would notice */
 
-    ngx_mcp_wake_bury();
+    ngx_mcp_wake_reap();
 
     ngx_add_timer(ev, (ngx_mcp_wake_ctx.place == -1) ? NGX_MCP_WAKE_POLL
                                                      : NGX_MCP_WAKE_LOOK);
@@ -608,7 +608,7 @@ ngx_mcp_wake_signals(ngx_mcp_local_t *local)
         for (i = 0; i < n; i++) {
 
             if (signals[i].processes & t->self) {
-                woken |= ngx_mcp_signal_is_news(signals[i].key);
+                woken |= ngx_mcp_signal_is_change(signals[i].key);
                 ngx_mcp_wake_list(ngx_mcp_watch_list(local, signals[i].key),
                                   signals[i].key);
             }

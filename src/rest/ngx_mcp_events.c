@@ -30,13 +30,13 @@ typedef struct {
  */
 
 typedef struct {
-    ngx_mcp_zone_t    *zone;
-    ngx_mcp_id_t       id;
-    uint64_t           version;
-    ngx_uint_t         terminal;
-    ngx_uint_t         wakeups;
-    ngx_mcp_shared_t  *event;
-    ngx_pool_t        *pool;      /* to make it in */
+    ngx_mcp_zone_t        *zone;
+    ngx_mcp_id_t           id;
+    uint64_t               version;
+    ngx_uint_t             terminal;
+    ngx_uint_t             wakeups;
+    ngx_mcp_sse_shared_t  *event;
+    ngx_pool_t            *pool;  /* to make it in */
 } ngx_mcp_latest_t;
 
 
@@ -44,9 +44,9 @@ static ngx_int_t ngx_mcp_events_look(ngx_mcp_wait_t *w);
 static ngx_int_t ngx_mcp_events_read(ngx_mcp_wait_t *w,
     ngx_mcp_latest_t *latest);
 static ngx_int_t ngx_mcp_owner_events_look(ngx_mcp_wait_t *w);
-static ngx_int_t ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e,
-    ngx_mcp_op_news_t *op);
-static uint32_t ngx_mcp_life(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_owner_events_notify(ngx_mcp_owner_events_t *e,
+    ngx_mcp_op_changes_t *op);
+static uint32_t ngx_mcp_zone_incarnation(ngx_mcp_zone_t *zone);
 static uint64_t ngx_mcp_last_number(ngx_str_t *text);
 static ngx_uint_t ngx_mcp_last_event(ngx_http_request_t *r, ngx_str_t *id);
 
@@ -156,7 +156,7 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
 
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-    ngx_mcp_unshare(latest->event);
+    ngx_mcp_sse_unshare(latest->event);
     latest->event = NULL;
 
     /* made once: each event needs one, and only as long as it is made */
@@ -188,7 +188,8 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
         id.len = ngx_sprintf(buf, "%uL", op.view.task.version) - buf;
 
         if (ngx_mcp_out_end(&out, &text) == NGX_OK) {
-            latest->event = ngx_mcp_share(&id, &text, w->r->connection->log);
+            latest->event = ngx_mcp_sse_share(&id, &text,
+                                              w->r->connection->log);
         }
 
         latest->zone = lcf->zone;
@@ -259,7 +260,7 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
 {
     ngx_int_t                rc;
     ngx_pool_t              *pool;
-    ngx_mcp_op_news_t        op;
+    ngx_mcp_op_changes_t     op;
     ngx_mcp_owner_events_t  *e;
 
     e = (ngx_mcp_owner_events_t *) w;
@@ -277,8 +278,8 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
         return NGX_ERROR;
     }
 
-    ngx_memzero(&op, sizeof(ngx_mcp_op_news_t));
-    op.op.type = NGX_MCP_OP_NEWS;
+    ngx_memzero(&op, sizeof(ngx_mcp_op_changes_t));
+    op.op.type = NGX_MCP_OP_CHANGES;
     op.op.pool = pool;
     op.owner = w->ctx->owner;
     op.after = e->after;
@@ -292,7 +293,7 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
     if (rc == NGX_OK) {
         e->after = op.after;
         e->hint = op.hint;
-        rc = ngx_mcp_owner_events_tell(e, &op);
+        rc = ngx_mcp_owner_events_notify(e, &op);
     }
 
     ngx_destroy_pool(pool);
@@ -310,7 +311,7 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
 
 
 static ngx_int_t
-ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e, ngx_mcp_op_news_t *op)
+ngx_mcp_owner_events_notify(ngx_mcp_owner_events_t *e, ngx_mcp_op_changes_t *op)
 {
     u_char               buf[NGX_MCP_CHANGE_LEN];
     ngx_str_t            id, text;
@@ -346,7 +347,7 @@ ngx_mcp_owner_events_tell(ngx_mcp_owner_events_t *e, ngx_mcp_op_news_t *op)
 u_char *
 ngx_mcp_change_id(u_char *p, ngx_mcp_zone_t *zone, uint64_t changed)
 {
-    return ngx_sprintf(p, "%08xD-%uL", ngx_mcp_life(zone), changed);
+    return ngx_sprintf(p, "%08xD-%uL", ngx_mcp_zone_incarnation(zone), changed);
 }
 
 
@@ -359,7 +360,7 @@ ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
 
     if (!ngx_mcp_last_event(r, &id)
         || id.len <= 9 || id.data[8] != '-'
-        || ngx_hextoi(id.data, 8) != (ngx_int_t) ngx_mcp_life(zone))
+        || ngx_hextoi(id.data, 8) != (ngx_int_t) ngx_mcp_zone_incarnation(zone))
     {
         return 0;
     }
@@ -383,7 +384,7 @@ ngx_mcp_is_resumed(ngx_http_request_t *r)
 
 
 static uint32_t
-ngx_mcp_life(ngx_mcp_zone_t *zone)
+ngx_mcp_zone_incarnation(ngx_mcp_zone_t *zone)
 {
     return (uint32_t) ngx_mcp_siphash(zone->secret,
                                       (u_char *) "life", 4);

@@ -7,7 +7,7 @@
 #include "ngx_mcp_input.h"
 
 
-static const char *ngx_mcp_rest_filters(ngx_http_request_t *r,
+static const char *ngx_mcp_rest_criteria(ngx_http_request_t *r,
     ngx_mcp_op_list_t *op);
 static ngx_int_t ngx_mcp_rest_listed(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_rest_params(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -43,18 +43,18 @@ ngx_mcp_rest_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     op->owner = ctx->owner;
     op->want = NGX_MCP_WANT_TASK | NGX_MCP_WANT_TOOL;
 
-    err = ngx_mcp_rest_filters(r, op);
+    err = ngx_mcp_rest_criteria(r, op);
 
     if (err) {
         return ngx_mcp_problem_invalid(r, err);
     }
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_rest_listed);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_rest_listed);
 }
 
 
 static const char *
-ngx_mcp_rest_filters(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
+ngx_mcp_rest_criteria(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
 {
     ngx_str_t            cursor, status;
     ngx_mcp_loc_conf_t  *lcf;
@@ -249,7 +249,7 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_problem_invalid(r, "ttlMs is not a positive integer");
     }
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_rest_created);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_rest_created);
 }
 
 
@@ -359,7 +359,7 @@ ngx_mcp_rest_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     op->owner = ngx_mcp_whose(ctx);
     op->want = ctx->shows->want;
 
-    return ngx_mcp_run(r, &op->op, done);
+    return ngx_mcp_request_op(r, &op->op, done);
 }
 
 
@@ -477,7 +477,7 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     op->event.type = NGX_MCP_EV_CANCEL;
     op->want = ctx->shows->want;
 
-    return ngx_mcp_run(r, &op->op, ngx_mcp_rest_changed);
+    return ngx_mcp_request_op(r, &op->op, ngx_mcp_rest_changed);
 }
 
 

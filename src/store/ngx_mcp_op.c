@@ -42,7 +42,7 @@ ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed)
 {
     op->id = claimed->id;
     op->event.type = NGX_MCP_EV_RELEASE;
-    op->event.lease = claimed->task.lease;
+    op->event.lease_token = claimed->task.lease_token;
 }
 
 

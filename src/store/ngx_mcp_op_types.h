@@ -67,9 +67,9 @@ typedef enum {
     NGX_MCP_OP_STATS,
     NGX_MCP_OP_WAIT,
     NGX_MCP_OP_LEAVE,
-    NGX_MCP_OP_NEWS,
+    NGX_MCP_OP_CHANGES,
     NGX_MCP_OP_SESSION,
-    NGX_MCP_OP_RUN,
+    NGX_MCP_OP_ATTEMPT,
     NGX_MCP_OP_ORPHANS,
     NGX_MCP_OP_RECENT,
     NGX_MCP_OP_PAUSE,
@@ -106,29 +106,29 @@ typedef struct {
     ngx_uint_t  state;      /* after it */
     ngx_uint_t  attempt;
     ngx_str_t   worker;     /* of a claim; empty: unknown */
-} ngx_mcp_moment_t;
+} ngx_mcp_view_history_t;
 
 
 /* a copy of a task */
 
 typedef struct {
-    ngx_mcp_id_t       id;
-    uint64_t           seq;
-    uint64_t           changed;
-    uint64_t           turned;
-    uint64_t           moved;
-    ngx_mcp_task_t     task;
-    ngx_uint_t         asks;       /* its questions are ours now */
-    ngx_uint_t         drain;      /* its worker gets no more */
-    ngx_str_t          owner;
-    ngx_str_t          tool;
-    ngx_str_t          token;
-    ngx_str_t          worker;     /* that has or had it */
-    ngx_mcp_moment_t  *history;    /* oldest first */
-    ngx_uint_t         nhistory;
-    ngx_uint_t         dropped;    /* before these; 255: or more */
-    ngx_str_t          method;     /* with the params */
-    ngx_str_t          payload[NGX_MCP_PAYLOADS];
+    ngx_mcp_id_t             id;
+    uint64_t                 seq;
+    uint64_t                 changed;
+    uint64_t                 turned;
+    uint64_t                 moved;
+    ngx_mcp_task_t           task;
+    ngx_uint_t               asks;     /* its questions are ours now */
+    ngx_uint_t               drain;    /* its worker gets no more */
+    ngx_str_t                owner;
+    ngx_str_t                tool;
+    ngx_str_t                token;
+    ngx_str_t                worker;   /* that has or had it */
+    ngx_mcp_view_history_t  *history;  /* oldest first */
+    ngx_uint_t               nhistory;
+    ngx_uint_t               dropped;  /* before these; 255: or more */
+    ngx_str_t                method;   /* with the params */
+    ngx_str_t                payload[NGX_MCP_PAYLOADS];
 } ngx_mcp_view_t;
 
 
@@ -239,26 +239,26 @@ typedef struct {
     ngx_mcp_op_t            op;
     ngx_uint_t              detail;     /* tools and workers, too */
 
-    ngx_mcp_counters_t      count;
-    ngx_mcp_fates_t         fates;
-    uint32_t                states[NGX_MCP_STATES];
-    uint32_t                owners;
-    uint32_t                tools;
-    uint32_t                sessions;
-    uint32_t                workers;    /* seen lately */
-    uint64_t                bytes;
-    uint32_t                slots;
-    uint32_t                slots_used;
-    uint32_t                blocks;
-    uint32_t                blocks_used;
-    uint64_t                sweep_at;
-    uint64_t                lock_held;  /* ms; then that is all */
-    uint64_t                oldest;     /* ms in the queue */
-    uint32_t                waiting;    /* in all processes */
-    uint32_t                streams;    /* of these */
-    uint32_t                running;
-    uint32_t                unsaved;
-    ngx_mcp_store_stat_t    disk;
+    ngx_mcp_counters_t       count;
+    ngx_mcp_task_counters_t  task_counters;
+    uint32_t                 states[NGX_MCP_STATES];
+    uint32_t                 owners;
+    uint32_t                 tools;
+    uint32_t                 sessions;
+    uint32_t                 workers;    /* seen lately */
+    uint64_t                 bytes;
+    uint32_t                 slots;
+    uint32_t                 slots_used;
+    uint32_t                 blocks;
+    uint32_t                 blocks_used;
+    uint64_t                 sweep_at;
+    uint64_t                 lock_held;  /* ms; then that is all */
+    uint64_t                 oldest;     /* ms in the queue */
+    uint32_t                 waiting;    /* in all processes */
+    uint32_t                 streams;    /* of these */
+    uint32_t                 running;
+    uint32_t                 unsaved;
+    ngx_mcp_store_stat_t     disk;
 
     /* with the detail */
     ngx_mcp_tool_view_t    *tool_views;
@@ -323,7 +323,7 @@ typedef struct {
     ngx_mcp_view_t  *views;
     ngx_uint_t       n;
     ngx_uint_t       more;       /* there may be */
-} ngx_mcp_op_news_t;
+} ngx_mcp_op_changes_t;
 
 
 /* the same for a session, which remembers what it was told */
@@ -339,7 +339,7 @@ typedef struct {
     ngx_uint_t       watch;
 
     ngx_uint_t       silent;     /* another stream speaks */
-    uint64_t         told;       /* before */
+    uint64_t         delivered;  /* before */
     ngx_mcp_view_t  *views;
     ngx_uint_t       n;
 } ngx_mcp_op_session_t;
@@ -355,7 +355,7 @@ typedef struct {
     uint32_t        max_tool;
 
     ngx_mcp_view_t  view;       /* without bytes */
-} ngx_mcp_op_run_t;
+} ngx_mcp_op_attempt_t;
 
 
 /*
@@ -383,7 +383,7 @@ typedef struct {
     ngx_uint_t  states;     /* a bit each; 0: any */
     uint64_t    from;       /* created then or later, and */
     uint64_t    to;         /* not after; wall clock, ms */
-} ngx_mcp_filter_t;
+} ngx_mcp_criteria_t;
 
 
 /*
@@ -392,14 +392,14 @@ typedef struct {
  */
 
 typedef struct {
-    ngx_mcp_op_t      op;
-    ngx_mcp_filter_t  filter;
-    ngx_uint_t        news;
-    ngx_mcp_cursor_t  after;      /* seq is of the change; none:
+    ngx_mcp_op_t        op;
+    ngx_mcp_criteria_t  criteria;
+    ngx_uint_t          changes;
+    ngx_mcp_cursor_t    after;    /* seq is of the change; none:
                                      the last, or from now on */
-    ngx_uint_t        limit;
-    ngx_uint_t        want;
-    ngx_uint_t        watch;
+    ngx_uint_t          limit;
+    ngx_uint_t          want;
+    ngx_uint_t          watch;
 
     ngx_mcp_view_t   *views;
     ngx_uint_t        n;

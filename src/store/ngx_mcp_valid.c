@@ -84,7 +84,7 @@ ngx_mcp_valid_state(ngx_mcp_record_t *rec)
     switch (task->state) {
 
     case NGX_MCP_QUEUED:
-        if (task->lease) {
+        if (task->lease_token) {
             return "lease";
         }
 
@@ -97,7 +97,7 @@ ngx_mcp_valid_state(ngx_mcp_record_t *rec)
 
     case NGX_MCP_RUNNING:
     case NGX_MCP_INPUT_REQUIRED:
-        if (task->lease == 0) {
+        if (task->lease_token == 0) {
             return "lease";
         }
 

@@ -23,10 +23,10 @@ struct ngx_mcp_zone_s {
 
     /* of the configuration */
     ngx_shm_zone_t           *shm_zone;
-    uint64_t                  max_tasks;  /* 0: as many as there is room for */
-    struct ngx_mcp_store_s   *store;      /* NULL: there is but memory */
-    void                     *stored;     /* what the store keeps of it */
-    ngx_array_t               gateways;   /* of locations */
+    uint64_t                  max_tasks;   /* 0: as many as there is room for */
+    struct ngx_mcp_store_s   *store;       /* NULL: there is but memory */
+    void                     *store_data;  /* what the store keeps of it */
+    ngx_array_t               gateways;    /* of locations */
 
     /* of the process */
     struct ngx_mcp_local_s   *local;      /* who waits here for what */

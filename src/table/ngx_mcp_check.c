@@ -5,7 +5,7 @@
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_wheel.h"
-#include "ngx_mcp_news.h"
+#include "ngx_mcp_changes.h"
 
 
 /*
@@ -219,8 +219,8 @@ ngx_mcp_check_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     tally->tasks++;
     tally->tokens += (s->token != 0);
     tally->sessions += (s->session != 0);
-    tally->known += ngx_mcp_news_has(s) ? 1 : 0;
-    tally->unannounced += (s->session && !ngx_mcp_news_has(s)) ? 1 : 0;
+    tally->known += ngx_mcp_changes_has(s) ? 1 : 0;
+    tally->unannounced += (s->session && !ngx_mcp_changes_has(s)) ? 1 : 0;
     tally->states[task->state]++;
     tally->queued += s->queued;
     tally->running += ngx_mcp_task_runs(task);
@@ -390,33 +390,34 @@ static const char *
 ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
     ngx_mcp_tally_t *tally)
 {
-    uint32_t         i, tasks, behind;
-    const char      *err;
-    ngx_mcp_slot_t  *s;
-    ngx_mcp_told_t  *told;
+    uint32_t             i, tasks, behind;
+    const char          *err;
+    ngx_mcp_slot_t      *s;
+    ngx_mcp_delivery_t  *delivery;
 
-    told = &ngx_mcp_name(t, n)->u.told;
+    delivery = &ngx_mcp_name(t, n)->u.delivery;
     tasks = 0;
     behind = 0;
 
-    for (i = told->news; i; i = s->news.next) {
+    for (i = delivery->changes; i; i = s->changes.next) {
         s = ngx_mcp_slot(t, i);
 
-        if (!ngx_mcp_news_has(s) || tasks++ >= tally->tasks) {
+        if (!ngx_mcp_changes_has(s) || tasks++ >= tally->tasks) {
             return "a session's list has a stranger or a loop";
         }
 
-        behind += (s->body.changed > told->told);
+        behind += (s->body.changed > delivery->delivered);
     }
 
-    err = ngx_mcp_check_order_locked(t, &ngx_mcp_news, n, tasks);
+    err = ngx_mcp_check_order_locked(t, &ngx_mcp_changes, n, tasks);
     if (err) {
         return err;
     }
 
     tally->known -= tasks;
 
-    return (behind == told->behind) ? NULL : "a session's news are miscounted";
+    return (behind == delivery->behind)
+           ? NULL : "wrong count of undelivered changes in a session";
 }
 
 
@@ -428,12 +429,12 @@ ngx_mcp_check_unannounced_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 
     prev = 0;
 
-    for (i = t->sh->unannounced; i; i = s->news.next) {
+    for (i = t->sh->unannounced; i; i = s->changes.next) {
         s = ngx_mcp_slot(t, i);
 
         if (s->body.task.state == NGX_MCP_FREE
-            || s->session == 0 || ngx_mcp_news_has(s)
-            || s->news.prev != prev
+            || s->session == 0 || ngx_mcp_changes_has(s)
+            || s->changes.prev != prev
             || tally->unannounced-- == 0)
         {
             return "the list of unannounced tasks has a stranger or a loop";

@@ -25,7 +25,7 @@
 static u_char *ngx_mcp_history_put(u_char *p, uint64_t n);
 static u_char *ngx_mcp_history_number(u_char *p, u_char *end, uint64_t *n);
 static u_char *ngx_mcp_history_entry(u_char *p, u_char *end,
-    ngx_mcp_past_t *past);
+    ngx_mcp_history_entry_t *entry);
 static uint64_t ngx_mcp_history_base(u_char *p);
 static size_t ngx_mcp_history_drop(u_char *p, size_t len);
 static uint64_t ngx_mcp_history_last(u_char *p, size_t len);
@@ -120,9 +120,9 @@ ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 ngx_int_t
 ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest)
 {
-    u_char          *q, *end;
-    uint64_t         at;
-    ngx_mcp_past_t   past;
+    u_char                  *q, *end;
+    uint64_t                 at;
+    ngx_mcp_history_entry_t  entry;
 
     if (len == 0) {
         return NGX_OK;
@@ -139,18 +139,18 @@ ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest)
     end = q + p[NGX_MCP_HISTORY_LEN];
 
     while (q < end) {
-        q = ngx_mcp_history_entry(q, end, &past);
+        q = ngx_mcp_history_entry(q, end, &entry);
 
         /* the last byte of a number says that it is the last */
 
-        if (q[-1] >= 0x80 || past.event >= NGX_MCP_EVENTS
-            || past.state == NGX_MCP_FREE || past.state >= NGX_MCP_STATES
-            || past.at > latest)
+        if (q[-1] >= 0x80 || entry.event >= NGX_MCP_EVENTS
+            || entry.state == NGX_MCP_FREE || entry.state >= NGX_MCP_STATES
+            || entry.at > latest)
         {
             return NGX_ERROR;
         }
 
-        at += past.at;
+        at += entry.at;
     }
 
     return (at <= latest) ? NGX_OK : NGX_ERROR;
@@ -169,8 +169,8 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     u_char          *p, *e, *q, *end;
     u_char           all[NGX_MCP_HISTORY_ENTRIES + 255
                          + NGX_MCP_HISTORY_ENTRY];
-    size_t           size, n;
-    ngx_mcp_past_t   past;
+    size_t                   size, n;
+    ngx_mcp_history_entry_t  entry;
 
     ngx_mcp_history_init_locked(t, s);
 
@@ -188,15 +188,15 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     /* no entry gets longer, unless it is the last one and was cut off */
 
     while (q < end) {
-        q = ngx_mcp_history_entry(q, end, &past);
+        q = ngx_mcp_history_entry(q, end, &entry);
 
-        *e++ = (u_char) (past.event | past.state << NGX_MCP_HISTORY_STATE);
+        *e++ = (u_char) (entry.event | entry.state << NGX_MCP_HISTORY_STATE);
 
-        if (past.event == NGX_MCP_EV_CLAIM) {
+        if (entry.event == NGX_MCP_EV_CLAIM) {
             e = ngx_mcp_history_put(e, 0);
         }
 
-        e = ngx_mcp_history_put(e, past.at);
+        e = ngx_mcp_history_put(e, entry.at);
     }
 
     n = e - all - NGX_MCP_HISTORY_ENTRIES;
@@ -216,7 +216,7 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 ngx_uint_t
 ngx_mcp_history_read(u_char *p, size_t size, uint64_t created,
-    ngx_mcp_past_t *past, ngx_uint_t *dropped)
+    ngx_mcp_history_entry_t *entry, ngx_uint_t *dropped)
 {
     u_char      *q, *end;
     uint64_t     at;
@@ -229,9 +229,9 @@ ngx_mcp_history_read(u_char *p, size_t size, uint64_t created,
     end = q + ngx_min(p[NGX_MCP_HISTORY_LEN], size - NGX_MCP_HISTORY_ENTRIES);
 
     for (n = 0; q < end && n < NGX_MCP_HISTORY_MAX; n++) {
-        q = ngx_mcp_history_entry(q, end, &past[n]);
-        at += past[n].at;
-        past[n].at = at;
+        q = ngx_mcp_history_entry(q, end, &entry[n]);
+        at += entry[n].at;
+        entry[n].at = at;
     }
 
     return n;
@@ -274,20 +274,20 @@ ngx_mcp_history_number(u_char *p, u_char *end, uint64_t *n)
 /* its time is the one since the entry before */
 
 static u_char *
-ngx_mcp_history_entry(u_char *p, u_char *end, ngx_mcp_past_t *past)
+ngx_mcp_history_entry(u_char *p, u_char *end, ngx_mcp_history_entry_t *entry)
 {
     uint64_t  n;
 
-    past->event = *p & NGX_MCP_HISTORY_EVENT;
-    past->state = *p++ >> NGX_MCP_HISTORY_STATE;
-    past->worker = 0;
+    entry->event = *p & NGX_MCP_HISTORY_EVENT;
+    entry->state = *p++ >> NGX_MCP_HISTORY_STATE;
+    entry->worker = 0;
 
-    if (past->event == NGX_MCP_EV_CLAIM) {
+    if (entry->event == NGX_MCP_EV_CLAIM) {
         p = ngx_mcp_history_number(p, end, &n);
-        past->worker = (uint32_t) n;
+        entry->worker = (uint32_t) n;
     }
 
-    return ngx_mcp_history_number(p, end, &past->at);
+    return ngx_mcp_history_number(p, end, &entry->at);
 }
 
 
@@ -312,15 +312,15 @@ ngx_mcp_history_base(u_char *p)
 static size_t
 ngx_mcp_history_drop(u_char *p, size_t len)
 {
-    u_char          *first, *next;
-    uint64_t         base;
-    ngx_uint_t       i;
-    ngx_mcp_past_t   past;
+    u_char                  *first, *next;
+    uint64_t                 base;
+    ngx_uint_t               i;
+    ngx_mcp_history_entry_t  entry;
 
     first = p + NGX_MCP_HISTORY_ENTRIES;
-    next = ngx_mcp_history_entry(first, first + len, &past);
+    next = ngx_mcp_history_entry(first, first + len, &entry);
 
-    base = ngx_mcp_history_base(p) + past.at;
+    base = ngx_mcp_history_base(p) + entry.at;
 
     for (i = 0; i < 5; i++) {
         p[NGX_MCP_HISTORY_BASE + i] = (u_char) (base >> 8 * i);
@@ -342,16 +342,16 @@ ngx_mcp_history_drop(u_char *p, size_t len)
 static uint64_t
 ngx_mcp_history_last(u_char *p, size_t len)
 {
-    u_char          *q, *end;
-    uint64_t         last;
-    ngx_mcp_past_t   past;
+    u_char                  *q, *end;
+    uint64_t                 last;
+    ngx_mcp_history_entry_t  entry;
 
     last = ngx_mcp_history_base(p);
     q = p + NGX_MCP_HISTORY_ENTRIES;
 
     for (end = q + len; q < end; /* void */) {
-        q = ngx_mcp_history_entry(q, end, &past);
-        last += past.at;
+        q = ngx_mcp_history_entry(q, end, &entry);
+        last += entry.at;
     }
 
     return last;

@@ -29,7 +29,7 @@ typedef struct {
     uint32_t  worker;             /* of a claim, see ngx_mcp_stats.h; 0: none */
     uint8_t   event;
     uint8_t   state;              /* after it */
-} ngx_mcp_past_t;
+} ngx_mcp_history_entry_t;
 
 
 void ngx_mcp_history_init_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
@@ -45,7 +45,7 @@ void ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     u_char *bytes, size_t len);
 
 ngx_uint_t ngx_mcp_history_read(u_char *p, size_t size, uint64_t created,
-    ngx_mcp_past_t *past, ngx_uint_t *dropped);
+    ngx_mcp_history_entry_t *entry, ngx_uint_t *dropped);
 
 
 #endif /* _NGX_MCP_HISTORY_H_INCLUDED_ */

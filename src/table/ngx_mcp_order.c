@@ -27,11 +27,11 @@ ngx_mcp_order_t  ngx_mcp_by_change = {
 
 /* nobody is far behind in it: it needs no lanes */
 
-ngx_mcp_order_t  ngx_mcp_news = {
-    offsetof(ngx_mcp_slot_t, news),
+ngx_mcp_order_t  ngx_mcp_changes = {
+    offsetof(ngx_mcp_slot_t, changes),
     offsetof(ngx_mcp_slot_t, body.changed),
     offsetof(ngx_mcp_slot_t, session),
-    offsetof(ngx_mcp_name_t, u.told.news),
+    offsetof(ngx_mcp_name_t, u.delivery.changes),
     1, 0
 };
 

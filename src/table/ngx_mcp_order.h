@@ -58,7 +58,7 @@ uint32_t ngx_mcp_order_since_locked(ngx_mcp_table_t *t, uint32_t owner,
 
 extern ngx_mcp_order_t  ngx_mcp_by_seq;
 extern ngx_mcp_order_t  ngx_mcp_by_change;
-extern ngx_mcp_order_t  ngx_mcp_news;
+extern ngx_mcp_order_t  ngx_mcp_changes;
 extern ngx_mcp_order_t  ngx_mcp_recent;
 
 

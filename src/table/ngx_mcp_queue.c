@@ -83,7 +83,7 @@ ngx_mcp_queue_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         t->sh->holding--;
 
         /* it may have been the one that all the others waited for */
-        ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
+        ngx_mcp_signal_name_locked(t, NGX_MCP_CAPACITY);
     }
 }
 

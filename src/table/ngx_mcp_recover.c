@@ -4,7 +4,7 @@
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_queue.h"
-#include "ngx_mcp_news.h"
+#include "ngx_mcp_changes.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_stats.h"
 
@@ -33,13 +33,13 @@ static void ngx_mcp_mark_name_locked(ngx_mcp_table_t *t, uint32_t n);
 static void ngx_mcp_mark_chain_locked(ngx_mcp_table_t *t,
     ngx_mcp_chain_t *chain);
 static void ngx_mcp_restore_order_locked(ngx_mcp_table_t *t, uint32_t list);
-static void ngx_mcp_restore_news_locked(ngx_mcp_table_t *t, uint32_t list);
+static void ngx_mcp_restore_changes_locked(ngx_mcp_table_t *t, uint32_t list);
 static void ngx_mcp_restore_queues_locked(ngx_mcp_table_t *t, uint32_t list);
 static void ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t);
 static uint32_t ngx_mcp_sort_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort,
     uint32_t list);
-static uint32_t ngx_mcp_merge_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort,
-    uint32_t a, uint32_t b);
+static uint32_t ngx_mcp_sort_merge_locked(ngx_mcp_table_t *t,
+    ngx_mcp_sort_t *sort, uint32_t a, uint32_t b);
 
 
 static ngx_mcp_sort_t  ngx_mcp_sort_created = {
@@ -160,7 +160,7 @@ ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
     ngx_mcp_failpoint("recover_slots");
 
     ngx_mcp_restore_order_locked(t, created);
-    ngx_mcp_restore_news_locked(t, changed);
+    ngx_mcp_restore_changes_locked(t, changed);
     ngx_mcp_restore_queues_locked(t, queued);
     ngx_mcp_restore_blocks_locked(t);
 
@@ -278,8 +278,8 @@ ngx_mcp_mark_name_locked(ngx_mcp_table_t *t, uint32_t n)
 
     if (name->kind == NGX_MCP_SESSION) {
         /* what was told is known nowhere else */
-        name->u.told.news = 0;
-        name->u.told.behind = 0;
+        name->u.delivery.changes = 0;
+        name->u.delivery.behind = 0;
 
     } else {
         ngx_memzero(&name->u, sizeof(name->u));
@@ -328,7 +328,7 @@ ngx_mcp_restore_order_locked(ngx_mcp_table_t *t, uint32_t list)
 
 
 static void
-ngx_mcp_restore_news_locked(ngx_mcp_table_t *t, uint32_t list)
+ngx_mcp_restore_changes_locked(ngx_mcp_table_t *t, uint32_t list)
 {
     uint32_t         n;
     ngx_mcp_slot_t  *s;
@@ -337,7 +337,7 @@ ngx_mcp_restore_news_locked(ngx_mcp_table_t *t, uint32_t list)
     while (n) {
         s = ngx_mcp_slot(t, n);
         n = s->by_change[0].next;
-        ngx_mcp_news_insert_locked(t, s);
+        ngx_mcp_changes_insert_locked(t, s);
     }
 }
 
@@ -406,15 +406,15 @@ ngx_mcp_sort_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort, uint32_t list)
         list = next;
 
         for (i = 0; i < 31 && bin[i]; i++) {
-            run = ngx_mcp_merge_locked(t, sort, bin[i], run);
+            run = ngx_mcp_sort_merge_locked(t, sort, bin[i], run);
             bin[i] = 0;
         }
 
-        bin[i] = ngx_mcp_merge_locked(t, sort, bin[i], run);
+        bin[i] = ngx_mcp_sort_merge_locked(t, sort, bin[i], run);
     }
 
     for (run = 0, i = 0; i < 32; i++) {
-        run = ngx_mcp_merge_locked(t, sort, bin[i], run);
+        run = ngx_mcp_sort_merge_locked(t, sort, bin[i], run);
     }
 
     return run;
@@ -422,7 +422,7 @@ ngx_mcp_sort_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort, uint32_t list)
 
 
 static uint32_t
-ngx_mcp_merge_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort, uint32_t a,
+ngx_mcp_sort_merge_locked(ngx_mcp_table_t *t, ngx_mcp_sort_t *sort, uint32_t a,
     uint32_t b)
 {
     uint32_t  head, *tail;

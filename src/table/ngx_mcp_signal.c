@@ -75,7 +75,7 @@ ngx_mcp_signal_locked(ngx_mcp_table_t *t, uint64_t *processes, uint64_t key)
     t->wake |= *processes;
     *processes = 0;
 
-    sh->count.signals += ngx_mcp_signal_is_news(key);
+    sh->count.signals += ngx_mcp_signal_is_change(key);
 }
 
 

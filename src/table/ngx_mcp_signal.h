@@ -30,14 +30,14 @@
  * still be alive.
  */
 
-#define ngx_mcp_stream(place, life, n)                                        \
-    ((uint64_t) (place) << 56 | ((uint64_t) (life) & 0xffffff) << 32          \
+#define ngx_mcp_stream(place, incarnation, n)                                 \
+    ((uint64_t) (place) << 56 | ((uint64_t) (incarnation) & 0xffffff) << 32   \
      | (uint32_t) (n))
 
 #define ngx_mcp_stream_alive(t, stream)                                       \
     ((stream)                                                                 \
      && ((stream) >> 32 & 0xffffff)                                           \
-        == ((t)->sh->lives[(stream) >> 56] & 0xffffff))
+        == ((t)->sh->incarnations[(stream) >> 56] & 0xffffff))
 
 
 void ngx_mcp_await_task_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);

@@ -5,8 +5,8 @@
 
 static ngx_uint_t ngx_mcp_stats_shown(ngx_str_t *name);
 static ngx_uint_t ngx_mcp_stats_oldest_locked(ngx_mcp_table_t *t);
-static void ngx_mcp_stats_fate(ngx_mcp_fates_t *count, ngx_mcp_event_t *ev,
-    ngx_uint_t from, ngx_uint_t to, uint64_t age);
+static void ngx_mcp_stats_count(ngx_mcp_task_counters_t *count,
+    ngx_mcp_event_t *ev, ngx_uint_t from, ngx_uint_t to, uint64_t age);
 static void ngx_mcp_stats_work_locked(ngx_mcp_table_t *t, ngx_mcp_task_t *task,
     ngx_mcp_event_t *ev);
 
@@ -250,7 +250,7 @@ ngx_mcp_stats_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name, uint32_t hash,
 
     /* what the one before claimed does not count for this one */
 
-    stat->life++;
+    stat->incarnation++;
     stat->draining = 0;
     stat->claimed = 0;
     stat->completed = 0;
@@ -267,7 +267,7 @@ found:
     stat->seen = ev->now;
     stat->seen_wall = ev->wall;
 
-    return ngx_mcp_worker_id(i, stat->life);
+    return ngx_mcp_worker_id(i, stat->incarnation);
 }
 
 
@@ -311,7 +311,7 @@ ngx_mcp_stats_state_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 void
 ngx_mcp_stats_created_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    t->sh->fates.created++;
+    t->sh->task_counters.created++;
     ngx_mcp_tool_stat(t, s)->count.created++;
 }
 
@@ -330,8 +330,8 @@ ngx_mcp_stats_changed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     if (from != to) {
         stat = ngx_mcp_tool_stat(t, s);
 
-        ngx_mcp_stats_fate(&t->sh->fates, ev, from, to, age);
-        ngx_mcp_stats_fate(&stat->count, ev, from, to, age);
+        ngx_mcp_stats_count(&t->sh->task_counters, ev, from, to, age);
+        ngx_mcp_stats_count(&stat->count, ev, from, to, age);
     }
 
     if (s->body.task.worker
@@ -344,7 +344,7 @@ ngx_mcp_stats_changed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 
 static void
-ngx_mcp_stats_fate(ngx_mcp_fates_t *count, ngx_mcp_event_t *ev,
+ngx_mcp_stats_count(ngx_mcp_task_counters_t *count, ngx_mcp_event_t *ev,
     ngx_uint_t from, ngx_uint_t to, uint64_t age)
 {
     if (ev->type == NGX_MCP_EV_CLAIM) {
@@ -391,7 +391,7 @@ ngx_mcp_stats_worker_of_locked(ngx_mcp_table_t *t, uint32_t worker)
     i = (worker & 0xff) - 1;
 
     if (i >= t->sh->worker_stats
-        || ngx_mcp_worker_id(i, t->worker_stats[i].life) != worker)
+        || ngx_mcp_worker_id(i, t->worker_stats[i].incarnation) != worker)
     {
         return NULL;
     }
@@ -444,12 +444,12 @@ ngx_mcp_stats_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     if (expired) {
         t->sh->count.expired++;
-        t->sh->fates.lapsed += !ended;
+        t->sh->task_counters.lapsed += !ended;
         stat->count.lapsed += !ended;
 
     } else {
         t->sh->count.deleted++;
-        t->sh->fates.dropped += !ended;
+        t->sh->task_counters.dropped += !ended;
         stat->count.dropped += !ended;
     }
 }

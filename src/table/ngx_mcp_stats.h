@@ -24,8 +24,8 @@
 
 /* a worker in a task's record: its entry, and which of those that had it */
 
-#define ngx_mcp_worker_id(index, life)                                        \
-    ((uint32_t) (life) << 8 | ((uint32_t) (index) + 1))
+#define ngx_mcp_worker_id(index, incarnation)                                 \
+    ((uint32_t) (incarnation) << 8 | ((uint32_t) (index) + 1))
 
 #define ngx_mcp_tool_stat(t, s)                                               \
     (&(t)->tool_stats[ngx_mcp_name(t, (s)->tool)->stat])

@@ -52,7 +52,7 @@ typedef struct {
     /* until claimed; of an attempt, without the time it waits for input */
     ngx_mcp_histogram_t  wait;
     ngx_mcp_histogram_t  run;
-} ngx_mcp_fates_t;
+} ngx_mcp_task_counters_t;
 
 
 typedef struct {
@@ -65,7 +65,7 @@ typedef struct {
     uint64_t  sweep_lag_max;
     uint64_t  sweep_batch;       /* tasks of the last */
     uint64_t  recoveries;
-    uint64_t  news_dropped;
+    uint64_t  changes_dropped;
     uint64_t  signals;
     uint64_t  lock_waits;        /* long ones */
     uint64_t  lock_wait_max;     /* ms */
@@ -81,7 +81,7 @@ typedef struct {
  */
 
 typedef struct {
-    ngx_mcp_fates_t  count;
+    ngx_mcp_task_counters_t  count;
 
     /* gauges, rebuilt by recovery */
     uint32_t         states[NGX_MCP_STATES];
@@ -102,7 +102,7 @@ typedef struct {
     uint64_t  claimed;
     uint64_t  completed;
     uint64_t  failed;
-    uint32_t  life;              /* how many had it */
+    uint32_t  incarnation;       /* how many had it */
     uint32_t  draining;          /* gets no more tasks */
     uint16_t  len;
     u_char    name[NGX_MCP_WORKER_NAME];

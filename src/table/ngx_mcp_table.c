@@ -7,7 +7,7 @@
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_queue.h"
 #include "ngx_mcp_signal.h"
-#include "ngx_mcp_news.h"
+#include "ngx_mcp_changes.h"
 #include "ngx_mcp_stats.h"
 #include "ngx_mcp_wheel.h"
 #include "ngx_mcp_recover.h"
@@ -18,7 +18,7 @@
 #define ngx_mcp_table_base(shpool)  ((u_char *) (shpool)->data)
 
 
-static uint32_t ngx_mcp_power(uint64_t n);
+static uint32_t ngx_mcp_ceil_pow2(uint64_t n);
 static void ngx_mcp_table_pointers(ngx_mcp_table_t *t, ngx_mcp_layout_t *l);
 static ngx_uint_t ngx_mcp_new_check_locked(ngx_mcp_table_t *t,
     ngx_mcp_new_t *nt, uint32_t owner, uint32_t tool, uint32_t session);
@@ -30,7 +30,7 @@ static ngx_uint_t ngx_mcp_change_check_locked(ngx_mcp_table_t *t,
 static uint64_t ngx_mcp_after_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     uint64_t n);
 static void ngx_mcp_change_commit_locked(ngx_mcp_table_t *t,
-    ngx_mcp_slot_t *s, ngx_uint_t news);
+    ngx_mcp_slot_t *s, ngx_uint_t changes);
 static void ngx_mcp_account_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     int64_t growth);
 static void ngx_mcp_reindex_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -58,7 +58,7 @@ ngx_mcp_table_layout(ngx_mcp_layout_t *l, size_t size, uint64_t max_tasks)
     }
 
     l->tasks = (uint32_t) tasks;
-    l->hash_size = ngx_mcp_power(tasks);
+    l->hash_size = ngx_mcp_ceil_pow2(tasks);
     l->name_size = ngx_max(l->hash_size / 4, 64);
 
     offset = ngx_align(sizeof(ngx_mcp_header_t), ngx_cacheline_size);
@@ -71,7 +71,7 @@ ngx_mcp_table_layout(ngx_mcp_layout_t *l, size_t size, uint64_t max_tasks)
 
     /* signals that a process may miss before it has to look at everything */
 
-    l->log_size = ngx_min(ngx_mcp_power(tasks / 4), 8192);
+    l->log_size = ngx_min(ngx_mcp_ceil_pow2(tasks / 4), 8192);
     l->log = offset = ngx_align(offset, ngx_cacheline_size);
     offset += (size_t) l->log_size * sizeof(ngx_mcp_signal_t);
 
@@ -495,7 +495,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
 
     ngx_mcp_link_locked(t, s);
     ngx_mcp_order_insert_locked(t, &ngx_mcp_by_seq, s);
-    ngx_mcp_news_put_locked(t, s);
+    ngx_mcp_changes_put_locked(t, s);
     ngx_mcp_queue_insert_locked(t, s);
 
     ngx_mcp_stats_created_locked(t, s);
@@ -678,7 +678,7 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 {
     int64_t           growth;
     uint64_t          age;
-    ngx_uint_t        i, rc, news, state, runs;
+    ngx_uint_t        i, rc, changes, state, runs;
     ngx_mcp_body_t   *next;
     ngx_mcp_chain_t   old[NGX_MCP_PAYLOADS];
 
@@ -718,9 +718,9 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
         next->queue_seq = ++t->sh->seq;
     }
 
-    news = ngx_mcp_news_made_locked(t, s, next);
+    changes = ngx_mcp_changes_made_locked(t, s, next);
 
-    ngx_mcp_change_commit_locked(t, s, news);
+    ngx_mcp_change_commit_locked(t, s, changes);
 
     if (s->body.task.state != state) {
         ngx_mcp_history_add_locked(t, s, ev);
@@ -731,8 +731,8 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_running_locked(t, s, runs, ngx_mcp_task_runs(&s->body.task));
     ngx_mcp_stats_changed_locked(t, s, ev, state, age);
 
-    if (news) {
-        ngx_mcp_news_put_locked(t, s);
+    if (changes) {
+        ngx_mcp_changes_put_locked(t, s);
     }
 
     if (ev->type == NGX_MCP_EV_ASK) {
@@ -819,7 +819,7 @@ ngx_mcp_after_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t n)
 
 static void
 ngx_mcp_change_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_uint_t news)
+    ngx_uint_t changes)
 {
     ngx_mcp_failpoint("change_ready");
 
@@ -829,8 +829,8 @@ ngx_mcp_change_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     ngx_mcp_failpoint("change_decided");
 
-    if (news) {
-        ngx_mcp_news_take_locked(t, s);
+    if (changes) {
+        ngx_mcp_changes_take_locked(t, s);
     }
 
 #if (NGX_MCP_TEST)
@@ -855,7 +855,7 @@ ngx_mcp_change_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 void
 ngx_mcp_touch_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_mcp_news_take_locked(t, s);
+    ngx_mcp_changes_take_locked(t, s);
 
     /* words, and nothing depends on them: this needs no journal */
 
@@ -864,7 +864,7 @@ ngx_mcp_touch_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     ngx_mcp_failpoint("touch");
 
-    ngx_mcp_news_put_locked(t, s);
+    ngx_mcp_changes_put_locked(t, s);
 }
 
 
@@ -960,7 +960,7 @@ ngx_mcp_running_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_tool_stat(t, s)->running += after - before;
 
     if (before) {
-        ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
+        ngx_mcp_signal_name_locked(t, NGX_MCP_CAPACITY);
     }
 }
 
@@ -995,7 +995,7 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     ngx_mcp_failpoint("remove_gone");
 
-    ngx_mcp_news_take_locked(t, s);
+    ngx_mcp_changes_take_locked(t, s);
     ngx_mcp_order_remove_locked(t, &ngx_mcp_by_seq, s);
     ngx_mcp_wheel_remove_locked(t, s);
     ngx_mcp_signal_task_locked(t, s);
@@ -1044,7 +1044,7 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
 
 static uint32_t
-ngx_mcp_power(uint64_t n)
+ngx_mcp_ceil_pow2(uint64_t n)
 {
     uint32_t  p;
 

@@ -50,7 +50,7 @@
 #define NGX_MCP_PROCESSES     256
 
 /* tasks that a session may be behind with its news */
-#define NGX_MCP_SESSION_NEWS  256
+#define NGX_MCP_SESSION_CHANGES  256
 
 #define NGX_MCP_WHEEL_LEVELS  7
 #define NGX_MCP_WHEEL_SLOTS   64
@@ -138,7 +138,7 @@ typedef struct {
     uint32_t        queue_next;
     ngx_mcp_link_t  by_seq[NGX_MCP_ORDER_LEVELS];
     ngx_mcp_link_t  by_change[NGX_MCP_ORDER_LEVELS];
-    ngx_mcp_link_t  news;              /* of the session, or of those
+    ngx_mcp_link_t  changes;           /* of the session, or of those
                                           that are not announced */
     ngx_mcp_link_t  recent;            /* of all by change */
     uint16_t        bucket;            /* of the wheel + 1 */
@@ -166,13 +166,13 @@ typedef struct {
 /* a session's tasks that its client knows of, the last changed first */
 
 typedef struct {
-    uint64_t  told;              /* changes up to here */
+    uint64_t  delivered;         /* changes up to here */
     uint64_t  stream;            /* that tells them */
-    uint32_t  news;
+    uint32_t  changes;
     uint32_t  behind;            /* tasks changed since */
     uint32_t  opened;            /* when the stream was */
     uint32_t  epoch;             /* deaths known of */
-} ngx_mcp_told_t;
+} ngx_mcp_delivery_t;
 
 
 #define NGX_MCP_NAME_INLINE  64
@@ -189,12 +189,12 @@ typedef struct {
     uint32_t  running;           /* calls, of a tool */
 
     union {
-        ngx_mcp_owned_t  owned;
-        ngx_mcp_told_t   told;
+        ngx_mcp_owned_t     owned;
+        ngx_mcp_delivery_t  delivery;
         /* a tool's tasks that may be claimed, oldest first */
-        ngx_mcp_queue_t  queue[NGX_MCP_PRIORITIES];
+        ngx_mcp_queue_t     queue[NGX_MCP_PRIORITIES];
         /* the newest of the tasks with this token */
-        uint32_t         task;
+        uint32_t            task;
     } u;
 
     u_char    data[NGX_MCP_NAME_INLINE];
@@ -262,15 +262,15 @@ typedef struct {
 
     ngx_mcp_wheel_t       wheel;
 
-    ngx_mcp_counters_t    count;
-    ngx_mcp_fates_t       fates;
-    uint32_t              tool_stats;        /* entries in use */
-    uint32_t              tool_stats_end;
-    uint32_t              worker_stats;
-    uint32_t              worker_stats_end;
-    uint32_t              tool_hash[NGX_MCP_STAT_TOOLS];
-    uint32_t              worker_hash[NGX_MCP_STAT_WORKERS];
-    volatile uint32_t     drains;            /* of workers, so far */
+    ngx_mcp_counters_t       count;
+    ngx_mcp_task_counters_t  task_counters;
+    uint32_t                 tool_stats;     /* entries in use */
+    uint32_t                 tool_stats_end;
+    uint32_t                 worker_stats;
+    uint32_t                 worker_stats_end;
+    uint32_t                 tool_hash[NGX_MCP_STAT_TOOLS];
+    uint32_t                 worker_hash[NGX_MCP_STAT_WORKERS];
+    volatile uint32_t        drains;         /* of workers, so far */
 
     /*
      * signals, in a ring of which logged is the end; that is read without the
@@ -281,7 +281,7 @@ typedef struct {
     uint64_t              awaited[NGX_MCP_KEYS];
 
     /* how many processes have had each of the places */
-    uint32_t              lives[NGX_MCP_PROCESSES];
+    uint32_t              incarnations[NGX_MCP_PROCESSES];
     ngx_mcp_present_t     present[NGX_MCP_PROCESSES];
 
     /* streams of sessions that were opened */

@@ -156,7 +156,7 @@ ngx_mcp_late_create(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *argument)
         ngx_queue_init(&lc->queues[i]);
     }
 
-    zone->stored = lc;
+    zone->store_data = lc;
 
     return NGX_OK;
 }
@@ -188,7 +188,7 @@ ngx_mcp_late_init_zone(ngx_mcp_zone_t *zone, ngx_uint_t kept)
 {
     ngx_mcp_late_conf_t  *lc;
 
-    lc = zone->stored;
+    lc = zone->store_data;
 
     lc->shm.size = NGX_MCP_OPS * sizeof(ngx_atomic_t);
     lc->shm.log = ngx_cycle->log;
@@ -203,7 +203,7 @@ ngx_mcp_late_count(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_late_conf_t  *lc;
 
-    lc = zone->stored;
+    lc = zone->store_data;
 
     return (zone->store == &ngx_mcp_late_store)
            ? (ngx_atomic_t *) lc->shm.addr : NULL;
@@ -225,7 +225,7 @@ ngx_mcp_late_exit_process(ngx_mcp_zone_t *zone)
     ngx_uint_t            i;
     ngx_mcp_late_conf_t  *lc;
 
-    lc = zone->stored;
+    lc = zone->store_data;
 
     for (i = 0; ngx_exiting && i < NGX_MCP_LATE_PINS; i++) {
         if (lc->pins[i]) {
@@ -252,8 +252,8 @@ ngx_mcp_late_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
                                  sizeof(ngx_mcp_id_t));
         break;
 
-    case NGX_MCP_OP_NEWS:
-        name = &((ngx_mcp_op_news_t *) op)->owner;
+    case NGX_MCP_OP_CHANGES:
+        name = &((ngx_mcp_op_changes_t *) op)->owner;
         pins = ngx_mcp_late_pins(zone, NGX_MCP_PIN_OWNER, name->data,
                                  name->len);
         break;
@@ -312,7 +312,7 @@ ngx_mcp_late_pins(ngx_mcp_zone_t *zone, ngx_uint_t kind, void *data,
     uint64_t              hash;
     ngx_mcp_late_conf_t  *lc;
 
-    lc = zone->stored;
+    lc = zone->store_data;
 
     hash = len ? ngx_mcp_siphash(zone->secret, data, len) : 0;
 
@@ -327,7 +327,7 @@ ngx_mcp_late_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
     ngx_mcp_late_t       *late, *before;
     ngx_mcp_late_conf_t  *lc;
 
-    lc = zone->stored;
+    lc = zone->store_data;
     before = NULL;
 
     (void) ngx_atomic_fetch_add(&ngx_mcp_late_count(zone)[op->type], 1);
@@ -408,8 +408,8 @@ ngx_mcp_late_key(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
         name.len = sizeof(ngx_mcp_id_t);
         break;
 
-    case NGX_MCP_OP_RUN:
-        name.data = (u_char *) &((ngx_mcp_op_run_t *) op)->id;
+    case NGX_MCP_OP_ATTEMPT:
+        name.data = (u_char *) &((ngx_mcp_op_attempt_t *) op)->id;
         name.len = sizeof(ngx_mcp_id_t);
         break;
 
@@ -452,7 +452,7 @@ ngx_mcp_late_timer(ngx_mcp_late_t *late)
     ngx_msec_t            delay;
     ngx_mcp_late_conf_t  *lc;
 
-    lc = late->zone->stored;
+    lc = late->zone->store_data;
     delay = ngx_random() % (lc->delay + 1);
 
     if (ngx_random() % NGX_MCP_LATE_RARE == 0) {
@@ -491,7 +491,7 @@ ngx_mcp_late_do(ngx_mcp_late_t *late)
     ngx_mcp_late_conf_t  *lc;
 
     op = late->op;
-    lc = late->zone->stored;
+    lc = late->zone->store_data;
 
     if (lc->fail && (op->detached || op->type == NGX_MCP_OP_PIN)
         && ngx_random() % NGX_MCP_LATE_FAIL == 0)
@@ -537,7 +537,7 @@ ngx_mcp_late_answer(ngx_mcp_late_t *late)
     ngx_mcp_op_t         *op;
     ngx_mcp_late_conf_t  *lc;
 
-    lc = late->zone->stored;
+    lc = late->zone->store_data;
     key = late->key;
     queue = &lc->queues[key % NGX_MCP_LATE_QUEUES];
 
@@ -576,7 +576,7 @@ ngx_mcp_late_end(ngx_mcp_op_t *op)
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
-    r = ngx_mcp_run_request(op);
+    r = ngx_mcp_op_request(op);
 
     if (r == NULL) {
         r = ngx_mcp_wait_request(op);

@@ -200,7 +200,7 @@ ngx_mcp_probe_view(ngx_mcp_probe_t *p, ngx_mcp_view_t *v)
                           (size_t) (ngx_mcp_id_text(id, &v->id)
                                     - id), id,
                           ngx_mcp_state_name(v->task.state),
-                          v->task.version, v->task.lease,
+                          v->task.version, v->task.lease_token,
                           (ngx_uint_t) v->task.attempt,
                           &v->payload[NGX_MCP_PARAMS],
                           &v->payload[NGX_MCP_RESULT]);
@@ -341,7 +341,7 @@ ngx_mcp_probe_event(ngx_mcp_probe_t *p)
 
     lease = ngx_mcp_probe_arg(p, "lease");
     (void) ngx_cpystrn(buf, lease.data, ngx_min(lease.len + 1, sizeof(buf)));
-    op.event.lease = strtoull((char *) buf, NULL, 16);
+    op.event.lease_token = strtoull((char *) buf, NULL, 16);
 
     ngx_mcp_probe_submit(p, &op.op);
 
@@ -406,11 +406,12 @@ ngx_mcp_probe_stats(ngx_mcp_probe_t *p)
                           ",\"slots\":%uD,\"used\":%uD,\"blocks\":%uD,"
                           "\"created\":%uL,\"expired\":%uL,\"sweeps\":%uL,"
                           "\"swept\":%uL,\"leases_lost\":%uL,"
-                          "\"recoveries\":%uL,\"news_dropped\":%uL",
+                          "\"recoveries\":%uL,\"changes_dropped\":%uL",
                           op.slots, op.slots_used, op.blocks,
-                          op.fates.created, op.count.expired, op.count.sweeps,
-                          op.count.swept, op.fates.leases_lost,
-                          op.count.recoveries, op.count.news_dropped);
+                          op.task_counters.created, op.count.expired,
+                          op.count.sweeps, op.count.swept,
+                          op.task_counters.leases_lost,
+                          op.count.recoveries, op.count.changes_dropped);
 }
 
 

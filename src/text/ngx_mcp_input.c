@@ -66,7 +66,7 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
 
 
 ngx_int_t
-ngx_mcp_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
+ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
     ngx_str_t *responses, ngx_mcp_json_t *answers, ngx_mcp_merge_t *merge)
 {
     ngx_mcp_out_t         left, given;

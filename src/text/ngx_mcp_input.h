@@ -36,7 +36,7 @@ typedef struct {
 const char *ngx_mcp_input_check(ngx_mcp_json_t *requests,
     ngx_str_t *responses);
 
-ngx_int_t ngx_mcp_input_merge(ngx_pool_t *pool, ngx_str_t *requests,
+ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
     ngx_str_t *responses, ngx_mcp_json_t *answers, ngx_mcp_merge_t *merge);
 
 /* without that one; taken says whether it was there */

@@ -5,7 +5,7 @@
 
 
 /* what is added in most cases; the text grows if it is more */
-#define NGX_MCP_MERGE_ROOM  256
+#define NGX_MCP_MERGE_EXTRA  256
 
 
 typedef enum {
@@ -89,7 +89,7 @@ ngx_mcp_merge(ngx_pool_t *pool, ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m,
     }
 
     ngx_mcp_out_init(&out, pool, result->text.len + m->tools.len
-                                 + NGX_MCP_MERGE_ROOM);
+                                 + NGX_MCP_MERGE_EXTRA);
 
     switch (m->kind) {
 

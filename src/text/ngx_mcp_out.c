@@ -26,7 +26,7 @@ ngx_mcp_out_init(ngx_mcp_out_t *out, ngx_pool_t *pool, size_t size)
 
 
 u_char *
-ngx_mcp_out_room(ngx_mcp_out_t *out, size_t len)
+ngx_mcp_out_reserve(ngx_mcp_out_t *out, size_t len)
 {
     u_char  *p;
     size_t   size;
@@ -128,7 +128,7 @@ ngx_mcp_out_time(ngx_mcp_out_t *out, uint64_t ms)
     static u_char     text[] = "\"1970-01-01T00:00:00.";
     static uint64_t   last;
 
-    dst = ngx_mcp_out_room(out, sizeof("\"2026-07-28T00:00:00.000Z\""));
+    dst = ngx_mcp_out_reserve(out, sizeof("\"2026-07-28T00:00:00.000Z\""));
     if (dst == NULL) {
         return;
     }
@@ -208,7 +208,7 @@ ngx_mcp_out_escaped(ngx_mcp_out_t *out, ngx_str_t *s)
 {
     u_char  *dst;
 
-    dst = ngx_mcp_out_room(out, s->len
+    dst = ngx_mcp_out_reserve(out, s->len
                              + ngx_escape_json(NULL, s->data, s->len));
     if (dst) {
         out->pos = (u_char *) ngx_escape_json(dst, s->data, s->len);

@@ -27,7 +27,7 @@ typedef struct {
 
 
 /* NULL: no memory, now or before */
-u_char *ngx_mcp_out_room(ngx_mcp_out_t *out, size_t len);
+u_char *ngx_mcp_out_reserve(ngx_mcp_out_t *out, size_t len);
 
 
 /* mostly of words that the compiler knows, and there mostly is room */
@@ -40,7 +40,7 @@ ngx_mcp_out_add(ngx_mcp_out_t *out, u_char *p, size_t len)
     dst = out->pos;
 
     if ((size_t) (out->end - dst) < len) {
-        dst = ngx_mcp_out_room(out, len);
+        dst = ngx_mcp_out_reserve(out, len);
     }
 
     if (dst && len) {

@@ -18,7 +18,7 @@
 
 typedef struct {
     ngx_mcp_wait_t  wait;    /* must be the first */
-    uint64_t        lease;
+    uint64_t        lease_token;
 } ngx_mcp_answers_t;
 
 
@@ -161,7 +161,7 @@ ngx_mcp_worker_heartbeat(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     h->op.event.lease_time = (uint32_t) n;
 
-    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
 }
 
 
@@ -188,7 +188,7 @@ ngx_mcp_worker_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
 }
 
 
@@ -255,7 +255,7 @@ ngx_mcp_worker_answers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    a->lease = h->op.event.lease;
+    a->lease_token = h->op.event.lease_token;
     ngx_mcp_wait_init(&a->wait, r, ctx);
     a->wait.id = h->op.id;
     a->wait.task = 1;
@@ -293,7 +293,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
 
     if (op.op.reason == NGX_MCP_OK
         && v->task.state == NGX_MCP_INPUT_REQUIRED
-        && v->task.lease == a->lease
+        && v->task.lease_token == a->lease_token
         && ngx_current_msec < w->until && !ngx_exiting)
     {
         return NGX_DECLINED;
@@ -308,7 +308,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
     }
 
     if (op.op.reason == NGX_MCP_OK
-        && (a->lease == 0 || v->task.lease != a->lease))
+        && (a->lease_token == 0 || v->task.lease_token != a->lease_token))
     {
         op.op.reason = NGX_MCP_LEASE_LOST;
     }
@@ -332,7 +332,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
         ngx_mcp_out_lit(&out, "{}");
     }
 
-    ngx_mcp_worker_told(&out, v, v->drain);
+    ngx_mcp_worker_flags(&out, v, v->drain);
     ngx_mcp_out_lit(&out, "}");
 
     return ngx_mcp_out_result(w->r, &out);
@@ -379,7 +379,7 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     h->op.event.flags = result.flags;
     h->op.change.payload[NGX_MCP_RESULT] = object.text;
 
-    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
 }
 
 
@@ -439,7 +439,7 @@ ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     h->op.event.flags = NGX_MCP_RPC_ERROR;
     h->op.change.payload[NGX_MCP_RESULT] = error.text;
 
-    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
 }
 
 
@@ -454,7 +454,7 @@ ngx_mcp_worker_release(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return rc;
     }
 
-    return ngx_mcp_run(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
 }
 
 
@@ -514,7 +514,7 @@ ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
     ctx->task_id = text;
 
     h->op.event.type = event;
-    h->op.event.lease = ngx_mcp_lease(&lease);
+    h->op.event.lease_token = ngx_mcp_lease_token(&lease);
     h->op.event.progress = -1;
     h->op.change.max_payload = lcf->max_payload;
 
@@ -542,7 +542,7 @@ ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ngx_mcp_out_lit(&out, "{\"phase\":\"");
     ngx_mcp_out_str(&out, ngx_mcp_state_name(op->view.task.state));
     ngx_mcp_out_lit(&out, "\"");
-    ngx_mcp_worker_told(&out, &op->view, op->view.drain);
+    ngx_mcp_worker_flags(&out, &op->view, op->view.drain);
     ngx_mcp_out_lit(&out, "}");
 
     return ngx_mcp_out_result(r, &out);
@@ -552,7 +552,7 @@ ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o)
 /* told in every answer: whether to stop this, and whether to stop at all */
 
 void
-ngx_mcp_worker_told(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t drain)
+ngx_mcp_worker_flags(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t drain)
 {
     if (v && v->task.state == NGX_MCP_CANCELLED) {
         ngx_mcp_out_lit(out, ",\"cancelled\":true");
@@ -605,7 +605,7 @@ ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         ngx_mcp_out_lit(&out, "\"");
     }
 
-    ngx_mcp_worker_told(&out, v, v && v->drain);
+    ngx_mcp_worker_flags(&out, v, v && v->drain);
     ngx_mcp_out_lit(&out, "}");
 
     if (ngx_mcp_out_end(&out, &data) != NGX_OK) {

@@ -17,7 +17,7 @@
 ngx_int_t ngx_mcp_worker_handler(ngx_http_request_t *r);
 
 ngx_int_t ngx_mcp_worker_claim(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-void ngx_mcp_worker_told(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+void ngx_mcp_worker_flags(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_uint_t drain);
 ngx_int_t ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t reason, ngx_mcp_view_t *v);

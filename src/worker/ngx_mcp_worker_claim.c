@@ -261,7 +261,7 @@ ngx_mcp_claim_look(ngx_mcp_wait_t *w)
     op->want = NGX_MCP_WANT_WORK;
     op->watch = 1;
 
-    rc = ngx_mcp_wait_run(w, &op->op, ngx_mcp_claim_done);
+    rc = ngx_mcp_wait_op(w, &op->op, ngx_mcp_claim_done);
 
     if (rc != NGX_BUSY && c->pool) {
         ngx_destroy_pool(c->pool);
@@ -376,7 +376,7 @@ ngx_mcp_claim_answer(ngx_mcp_claiming_t *c)
     }
 
     ngx_mcp_out_lit(&out, "]");
-    ngx_mcp_worker_told(&out, NULL, c->op.drain);
+    ngx_mcp_worker_flags(&out, NULL, c->op.drain);
     ngx_mcp_out_lit(&out, "}");
 
     return ngx_mcp_out_result(w->r, &out);
@@ -415,7 +415,8 @@ ngx_mcp_claim_render(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
     (void) ngx_mcp_id_text(buf, &v->id);
     ngx_mcp_out_add(out, buf, NGX_MCP_ID_TEXT);
     ngx_mcp_out_lit(out, "\",\"lease\":\"");
-    ngx_mcp_out_add(out, buf, ngx_sprintf(buf, "%016xL", v->task.lease) - buf);
+    ngx_mcp_out_add(out, buf,
+                    ngx_sprintf(buf, "%016xL", v->task.lease_token) - buf);
     ngx_mcp_out_lit(out, "\",\"leaseMs\":");
     ngx_mcp_out_number(out, v->task.step_end - ngx_current_msec);
 

@@ -10,7 +10,7 @@
 #include "libcrash.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_names.h"
-#include "ngx_mcp_news.h"
+#include "ngx_mcp_changes.h"
 #include "ngx_mcp_recover.h"
 
 
@@ -18,7 +18,7 @@
 #define OWNER  ngx_mcp_name(t, TASK->owner)
 #define HELD   (&t->slots[t->sh->held.head])
 #define CALLS(s)  ngx_mcp_name(t, (s)->tool)->running
-#define TOLD   ngx_mcp_name(t, told(t)->session)->u.told
+#define TOLD   ngx_mcp_name(t, told(t)->session)->u.delivery
 
 #define BREAK(label, message, mend, ...)                                      \
     static void label(ngx_mcp_table_t *t) { __VA_ARGS__; }                    \
@@ -59,8 +59,8 @@ told(ngx_mcp_table_t *t)
 
     for (n = 1; n < t->sh->slot.fresh; n++) {
         if (t->slots[n].body.task.state != NGX_MCP_FREE
-            && ngx_mcp_news_has(&t->slots[n])
-            && t->slots[n].news.next == 0)
+            && ngx_mcp_changes_has(&t->slots[n])
+            && t->slots[n].changes.next == 0)
         {
             return &t->slots[n];
         }
@@ -141,14 +141,14 @@ BREAK(change_back, "out of order", 1,
 BREAK(change_future, "from the future", 1, TASK->body.changed = t->sh->seq + 1);
 BREAK(session_count, "names miscount", 1,
       ngx_mcp_name(t, told(t)->session)->tasks++);
-BREAK(news_stranger, "session's list has a stranger", 1, TOLD.news = 2);
+BREAK(news_stranger, "session's list has a stranger", 1, TOLD.changes = 2);
 BREAK(news_loop, "session's list has a stranger or a loop", 1,
-      told(t)->news.next = TOLD.news);
-BREAK(news_back, "out of order", 1, t->slots[TOLD.news].news.prev = 1);
+      told(t)->changes.next = TOLD.changes);
+BREAK(news_back, "out of order", 1, t->slots[TOLD.changes].changes.prev = 1);
 BREAK(news_short, "not in the list of its session", 1,
-      t->slots[told(t)->news.prev].news.next = 0);
-BREAK(news_behind, "session's news are miscounted", 1, TOLD.behind++);
-BREAK(news_told, "session's news are miscounted", 1, TOLD.told = 0);
+      t->slots[told(t)->changes.prev].changes.next = 0);
+BREAK(news_behind, "wrong count of undelivered changes", 1, TOLD.behind++);
+BREAK(news_told, "wrong count of undelivered changes", 1, TOLD.delivered = 0);
 BREAK(queue_back, "stranger or is out of order", 1,
       t->slots[queued(t)->queue_next].queue_prev = 0);
 BREAK(queue_tail, "wrong end", 1,

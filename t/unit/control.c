@@ -210,14 +210,14 @@ test_pause_calls(void)
        "the other one comes first");
     (void) told(zone, 0);
     (void) pause(zone, "dig", 1);
-    is(told(zone, NGX_MCP_ROOM), 1, "until it is paused");
+    is(told(zone, NGX_MCP_CAPACITY), 1, "until it is paused");
     is(test_run(zone, &dig, HOLDER, 1, 0, NULL), FULL, "which waits");
     is(test_run(zone, &walk, HOLDER, 1, 0, NULL), OK, "then this one");
     is(test_run(zone, &dig, HOLDER, 0, 0, NULL), FULL, "without limits, too");
 
     (void) told(zone, 0);
     (void) pause(zone, "dig", 0);
-    is(told(zone, NGX_MCP_ROOM), 1, "it is told when it goes on");
+    is(told(zone, NGX_MCP_CAPACITY), 1, "it is told when it goes on");
     is(test_run(zone, &dig, HOLDER, 2, 0, NULL), OK, "and runs");
     ok(test_check(zone) == NULL, "all fits together");
 }

@@ -69,10 +69,10 @@ claim(ngx_mcp_view_t *view, const char *worker)
 static void
 test_life(void)
 {
-    uint64_t           created;
-    ngx_mcp_id_t       id;
-    ngx_mcp_view_t     view, held;
-    ngx_mcp_moment_t  *h;
+    uint64_t                 created;
+    ngx_mcp_id_t             id;
+    ngx_mcp_view_t           view, held;
+    ngx_mcp_view_history_t  *h;
 
     is(test_create(zone, "o", "t", "{}", &id), OK, "a task");
     get(&id, &view);
@@ -83,18 +83,18 @@ test_life(void)
     later(250);
     is(claim(&held, "render-1"), OK, "it is claimed");
     later(90000);
-    is(test_event(zone, &id, ASK, held.task.lease,
+    is(test_event(zone, &id, ASK, held.task.lease_token,
                   NGX_MCP_REQUESTS, "{}"), OK, "it asks");
-    is(test_move(zone, &id, held.task.lease, 0.5, "\"half\""), OK,
+    is(test_move(zone, &id, held.task.lease_token, 0.5, "\"half\""), OK,
        "it makes progress");
     later(600000);
     is(test_event(zone, &id, ANSWERED, 0, NGX_MCP_REQUESTS, ""),
        OK, "it is answered, ten minutes later");
     later(1);
-    is(test_event(zone, &id, RELEASE, held.task.lease, 0, NULL), OK,
+    is(test_event(zone, &id, RELEASE, held.task.lease_token, 0, NULL), OK,
        "it is given back");
     is(claim(&held, "render-2"), OK, "it is claimed again");
-    is(test_event(zone, &id, COMPLETE, held.task.lease,
+    is(test_event(zone, &id, COMPLETE, held.task.lease_token,
                   NGX_MCP_RESULT, "{}"), OK, "it ends");
 
     get(&id, &view);
@@ -171,7 +171,8 @@ test_sizes(void)
             later(100);
             bad += (claim(&held, "w") != OK);
             later(7);
-            bad += (test_event(zone, &id, RELEASE, held.task.lease, 0, NULL)
+            bad += (test_event(zone, &id, RELEASE, held.task.lease_token, 0,
+                               NULL)
                     != OK);
         }
 
@@ -222,7 +223,7 @@ test_clock(void)
     is(view.history[0].at, view.task.created, "not before it was created");
 
     ngx_cached_time->sec += 3600 * 24 * 365 * 40ULL;
-    is(test_event(zone, &id, COMPLETE, held.task.lease,
+    is(test_event(zone, &id, COMPLETE, held.task.lease_token,
                   NGX_MCP_RESULT, "{}"), OK,
        "completed forty years later");
     get(&id, &view);
@@ -236,13 +237,13 @@ test_clock(void)
 static void
 test_garbage(void)
 {
-    u_char          *p, *q, bytes[NGX_MCP_BLOCK_DATA];
-    size_t           room;
-    uint64_t         state;
-    ngx_uint_t       round, i, n, size, dropped, bad;
-    ngx_mcp_id_t     id;
-    ngx_mcp_past_t   past[NGX_MCP_HISTORY_MAX];
-    ngx_mcp_slot_t  *s;
+    u_char                  *p, *q, bytes[NGX_MCP_BLOCK_DATA];
+    size_t                   room;
+    uint64_t                 state;
+    ngx_uint_t               round, i, n, size, dropped, bad;
+    ngx_mcp_id_t             id;
+    ngx_mcp_history_entry_t  entries[NGX_MCP_HISTORY_MAX];
+    ngx_mcp_slot_t          *s;
 
     state = 1;
     bad = 0;
@@ -262,7 +263,7 @@ test_garbage(void)
             p[i] = (u_char) (state >> 33);
         }
 
-        n = ngx_mcp_history_read(p, size, 1, past, &dropped);
+        n = ngx_mcp_history_read(p, size, 1, entries, &dropped);
         bad += (n > NGX_MCP_HISTORY_MAX);
 
         ngx_mcp_history_load_locked(zone->table, s, p, size);

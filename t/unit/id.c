@@ -232,8 +232,10 @@ test_seal(void)
     secret[1] = 2;
     ngx_memzero(data, sizeof(data));
 
-    ngx_mcp_seal(&seal, secret, NGX_MCP_SEAL_STATE, &a, data, sizeof(data));
-    ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_STATE, &a, data, sizeof(data));
+    ngx_mcp_seal(&seal, secret, NGX_MCP_SEAL_REQUEST_STATE, &a, data,
+                 sizeof(data));
+    ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_REQUEST_STATE, &a, data,
+                 sizeof(data));
     ok(ngx_mcp_seal_equal(&seal, &again), "a seal is what it was");
 
     for (bad = 0, i = 0; i < 128; i++) {
@@ -244,7 +246,8 @@ test_seal(void)
 
     is(bad, 0, "each of its 128 bits is compared");
 
-    ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_STATE, &b, data, sizeof(data));
+    ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_REQUEST_STATE, &b, data,
+                 sizeof(data));
     ok(!ngx_mcp_seal_equal(&seal, &again), "another owner's differs");
 
     ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_SESSION, &a, data, sizeof(data));
@@ -252,12 +255,13 @@ test_seal(void)
 
     other[0] = secret[0];
     other[1] = secret[1] ^ 1;
-    ngx_mcp_seal(&again, other, NGX_MCP_SEAL_STATE, &a, data, sizeof(data));
+    ngx_mcp_seal(&again, other, NGX_MCP_SEAL_REQUEST_STATE, &a, data,
+                 sizeof(data));
     ok(!ngx_mcp_seal_equal(&seal, &again), "and that of another secret");
 
     for (bad = 0, i = 0; i < 8 * sizeof(data); i++) {
         data[i / 8] ^= (u_char) (1 << (i % 8));
-        ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_STATE, &a, data,
+        ngx_mcp_seal(&again, secret, NGX_MCP_SEAL_REQUEST_STATE, &a, data,
                      sizeof(data));
         bad += (again.word[0] == seal.word[0] || again.word[1] == seal.word[1]);
         data[i / 8] ^= (u_char) (1 << (i % 8));

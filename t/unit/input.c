@@ -64,8 +64,8 @@ test_merge(void)
     responses = str("");
 
     answers = test_json("{\"b\": {\"n\": 1.0}, \"zzz\": 1}");
-    is(ngx_mcp_input_merge(test_pool, &requests, &responses,
-                           &answers, &m), NGX_OK, "merge");
+    is(ngx_mcp_input_add_answers(test_pool, &requests, &responses,
+                                 &answers, &m), NGX_OK, "merge");
     is(m.taken, 1, "one is taken");
     is(m.left, 1, "one is left");
     ok(same(&m.requests, "{\"a\":{\"q\": 1}}"), "which");
@@ -74,11 +74,13 @@ test_merge(void)
     requests = m.requests;
     responses = m.responses;
     answers = test_json("{\"b\": 5}");
-    (void) ngx_mcp_input_merge(test_pool, &requests, &responses, &answers, &m);
+    (void) ngx_mcp_input_add_answers(test_pool, &requests, &responses,
+                                     &answers, &m);
     is(m.taken, 0, "an answered key is not taken again");
 
     answers = test_json("{\"\\u0061\": true}");
-    (void) ngx_mcp_input_merge(test_pool, &requests, &responses, &answers, &m);
+    (void) ngx_mcp_input_add_answers(test_pool, &requests, &responses,
+                                     &answers, &m);
     is(m.taken, 1, "the last one, its key escaped");
     is(m.left, 0, "none is left");
     is(m.requests.len, 0, "no questions");

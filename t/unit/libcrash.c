@@ -92,17 +92,17 @@ add_session(ngx_mcp_zone_t *zone)
                               NULL);
         }
 
-        (void) test_move(zone, &v[i]->id, v[i]->task.lease, i, "going");
+        (void) test_move(zone, &v[i]->id, v[i]->task.lease_token, i, "going");
     }
 
     (void) test_event(zone, &puzzled.id, NGX_MCP_EV_ASK,
-                      puzzled.task.lease, NGX_MCP_REQUESTS,
+                      puzzled.task.lease_token, NGX_MCP_REQUESTS,
                       "{\"where\": {}}");
 
     ngx_memzero(&op, sizeof(op));
     (void) test_read_session(zone, &op, SESSION, STREAM);
 
-    (void) test_move(zone, &moving.id, moving.task.lease, 5, "faster");
+    (void) test_move(zone, &moving.id, moving.task.lease_token, 5, "faster");
 }
 
 
@@ -134,7 +134,7 @@ add_calls(ngx_mcp_zone_t *zone)
     (void) test_run(zone, &fragile.id, PROCESS, 0, 0, &fragile);
     (void) test_run(zone, &curious.id, PROCESS, 0, 0, &curious);
     (void) test_event(zone, &curious.id, NGX_MCP_EV_ASK,
-                      curious.task.lease, NGX_MCP_REQUESTS,
+                      curious.task.lease_token, NGX_MCP_REQUESTS,
                       "{\"why\": {}}");
 }
 
@@ -228,15 +228,15 @@ add_store(ngx_mcp_zone_t *zone)
     (void) test_create(zone, "bob", "saved", "{\"s\": 2}", &id[1]);
     (void) test_claim(zone, "saved", &v);
     (void) test_event(zone, &held.id, NGX_MCP_EV_PROGRESS,
-                      held.task.lease, NGX_MCP_MESSAGE, "more");
+                      held.task.lease_token, NGX_MCP_MESSAGE, "more");
     (void) test_delete(zone, &id[1]);
 
     write_rows(zone);
 
     (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
-                      v.task.lease, NGX_MCP_MESSAGE, "since");
+                      v.task.lease_token, NGX_MCP_MESSAGE, "since");
     (void) test_event(zone, &walking.id, NGX_MCP_EV_PROGRESS,
-                      walking.task.lease, NGX_MCP_MESSAGE, "too");
+                      walking.task.lease_token, NGX_MCP_MESSAGE, "too");
     (void) test_create(zone, "bob", "unsaved", "{}", &id[1]);
     (void) test_delete(zone, &id[0]);
     (void) test_delete(zone, &id[1]);
@@ -265,15 +265,16 @@ crash_zone(void)
 
     (void) test_claim(zone, "dig", &v);
     (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
-                      v.task.lease, NGX_MCP_RESULT, "{\"r\": 1}");
+                      v.task.lease_token, NGX_MCP_RESULT, "{\"r\": 1}");
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease, 0, NULL);
+    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease_token, 0,
+                      NULL);
     (void) test_claim(zone, "dig", &asking);
-    (void) test_event(zone, &asking.id, NGX_MCP_EV_ASK, asking.task.lease,
+    (void) test_event(zone, &asking.id, NGX_MCP_EV_ASK, asking.task.lease_token,
                       NGX_MCP_REQUESTS, big);
     (void) test_claim(zone, "dig", &held);
     (void) test_event(zone, &held.id, NGX_MCP_EV_PROGRESS,
-                      held.task.lease, NGX_MCP_MESSAGE, "half");
+                      held.task.lease_token, NGX_MCP_MESSAGE, "half");
 
     add_session(zone);
     add_calls(zone);
@@ -302,7 +303,7 @@ static void
 held_event(ngx_mcp_zone_t *zone, ngx_uint_t type, ngx_uint_t kind,
     const char *bytes)
 {
-    (void) test_event(zone, &held.id, type, held.task.lease, kind, bytes);
+    (void) test_event(zone, &held.id, type, held.task.lease_token, kind, bytes);
 }
 
 
@@ -463,14 +464,14 @@ run_announce(ngx_mcp_zone_t *zone)
 static void
 run_session_progress(ngx_mcp_zone_t *zone)
 {
-    (void) test_move(zone, &walking.id, walking.task.lease, 7, "run");
+    (void) test_move(zone, &walking.id, walking.task.lease_token, 7, "run");
 }
 
 static void
 run_session_complete(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &moving.id, NGX_MCP_EV_COMPLETE, moving.task.lease,
-                      NGX_MCP_RESULT, big);
+    (void) test_event(zone, &moving.id, NGX_MCP_EV_COMPLETE,
+                      moving.task.lease_token, NGX_MCP_RESULT, big);
 }
 
 /* two more are behind */
@@ -585,22 +586,22 @@ prepare_call_late(ngx_mcp_zone_t *zone)
 static void
 run_call_ask(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &brisk.id, NGX_MCP_EV_ASK, brisk.task.lease,
+    (void) test_event(zone, &brisk.id, NGX_MCP_EV_ASK, brisk.task.lease_token,
                       NGX_MCP_REQUESTS, big);
 }
 
 static void
 run_call_complete(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &brisk.id, NGX_MCP_EV_COMPLETE, brisk.task.lease,
-                      NGX_MCP_RESULT, big);
+    (void) test_event(zone, &brisk.id, NGX_MCP_EV_COMPLETE,
+                      brisk.task.lease_token, NGX_MCP_RESULT, big);
 }
 
 static void
 run_call_retry(ngx_mcp_zone_t *zone)
 {
-    (void) test_event(zone, &fragile.id, NGX_MCP_EV_RETRY, fragile.task.lease,
-                      0, NULL);
+    (void) test_event(zone, &fragile.id, NGX_MCP_EV_RETRY,
+                      fragile.task.lease_token, 0, NULL);
 }
 
 static void
@@ -621,7 +622,7 @@ run_call_delete(ngx_mcp_zone_t *zone)
 static void
 prepare_orphans(ngx_mcp_zone_t *zone)
 {
-    zone->table->sh->lives[2]++;
+    zone->table->sh->incarnations[2]++;
     zone->table->sh->epoch++;
 }
 
@@ -788,7 +789,7 @@ dump_sessions(ngx_mcp_table_t *t, crash_dump_t *dump)
             if (name->kind == NGX_MCP_SESSION) {
                 session = &dump->sessions[dump->nsessions++];
                 session->len = name->len;
-                session->told = name->u.told.told;
+                session->delivered = name->u.delivery.delivered;
                 (void) ngx_mcp_name_read_locked(t, n, session->name);
             }
         }
@@ -828,8 +829,8 @@ crash_dump(ngx_mcp_zone_t *zone, crash_dump_t *dump)
 
         /* claims draw a token each time */
 
-        if (v.task.lease) {
-            v.task.lease = 1;
+        if (v.task.lease_token) {
+            v.task.lease_token = 1;
         }
 
         r->len = 0;
@@ -940,10 +941,10 @@ judge_sessions(crash_dump_t *before, crash_dump_t *after, crash_dump_t *now)
         b = b ? b : a;
         a = a ? a : b;
 
-        from = ngx_min(b->told, rewound);
-        to = ngx_max(a->told, b->told);
+        from = ngx_min(b->delivered, rewound);
+        to = ngx_max(a->delivered, b->delivered);
 
-        if (s->told < from || s->told > to) {
+        if (s->delivered < from || s->delivered > to) {
             return "a session was told something else";
         }
     }
@@ -1112,7 +1113,7 @@ call_usable(ngx_mcp_zone_t *zone)
 
     rc = test_event(zone, &id, rc ? NGX_MCP_EV_CANCEL
                                   : NGX_MCP_EV_COMPLETE,
-                    v.task.lease, NGX_MCP_MESSAGE, "over");
+                    v.task.lease_token, NGX_MCP_MESSAGE, "over");
 
     return rc == NGX_MCP_OK
            && test_delete(zone, &id) == NGX_MCP_OK;
@@ -1134,7 +1135,7 @@ crash_usable(ngx_mcp_zone_t *zone)
     if (test_create(zone, "carol", "after", big, &id) != NGX_MCP_OK
         || !test_claim(zone, "after", &v)
         || ngx_memcmp(&v.id, &id, sizeof(id)) != 0
-        || test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease,
+        || test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease_token,
                       NGX_MCP_RESULT, big) != NGX_MCP_OK
         || test_read_session(zone, &op, "a new session", OTHER) != 0
         || test_event(zone, &id, NGX_MCP_EV_ANNOUNCE, 0, 0, NULL)

@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
     size_t    len;
     u_char    name[NGX_MCP_NAME_INLINE];
-    uint64_t  told;
+    uint64_t  delivered;
 } crash_session_t;
 
 typedef struct {

@@ -226,7 +226,8 @@ model_find(ngx_mcp_id_t *id)
 int
 model_alive(uint64_t stream)
 {
-    return stream && model.lives[stream >> 56] == (stream >> 32 & 0xffffff);
+    return stream
+           && model.incarnations[stream >> 56] == (stream >> 32 & 0xffffff);
 }
 
 
@@ -240,7 +241,7 @@ model_any_stream(void)
     i = model_rnd(STREAMS);
 
     if (!model_alive(streams[i])) {
-        streams[i] = ngx_mcp_stream(i % PLACES, model.lives[i % PLACES],
+        streams[i] = ngx_mcp_stream(i % PLACES, model.incarnations[i % PLACES],
                                     ++stream_number);
     }
 

@@ -75,7 +75,7 @@ typedef struct {
 /* a session's client: the changes it received, and on which stream */
 
 typedef struct {
-    uint64_t  told;
+    uint64_t  delivered;
     uint64_t  stream;
     uint32_t  opened;
     uint32_t  epoch;
@@ -113,7 +113,7 @@ typedef struct {
     model_session_t   sessions[SESSIONS];
     int               paused[TOOLS];
     int               draining[WORKERS];
-    uint32_t          lives[PLACES];
+    uint32_t          incarnations[PLACES];
     uint32_t          epoch;
     ngx_uint_t        waiting;
     uint64_t          batch;

@@ -102,18 +102,18 @@ pick_first(void)
 void
 model_check_room(void)
 {
-    int                i, told;
+    int                i, delivery;
     ngx_uint_t         n, k;
     model_task_t      *m;
     ngx_mcp_signal_t   signals[16];
 
-    told = 0;
+    delivery = 0;
 
     do {
         n = ngx_mcp_signal_read(model.zone->table, &room_cursor, signals, 16);
 
         for (k = 0; k < ngx_min(n, 16); k++) {
-            told |= (n > 16 || signals[k].key == NGX_MCP_ROOM);
+            delivery |= (n > 16 || signals[k].key == NGX_MCP_CAPACITY);
         }
 
     } while (n && n <= 16);
@@ -126,7 +126,7 @@ model_check_room(void)
 
         m = &model.tasks[i];
 
-        if (told || !waits(m) || !model_alive(m->holder)) {
+        if (delivery || !waits(m) || !model_alive(m->holder)) {
             m->refused = 0;
 
         } else if (may_run(m, m->max_zone, m->max_tool)) {
@@ -168,7 +168,7 @@ model_check_running(void)
 /* a process begins a call that it has; at times one that another has */
 
 static ngx_uint_t
-model_run(model_task_t *m, ngx_mcp_op_run_t *op)
+model_run(model_task_t *m, ngx_mcp_op_attempt_t *op)
 {
     uint64_t  now;
 
@@ -218,11 +218,11 @@ model_run(model_task_t *m, ngx_mcp_op_run_t *op)
 void
 model_do_run(void)
 {
-    int                late;
-    model_task_t      *m, old;
-    uint64_t           before;
-    ngx_uint_t         expected;
-    ngx_mcp_op_run_t   op;
+    int                   late;
+    model_task_t         *m, old;
+    uint64_t              before;
+    ngx_uint_t            expected;
+    ngx_mcp_op_attempt_t  op;
 
     m = model_rnd(2) ? pick_first() : NULL;
     m = m ? m : model_pick_held();
@@ -232,7 +232,7 @@ model_do_run(void)
     }
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_RUN;
+    op.op.type = NGX_MCP_OP_ATTEMPT;
     op.op.pool = test_pool;
     op.id = m->id;
     op.holder = model_rnd(20) ? m->holder : model_any_stream();
@@ -257,7 +257,7 @@ model_do_run(void)
     if (expected != NGX_MCP_NOT_FOUND) {
 
         if (expected == NGX_MCP_OK) {
-            m->lease = op.view.task.lease;
+            m->lease = op.view.task.lease_token;
             model.began++;
         }
 

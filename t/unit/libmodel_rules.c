@@ -141,7 +141,7 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
     input = (m->state == NGX_MCP_INPUT_REQUIRED);
 
     if (ngx_mcp_fenced(ev->type)) {
-        if (ev->lease == 0 || ev->lease != m->lease) {
+        if (ev->lease_token == 0 || ev->lease_token != m->lease) {
             return NGX_MCP_LEASE_LOST;
         }
     }

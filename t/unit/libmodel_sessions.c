@@ -11,7 +11,7 @@
 
 #define READERS  8
 #define WAITERS  40
-#define BEHIND   NGX_MCP_SESSION_NEWS
+#define BEHIND   NGX_MCP_SESSION_CHANGES
 
 
 /* somebody who is told of an owner's tasks */
@@ -79,10 +79,10 @@ changed_since(model_task_t **sorted, int owner, int session, uint64_t after)
 void
 model_do_news(void)
 {
-    int                 i, n, k;
-    model_task_t       *sorted[MAX];
-    model_reader_t     *reader;
-    ngx_mcp_op_news_t   op;
+    int                   i, n, k;
+    model_task_t         *sorted[MAX];
+    model_reader_t       *reader;
+    ngx_mcp_op_changes_t  op;
 
     reader = &readers[model_rnd(READERS)];
 
@@ -98,7 +98,7 @@ model_do_news(void)
     n = changed_since(sorted, reader->owner, -1, reader->after);
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_NEWS;
+    op.op.type = NGX_MCP_OP_CHANGES;
     op.op.pool = test_pool;
     op.owner = str(model_owner_names[reader->owner]);
     op.after = reader->after;
@@ -149,7 +149,7 @@ model_regain(int k, uint64_t before, uint64_t seq)
 
         sorted[i]->carrier = 0;
 
-        if (sorted[i]->changed <= session->told) {
+        if (sorted[i]->changed <= session->delivered) {
             sorted[i]->changed = ++seq;
             model.touched++;
         }
@@ -216,16 +216,16 @@ model_do_session(void)
 
             after = ngx_min(after, seq);
             n = changed_since(sorted, -1, k, after);
-            session->told = (n > BEHIND) ? sorted[n - BEHIND - 1]->changed
-                                         : after;
+            session->delivered = (n > BEHIND) ? sorted[n - BEHIND - 1]->changed
+                                              : after;
         }
 
-        n = changed_since(sorted, -1, k, session->told);
+        n = changed_since(sorted, -1, k, session->delivered);
 
         if (n > BEHIND) {
             from = n - BEHIND;
             dropped_news += from;
-            session->told = sorted[from - 1]->changed;
+            session->delivered = sorted[from - 1]->changed;
         }
     }
 
@@ -234,13 +234,14 @@ model_do_session(void)
     expect(op.silent, model_session_lives(k) && op.stream != session->stream,
            "silent");
     expect(op.n, ngx_min((int) op.limit, n - from), "a session's news");
-    expect(model.zone->table->sh->count.news_dropped, dropped_news, "dropped");
+    expect(model.zone->table->sh->count.changes_dropped, dropped_news,
+           "dropped");
 
     for (i = 0; i < (int) op.n && from < n; i++, from++) {
         model_compare(sorted[from], &op.views[i]);
         expect(op.views[i].asks, model_carry(sorted[from], op.stream, 1),
                "a session asks");
-        session->told = sorted[from]->changed;
+        session->delivered = sorted[from]->changed;
         model.told_news++;
     }
 }
@@ -405,7 +406,7 @@ model_do_death(void)
     sh = model.zone->table->sh;
     i = model_rnd(PLACES);
 
-    sh->lives[i] = ++model.lives[i];
+    sh->incarnations[i] = ++model.incarnations[i];
     sh->epoch = ++model.epoch;
     sh->waiting = 0;
     model.waiting = 0;

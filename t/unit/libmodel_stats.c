@@ -52,10 +52,10 @@ model_do_control(void)
 static void
 compare_counters(int tool, ngx_mcp_tool_view_t *v)
 {
-    int                i, states[NGX_MCP_STATES];
-    uint64_t           waits, runs, oldest;
-    model_counters_t  *f;
-    ngx_mcp_fates_t   *count;
+    int                       i, states[NGX_MCP_STATES];
+    uint64_t                  waits, runs, oldest;
+    model_counters_t         *f;
+    ngx_mcp_task_counters_t  *count;
 
     f = &model.counters[tool];
     count = &v->stat.count;

@@ -14,7 +14,7 @@ model_compare_task(model_task_t *m, ngx_mcp_view_t *v)
 {
     expect(v->task.state, m->state, "state");
     expect(v->task.version, m->version, "version");
-    expect(v->task.lease, m->lease, "lease");
+    expect(v->task.lease_token, m->lease, "lease");
     expect(v->task.attempt, m->attempt, "attempt");
     expect(v->task.expires, m->expires, "expires");
     expect(v->task.step_end, m->step, "step");
@@ -322,7 +322,7 @@ model_do_claim(void)
     old = *m;
     m->state = NGX_MCP_RUNNING;
     m->version++;
-    m->lease = op.views->task.lease;
+    m->lease = op.views->task.lease_token;
     m->attempt++;
     m->step = ngx_current_msec + MODEL_LEASE;
     m->phase = ngx_current_msec + MODEL_RUN;
@@ -381,8 +381,8 @@ model_do_event(void)
         op.event.holder = model_rnd(2) ? model_any_stream() : 0;
     }
 
-    op.event.lease = model_rnd(10) ? m->lease
-                                   : model_rnd(2) ? model_rnd(1000) : 0;
+    op.event.lease_token = model_rnd(10) ? m->lease
+                                         : model_rnd(2) ? model_rnd(1000) : 0;
     op.event.progress = model_rnd(100) / 100.0;
 
     k = model_rnd(NGX_MCP_PAYLOADS - 1) + 1;

@@ -224,19 +224,20 @@ store_tasks(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 
     (void) test_claim(zone, "dig", &v);
     (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
-                      v.task.lease, NGX_MCP_RESULT, "{\"r\": 1}");
+                      v.task.lease_token, NGX_MCP_RESULT, "{\"r\": 1}");
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease_token,
                       NGX_MCP_MESSAGE, "\"no\"");
     (void) test_claim(zone, "dig", &v);
     ngx_current_msec += 1000;
-    (void) test_event(zone, &v.id, NGX_MCP_EV_ASK, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_ASK, v.task.lease_token,
                       NGX_MCP_REQUESTS,
                       "{\"q\": {\"method\": \"m\", \"params\": {}}}");
     (void) test_claim(zone, "dig", &v);
-    (void) test_move(zone, &v.id, v.task.lease, 0.25, "\"a quarter\"");
+    (void) test_move(zone, &v.id, v.task.lease_token, 0.25, "\"a quarter\"");
     (void) test_claim(zone, "dig", &v);
-    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease, 0, NULL);
+    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease_token, 0,
+                      NULL);
     (void) test_event(zone, &id[6], NGX_MCP_EV_CANCEL, 0,
                       NGX_MCP_MESSAGE, "\"why not\"");
 }

@@ -316,7 +316,7 @@ test_event(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, ngx_uint_t type,
     op.op.type = NGX_MCP_OP_UPDATE;
     op.id = *id;
     op.event.type = type;
-    op.event.lease = lease;
+    op.event.lease_token = lease;
     op.event.progress = -1;
 
     if (bytes) {
@@ -337,7 +337,7 @@ test_move(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, uint64_t lease,
     op.op.type = NGX_MCP_OP_UPDATE;
     op.id = *id;
     op.event.type = NGX_MCP_EV_PROGRESS;
-    op.event.lease = lease;
+    op.event.lease_token = lease;
     op.event.progress = progress;
     op.event.total = -1;
 
@@ -385,10 +385,10 @@ ngx_uint_t
 test_run(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id, uint64_t holder,
     uint32_t max_zone, uint32_t max_tool, ngx_mcp_view_t *view)
 {
-    ngx_mcp_op_run_t  op;
+    ngx_mcp_op_attempt_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_RUN;
+    op.op.type = NGX_MCP_OP_ATTEMPT;
     op.id = *id;
     op.holder = holder;
     op.max_zone = max_zone;
@@ -443,9 +443,10 @@ test_orphans(ngx_mcp_zone_t *zone, uint64_t holder)
 /* how many tasks changed; the cursor in the operation goes on */
 
 ngx_uint_t
-test_read_news(ngx_mcp_zone_t *zone, ngx_mcp_op_news_t *op, const char *owner)
+test_read_news(ngx_mcp_zone_t *zone, ngx_mcp_op_changes_t *op,
+    const char *owner)
 {
-    op->op.type = NGX_MCP_OP_NEWS;
+    op->op.type = NGX_MCP_OP_CHANGES;
     op->op.reason = NGX_MCP_OK;
     op->owner = str(owner);
 

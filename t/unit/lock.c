@@ -19,7 +19,7 @@
 
 static ngx_mcp_zone_t     *zone;
 static volatile int        asleep, got;
-static volatile ngx_pid_t  told;
+static volatile ngx_pid_t  delivery;
 static volatile uint64_t   waited;
 
 
@@ -79,7 +79,7 @@ begin_to_wait(void)
 static void
 stuck(ngx_mcp_table_t *t, ngx_pid_t holder, uint64_t ms)
 {
-    told = holder;
+    delivery = holder;
     waited = ms;
 }
 
@@ -168,7 +168,7 @@ test_held(void)
 
     thread = begin_to_wait();
     usleep(1500000);
-    is(told, ngx_pid, "who waits for a second says who has the lock");
+    is(delivery, ngx_pid, "who waits for a second says who has the lock");
     ok(waited >= NGX_MCP_LOCK_LONG && waited < SOON, "and for how long");
     ok(!got, "it goes on waiting");
 

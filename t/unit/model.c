@@ -31,8 +31,8 @@ wreck_names(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     if (s->session) {
         name = ngx_mcp_name(t, s->session);
         name->tasks = 12345;
-        name->u.told.news = 12345678;
-        name->u.told.behind = 4711;
+        name->u.delivery.changes = 12345678;
+        name->u.delivery.behind = 4711;
     }
 }
 

@@ -47,7 +47,7 @@ same(ngx_mcp_view_t *view, int i)
 /* the number of tasks that pages of so many have, in order; -1: they do not */
 
 static int
-walk(ngx_mcp_filter_t *filter, ngx_uint_t limit)
+walk(ngx_mcp_criteria_t *filter, ngx_uint_t limit)
 {
     int                  n;
     uint64_t             last;
@@ -55,7 +55,7 @@ walk(ngx_mcp_filter_t *filter, ngx_uint_t limit)
     ngx_mcp_op_recent_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.filter = *filter;
+    op.criteria = *filter;
     op.limit = limit;
     last = (uint64_t) -1;
     n = 0;
@@ -84,7 +84,7 @@ static void
 test_pages(void)
 {
     ngx_str_t            owner;
-    ngx_mcp_filter_t     filter;
+    ngx_mcp_criteria_t   filter;
     ngx_mcp_op_recent_t  op;
 
     ngx_memzero(&filter, sizeof(filter));
@@ -165,7 +165,7 @@ test_news(void)
     ngx_mcp_op_recent_t  op;
 
     ngx_memzero(&op, sizeof(op));
-    op.news = 1;
+    op.changes = 1;
     op.limit = 10;
     recent(&op);
     ok(op.n == 0 && op.next.seq == zone->table->sh->seq && !op.lost,
@@ -183,7 +183,7 @@ test_news(void)
     recent(&op);
     is(op.n, 0, "nothing new");
 
-    op.filter.tool = str("odd");
+    op.criteria.tool = str("odd");
     (void) change(7);
     (void) change(8);
     recent(&op);
@@ -192,7 +192,7 @@ test_news(void)
     recent(&op);
     is(op.n, 0, "what did not pass is not looked at again");
 
-    ngx_memzero(&op.filter, sizeof(op.filter));
+    ngx_memzero(&op.criteria, sizeof(op.criteria));
 
     for (i = 0; i < 25; i++) {
         (void) change(i);
@@ -228,7 +228,7 @@ test_first(void)
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&op, sizeof(op));
-    op.news = 1;
+    op.changes = 1;
     op.limit = 10;
     recent(&op);
     is(op.n + op.more + op.lost, 0, "news of an empty zone");
@@ -252,9 +252,9 @@ test_first(void)
 static void
 test_recovery(void)
 {
-    int               n;
-    ngx_mcp_table_t  *t;
-    ngx_mcp_filter_t  filter;
+    int                 n;
+    ngx_mcp_table_t    *t;
+    ngx_mcp_criteria_t  filter;
 
     t = zone->table;
     ngx_memzero(&filter, sizeof(filter));

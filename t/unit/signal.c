@@ -131,7 +131,7 @@ name_key(ngx_uint_t kind, const char *name)
 #define TOOL(name)     name_key(NGX_MCP_TOOL, name)
 #define SESSION(name)  name_key(NGX_MCP_SESSION, name)
 #define TASK(id)       ngx_mcp_signal_id(id)
-#define ROOM           ngx_mcp_signal_name(NGX_MCP_ROOM)
+#define ROOM           ngx_mcp_signal_name(NGX_MCP_CAPACITY)
 
 /* who holds a call: the first of each process, and one that is dead */
 
@@ -157,7 +157,7 @@ watch(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 static void
 watch_owner(ngx_mcp_zone_t *zone, const char *owner)
 {
-    ngx_mcp_op_news_t  op;
+    ngx_mcp_op_changes_t  op;
 
     ngx_memzero(&op, sizeof(op));
     op.watch = 1;
@@ -220,7 +220,7 @@ watch_tools(ngx_mcp_zone_t *zone, const char *tool, const char *other,
 static ngx_uint_t
 event(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v, ngx_uint_t type)
 {
-    return test_event(zone, &v->id, type, v->task.lease, 0, NULL);
+    return test_event(zone, &v->id, type, v->task.lease_token, 0, NULL);
 }
 
 
@@ -679,7 +679,7 @@ befall(room_t *r, ngx_mcp_view_t *v)
         break;
 
     case ADOPTED:
-        one->table->sh->lives[3]++;
+        one->table->sh->incarnations[3]++;
         one->table->sh->epoch++;
         is(test_orphans(one, HOLDER_ONE), 1, "adopted");
         break;

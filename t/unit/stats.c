@@ -145,11 +145,11 @@ test_times(void)
     /* people may think as long as they like */
 
     ngx_current_msec += 30;
-    (void) test_event(zone, &id, NGX_MCP_EV_ASK, v.task.lease, 0, NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_ASK, v.task.lease_token, 0, NULL);
     ngx_current_msec += 100000;
     (void) test_event(zone, &id, NGX_MCP_EV_ANSWER_ALL, 0, 0, NULL);
     ngx_current_msec += 12;
-    (void) test_event(zone, &id, NGX_MCP_EV_RETRY, v.task.lease, 0, NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_RETRY, v.task.lease_token, 0, NULL);
 
     t = tool(zone, "dig");
     is(t->stat.count.run.sum, 42, "the time it ran, without that for input");
@@ -169,12 +169,12 @@ test_times(void)
     /* it ends while it asks */
 
     ngx_current_msec += 5;
-    (void) test_event(zone, &id, NGX_MCP_EV_ASK, v.task.lease, 0, NULL);
+    (void) test_event(zone, &id, NGX_MCP_EV_ASK, v.task.lease_token, 0, NULL);
     ngx_current_msec += 5000;
     (void) test_event(zone, &id, NGX_MCP_EV_CANCEL, 0, 0, NULL);
     is(tool(zone, "dig")->stat.count.run.sum, 47, "the second attempt");
-    is(stats.fates.run.sum, 47, "of the zone as well");
-    is(stats.fates.cancelled, 1, "it is cancelled");
+    is(stats.task_counters.run.sum, 47, "of the zone as well");
+    is(stats.task_counters.cancelled, 1, "it is cancelled");
 
     /* cancelled in the queue: it never ran */
 
@@ -190,11 +190,11 @@ test_times(void)
 static void
 test_fates(void)
 {
-    ngx_uint_t        i, sum;
-    ngx_mcp_id_t      id;
-    ngx_mcp_view_t    v;
-    ngx_mcp_zone_t   *zone;
-    ngx_mcp_fates_t  *f;
+    ngx_uint_t                i, sum;
+    ngx_mcp_id_t              id;
+    ngx_mcp_view_t            v;
+    ngx_mcp_zone_t           *zone;
+    ngx_mcp_task_counters_t  *f;
 
     zone = test_zone(1 << 20, 0);
 
@@ -205,10 +205,10 @@ test_fates(void)
     (void) test_delete(zone, &id);
     (void) claim(zone, "t", NULL, &v);
     (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
-                      v.task.lease, RESULT, "{}");
+                      v.task.lease_token, RESULT, "{}");
     (void) test_delete(zone, &v.id);
     (void) claim(zone, "t", NULL, &v);
-    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease_token,
                       RESULT, "{}");
     (void) claim(zone, "t", NULL, &v);
     is(test_event(zone, &v.id, NGX_MCP_EV_FAIL, 1, RESULT, "{}"),
@@ -218,14 +218,14 @@ test_fates(void)
 
     ngx_current_msec += 30000;
     (void) test_sweep(zone, 100);
-    is(look(zone)->fates.leases_lost, 1, "a lease is lost");
+    is(look(zone)->task_counters.leases_lost, 1, "a lease is lost");
     is(stats.count.stale_leases, 1, "a token was stale");
     is(stats.count.sweep_batch, 1, "one was swept");
     is(stats.count.sweep_lag, 0, "in time");
 
     ngx_current_msec += 700000;
     (void) test_sweep(zone, 100);
-    is(look(zone)->fates.failed, 4, "the others fail in the queue");
+    is(look(zone)->task_counters.failed, 4, "the others fail in the queue");
     ok(stats.count.sweep_lag_max >= 69000, "they were swept late");
 
     (void) test_create(zone, "o", "t", "{}", &id);
@@ -234,7 +234,7 @@ test_fates(void)
     (void) test_sweep(zone, 1000);
     (void) test_sweep(zone, 1000);
 
-    f = &look(zone)->fates;
+    f = &look(zone)->task_counters;
     sum = f->completed + f->failed + f->cancelled + f->lapsed + f->dropped;
     is(f->created, 7, "all that were created");
     is(sum, f->created, "came to one end each");
@@ -243,8 +243,8 @@ test_fates(void)
     is(stats.slots_used, 0, "nothing is left");
     is(tool(zone, "t")->stat.count.created, 7, "the tool is remembered");
     is(tool(zone, "t")->stat.tool, 0, "though its name is gone");
-    ok(memcmp(&tool(zone, "t")->stat.count, &stats.fates,
-              sizeof(stats.fates)) == 0,
+    ok(memcmp(&tool(zone, "t")->stat.count, &stats.task_counters,
+              sizeof(stats.task_counters)) == 0,
        "the only tool has the figures of the zone");
     ok(test_check(zone) == NULL, "table is consistent");
 }
@@ -309,7 +309,7 @@ test_tools(void)
     (void) test_create(zone, "o", "c", "{}", NULL);
     (void) claim(zone, "a", "w1", NULL);
     (void) claim(zone, "b", "w2", NULL);
-    is(look(zone)->fates.created, 3, "counts, too");
+    is(look(zone)->task_counters.created, 3, "counts, too");
     ngx_current_msec += 9;
     is(look(zone)->oldest, 9, "and finds the oldest, whoever shares an entry");
     ok(test_check(zone) == NULL, "table is consistent");
@@ -332,12 +332,12 @@ test_workers(void)
 
     ok(claim(zone, "t", "ann", &v), "a claim");
     (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
-                      v.task.lease, RESULT, "{}");
+                      v.task.lease_token, RESULT, "{}");
     (void) claim(zone, "t", "ann", &v);
-    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_FAIL, v.task.lease_token,
                       RESULT, "{}");
     (void) claim(zone, "t", "ann", &v);
-    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_RETRY, v.task.lease_token,
                       RESULT, "{}");
     is(worker(zone, "ann")->claimed, 3, "claims");
     is(worker(zone, "ann")->completed, 1, "completed");
@@ -351,7 +351,7 @@ test_workers(void)
 
     (void) claim(zone, "t", "bob", &v);
     ngx_current_msec += 1000;
-    (void) test_event(zone, &v.id, NGX_MCP_EV_HEARTBEAT, v.task.lease, 0,
+    (void) test_event(zone, &v.id, NGX_MCP_EV_HEARTBEAT, v.task.lease_token, 0,
                       NULL);
     is(worker(zone, "bob")->seen, ngx_current_msec, "a heartbeat is seen");
     is(worker(zone, "ann")->seen, ngx_current_msec - 1000, "that of another");
@@ -372,10 +372,10 @@ test_workers(void)
     (void) claim(zone, "none", "another", NULL);
     ok(worker(zone, "bob") == NULL, "then it is, too");
     (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
-                      v.task.lease, RESULT, "{}");
+                      v.task.lease_token, RESULT, "{}");
     is(worker(zone, "another")->completed, 0,
        "what it had is not the credit of the one that has its entry");
-    is(look(zone)->fates.completed, 2, "but is done");
+    is(look(zone)->task_counters.completed, 2, "but is done");
 
     ngx_current_msec += 120000;
     is(look(zone)->workers, 0, "nobody was seen lately");
@@ -409,7 +409,7 @@ test_recovery(void)
     (void) claim(zone, "a", "ann", &v);
     (void) claim(zone, "b", "bob", NULL);
     (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
-                      v.task.lease, RESULT, "{}");
+                      v.task.lease_token, RESULT, "{}");
 
     before = *look(zone);
     is(before.ntools, 3, "three entries");
@@ -430,8 +430,9 @@ test_recovery(void)
     (void) look(zone);
     ok(memcmp(stats.tool_views, tools, sizeof(tools)) == 0,
        "what tools have is found, what they had is kept");
-    ok(memcmp(&stats.fates, &before.fates, sizeof(before.fates)) == 0,
-       "the zone's counters are kept");
+    ok(memcmp(&stats.task_counters, &before.task_counters,
+              sizeof(before.task_counters))
+       == 0, "the zone's counters are kept");
     ok(memcmp(stats.states, before.states, sizeof(before.states)) == 0,
        "and its tasks are counted");
     is(stats.count.recoveries, 1, "a recovery is counted");

@@ -263,7 +263,7 @@ test_masks(void)
 
     (void) test_claim(zone, "dig", &v);
     (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
-                      v.task.lease, NGX_MCP_MESSAGE, "half");
+                      v.task.lease_token, NGX_MCP_MESSAGE, "half");
     ngx_mcp_saved_locked(zone->table, &store_batch);
 
     is(STORE_SAVE(zone)->unsaved, 1, "one has changed meanwhile");
@@ -276,7 +276,7 @@ test_masks(void)
     (void) store_save(zone);
 
     (void) test_event(zone, &v.id, NGX_MCP_EV_COMPLETE,
-                      v.task.lease, NGX_MCP_RESULT, "[]");
+                      v.task.lease_token, NGX_MCP_RESULT, "[]");
     store_collect(zone);
     is(store_batch.records[0].mask, NGX_MCP_WANT(
                                                  NGX_MCP_RESULT),
@@ -447,7 +447,7 @@ test_overtaken(void)
     store_collect(zone);
     ok(!store_batch.more, "the rest");
     ngx_current_msec += 200;
-    (void) test_move(zone, &v.id, v.task.lease, 0.5, "\"half\"");
+    (void) test_move(zone, &v.id, v.task.lease_token, 0.5, "\"half\"");
     ngx_mcp_saved_locked(zone->table, &store_batch);
     ok(STORE_SAVE(zone)->safe == store_batch.upto, "now it is saved");
     is(STORE_SAVE(zone)->since, 100701, "but not what came after");
@@ -554,11 +554,11 @@ test_versions(void)
     s = ngx_mcp_find_locked(l.zone->table, &id, NULL, 0);
     is(s->body.task.version, 2, "it is as it was");
 
-    (void) test_event(l.zone, &id, NGX_MCP_EV_HEARTBEAT, v.task.lease, 0,
+    (void) test_event(l.zone, &id, NGX_MCP_EV_HEARTBEAT, v.task.lease_token, 0,
                       NULL);
     revision = s->body.revision;
     ok(revision > 1000000, "revisions skip what may have been given away");
-    (void) test_event(l.zone, &id, NGX_MCP_EV_HEARTBEAT, v.task.lease, 0,
+    (void) test_event(l.zone, &id, NGX_MCP_EV_HEARTBEAT, v.task.lease_token, 0,
                       NULL);
     ngx_mcp_lock(l.zone->table);
     ngx_mcp_touch_locked(l.zone->table, s);
@@ -567,10 +567,12 @@ test_versions(void)
     is(s->body.revision, revision + 2, "are counted");
 
     revision = l.zone->table->sh->seq + 1;
-    (void) test_event(l.zone, &id, NGX_MCP_EV_PROGRESS, v.task.lease, 0, NULL);
+    (void) test_event(l.zone, &id, NGX_MCP_EV_PROGRESS, v.task.lease_token, 0,
+                      NULL);
     is(s->body.task.version, revision, "the next one skips");
     ok(revision > 1000000, "by as many as may have been seen");
-    (void) test_event(l.zone, &id, NGX_MCP_EV_PROGRESS, v.task.lease, 0, NULL);
+    (void) test_event(l.zone, &id, NGX_MCP_EV_PROGRESS, v.task.lease_token, 0,
+                      NULL);
     is(s->body.task.version, revision + 1, "but only that");
     is(store_save(l.zone), 0, "it belongs to another");
 

@@ -48,13 +48,13 @@ test_life(void)
     ok(test_claim(zone, "dig", &v), "claim");
     is(v.task.state, NGX_MCP_RUNNING, "running");
     is(v.task.attempt, 1, "first attempt");
-    ok(v.task.lease != 0, "lease token");
+    ok(v.task.lease_token != 0, "lease token");
     ok(!test_claim(zone, "dig", NULL), "nothing more to claim");
 
-    is(test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease + 1,
+    is(test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease_token + 1,
                   RESULT, "{}"),
        NGX_MCP_LEASE_LOST, "a wrong token is refused");
-    is(test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease,
+    is(test_event(zone, &id, NGX_MCP_EV_COMPLETE, v.task.lease_token,
                   RESULT, "{\"content\": []}"),
        NGX_MCP_OK, "complete");
     is(test_event(zone, &id, NGX_MCP_EV_CANCEL, 0, 0, NULL),
@@ -224,15 +224,15 @@ test_limits(void)
     /* new tasks leave some room for the others to finish */
 
     ok(test_claim(zone, "t", &v), "a full zone still hands out work");
-    is(test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease,
+    is(test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease_token,
                   RESULT, big),
        NGX_MCP_OK, "and takes its result");
     ok(test_check(zone) == NULL, "table is consistent");
 
     do {
         (void) test_claim(zone, "t", &v);
-        rc = test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease, RESULT,
-                        big);
+        rc = test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease_token,
+                        RESULT, big);
     } while (rc == NGX_MCP_OK);
 
     is(rc, NGX_MCP_ZONE_FULL, "until a result does not fit any more");
@@ -240,13 +240,13 @@ test_limits(void)
     is(v.task.state, NGX_MCP_RUNNING, "then the task goes on");
 
     (void) test_delete(zone, &last);
-    is(test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease,
+    is(test_event(zone, &v.id, NGX_MCP_EV_COMPLETE, v.task.lease_token,
                   RESULT, big),
        NGX_MCP_OK, "once there is room it is taken");
 
     do {
         (void) test_claim(zone, "t", &v);
-        rc = test_event(zone, &v.id, NGX_MCP_EV_PROGRESS, v.task.lease,
+        rc = test_event(zone, &v.id, NGX_MCP_EV_PROGRESS, v.task.lease_token,
                         NGX_MCP_MESSAGE, big);
     } while (rc == NGX_MCP_OK);
 
@@ -486,7 +486,8 @@ test_claims(void)
     (void) test_sweep(zone, 100);
     ok(test_claim(zone, "b", &v), "but after the backoff");
     is(v.task.attempt, 2, "as the second attempt");
-    is(zone->table->sh->fates.leases_lost, 6, "lost leases are counted");
+    is(zone->table->sh->task_counters.leases_lost, 6,
+       "lost leases are counted");
 
     /* a queue timeout that was not swept yet */
 
@@ -762,8 +763,8 @@ test_revisions(void)
             is(test_sweep(zone, 10), 1, "time passes");
 
         } else {
-            is(test_event(zone, &id, w->event, v.task.lease, 0, NULL) != 0,
-               w->refused, "%s", w->name);
+            is(test_event(zone, &id, w->event, v.task.lease_token, 0, NULL)
+               != 0, w->refused, "%s", w->name);
         }
 
         is(body->revision, revision + !w->refused, "%s: the revision",

@@ -56,7 +56,7 @@ make(ngx_mcp_task_t *task, ngx_uint_t state)
     ngx_memzero(&ev, sizeof(ev));
     ev.now = NOW;
     ev.wall = WALL;
-    ev.lease = LEASE;
+    ev.lease_token = LEASE;
     ev.progress = -1;
 
     if (state == NGX_MCP_FREE) {
@@ -112,7 +112,7 @@ test_rules(void)
             ev.type = e;
             ev.now = NOW + 10;
             ev.wall = WALL + 10;
-            ev.lease = LEASE;
+            ev.lease_token = LEASE;
             ev.progress = 1;
             ev.total = 2;
 
@@ -179,7 +179,7 @@ test_leases(void)
             ev.now = NOW;
 
             bad += (ngx_mcp_task_apply(&task, &ev) != NGX_MCP_LEASE_LOST);
-            ev.lease = LEASE + 1;
+            ev.lease_token = LEASE + 1;
             bad += (ngx_mcp_task_apply(&task, &ev) != NGX_MCP_LEASE_LOST);
             bad += (ngx_memcmp(&task, &before, sizeof(task)) != 0);
         }
@@ -198,7 +198,7 @@ apply(ngx_mcp_task_t *task, ngx_uint_t type, uint64_t now)
     ev.type = type;
     ev.now = now;
     ev.wall = WALL;
-    ev.lease = LEASE;
+    ev.lease_token = LEASE;
     ev.progress = -1;
 
     return ngx_mcp_task_apply(task, &ev);
@@ -228,7 +228,7 @@ test_attempts(void)
         }
 
         is(task.state, NGX_MCP_QUEUED, "queued again");
-        is(task.lease, 0, "without a lease");
+        is(task.lease_token, 0, "without a lease");
         is(task.step_end, NOW + (n == 1 ? 1000 : 2000), "after a backoff");
         is(apply(&task, NGX_MCP_EV_CLAIM, NOW),
            NGX_MCP_STATE_INVALID, "not claimed during the backoff");
@@ -346,12 +346,13 @@ orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
     if (want == NGX_MCP_FAILED) {
         is(task.step_end, NGX_MCP_NEVER, "no step to come");
         is(task.phase_end, NGX_MCP_NEVER, "nor a phase");
-        is(task.lease, before.lease, "the lease is known to have ended");
+        is(task.lease_token, before.lease_token,
+           "the lease is known to have ended");
 
     } else if (lived) {
         is(task.step_end, NOW + 10 + 1000, "after a backoff");
         is(task.phase_end, NOW + 10 + 1000 + 600000, "it queues anew");
-        is(task.lease, 0, "without a lease");
+        is(task.lease_token, 0, "without a lease");
         ok(task.progress < 0, "or progress");
 
     } else {
@@ -458,7 +459,7 @@ test_times(void)
     is(task.phase_end, NOW + 500000 + 3599000,
        "answered: what was left of the run timeout");
     is(task.step_end, NOW + 530000, "and a fresh lease");
-    is(task.lease, LEASE, "with the same token");
+    is(task.lease_token, LEASE, "with the same token");
     is(task.attempt, 1, "in the same attempt");
 
     /* TTL */
@@ -499,7 +500,7 @@ test_times(void)
     ngx_memzero(&ev, sizeof(ev));
     ev.type = NGX_MCP_EV_HEARTBEAT;
     ev.now = NOW;
-    ev.lease = LEASE;
+    ev.lease_token = LEASE;
     ev.lease_time = 5;
     (void) ngx_mcp_task_apply(&task, &ev);
     is(task.step_end, NOW + 5, "or sets it");
@@ -516,7 +517,7 @@ test_progress(void)
 
     ngx_memzero(&ev, sizeof(ev));
     ev.type = NGX_MCP_EV_PROGRESS;
-    ev.lease = LEASE;
+    ev.lease_token = LEASE;
     ev.progress = 0.5;
     ev.total = 1;
     is(ngx_mcp_task_apply(&task, &ev), 0, "progress");
@@ -562,7 +563,7 @@ test_flags(void)
 
         ngx_memzero(&ev, sizeof(ev));
         ev.type = ends[i].event;
-        ev.lease = LEASE;
+        ev.lease_token = LEASE;
         ev.now = NOW;
         ev.progress = -1;
         ev.flags = NGX_MCP_RESULT_READ|NGX_MCP_HAS_TYPE|NGX_MCP_HAS_META;

@@ -55,9 +55,9 @@ static ngx_mcp_submit_pt  ngx_mcp_shm[] = {
     ngx_mcp_shm_stats,
     ngx_mcp_shm_wait,
     ngx_mcp_shm_leave,
-    ngx_mcp_shm_news,
+    ngx_mcp_shm_changes,
     ngx_mcp_shm_session,
-    ngx_mcp_shm_run,
+    ngx_mcp_shm_attempt,
     ngx_mcp_shm_orphans,
     ngx_mcp_shm_recent,
     ngx_mcp_shm_pause,
@@ -148,21 +148,21 @@ ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_get_t *op = (ngx_mcp_op_get_t *) o;
 
-    size_t            size;
-    ngx_mcp_room_t    room;
-    ngx_mcp_slot_t   *s;
-    ngx_mcp_table_t  *t;
+    size_t              size;
+    ngx_mcp_view_buf_t  buf;
+    ngx_mcp_slot_t     *s;
+    ngx_mcp_table_t    *t;
 
     t = zone->table;
     size = op->want ? NGX_MCP_VIEW_BYTES : 0;
-    ngx_memzero(&room, sizeof(ngx_mcp_room_t));
-    room.pool = op->op.pool;
+    ngx_memzero(&buf, sizeof(ngx_mcp_view_buf_t));
+    buf.pool = op->op.pool;
 
     ngx_mcp_expect(t, &op->id);
 
     for ( ;; ) {
 
-        if (ngx_mcp_room(&room, size) != NGX_OK) {
+        if (ngx_mcp_view_buf_grow(&buf, size) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -176,8 +176,8 @@ ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
         size = ngx_mcp_view_size_locked(t, s, op->want);
 
-        if (size <= room.size) {
-            (void) ngx_mcp_view_locked(t, s, op->want, &op->view, room.data);
+        if (size <= buf.size) {
+            (void) ngx_mcp_view_locked(t, s, op->want, &op->view, buf.data);
 
             /* words that recovery does not need: the table stays clean */
 
@@ -219,7 +219,7 @@ ngx_mcp_shm_list(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
     op->n = found.n;
 
-    for (p = found.room.data, i = 0; i < op->n; i++) {
+    for (p = found.buf.data, i = 0; i < op->n; i++) {
         p = ngx_mcp_view_locked(t, ngx_mcp_slot(t, found.slots[i]), op->want,
                                 &op->views[i], p);
     }
@@ -294,7 +294,7 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_op_claim_t *op = (ngx_mcp_op_claim_t *) o;
 
     ngx_int_t         rc;
-    ngx_uint_t        i, room;
+    ngx_uint_t        i, size;
     ngx_mcp_view_t   *views;
     ngx_mcp_claim_t   claim;
 
@@ -311,14 +311,14 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     }
 
     claim.worker = ngx_mcp_name_hash(zone->table, NGX_MCP_NAMES, &op->worker);
-    room = 0;
+    size = 0;
     rc = NGX_ERROR;
 
     do {
-        if (op->n == room) {
-            room = op->n ? op->max : 1;
+        if (op->n == size) {
+            size = op->n ? op->max : 1;
 
-            views = ngx_palloc(o->pool, room * sizeof(ngx_mcp_view_t));
+            views = ngx_palloc(o->pool, size * sizeof(ngx_mcp_view_t));
             if (views == NULL) {
                 break;
             }
@@ -352,7 +352,7 @@ ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
 {
     size_t                  size;
     ngx_int_t               rc;
-    ngx_mcp_room_t          room;
+    ngx_mcp_view_buf_t      buf;
     ngx_mcp_slot_t         *s;
     ngx_mcp_event_t         ev;
     ngx_mcp_table_t        *t;
@@ -366,17 +366,17 @@ ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
     ev.lease_time = op->lease_time;
     ngx_mcp_event_time(&ev);
 
-    if (ngx_mcp_lease_new(&ev.lease) != NGX_OK) {
+    if (ngx_mcp_random_token(&ev.lease_token) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&room, sizeof(ngx_mcp_room_t));
-    room.pool = op->op.pool;
+    ngx_memzero(&buf, sizeof(ngx_mcp_view_buf_t));
+    buf.pool = op->op.pool;
     size = NGX_MCP_VIEW_BYTES;
 
     for ( ;; ) {
 
-        if (ngx_mcp_room(&room, size) != NGX_OK) {
+        if (ngx_mcp_view_buf_grow(&buf, size) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -400,7 +400,7 @@ ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
 
         size = ngx_mcp_view_size_locked(t, s, op->want);
 
-        if (size <= room.size) {
+        if (size <= buf.size) {
 
             /* claims come in series */
             ngx_mcp_prefetch(t, s->queue_next);
@@ -409,7 +409,7 @@ ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
 
             if (op->op.reason == NGX_MCP_OK) {
                 (void) ngx_mcp_view_locked(t, s, op->want, &op->views[op->n++],
-                                           room.data);
+                                           buf.data);
                 rc = NGX_OK;
             }
 
@@ -457,7 +457,7 @@ ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
 /* never 0, which is none */
 
 ngx_int_t
-ngx_mcp_lease_new(uint64_t *lease)
+ngx_mcp_random_token(uint64_t *lease)
 {
     do {
         if (ngx_mcp_random(lease, sizeof(uint64_t)) != NGX_OK) {
@@ -506,11 +506,11 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
     ngx_mcp_op_update_t *op = (ngx_mcp_op_update_t *) o;
 
-    size_t            size, added;
-    ngx_uint_t        i;
-    ngx_mcp_room_t    room;
-    ngx_mcp_slot_t   *s;
-    ngx_mcp_table_t  *t;
+    size_t              size, added;
+    ngx_uint_t          i;
+    ngx_mcp_view_buf_t  buf;
+    ngx_mcp_slot_t     *s;
+    ngx_mcp_table_t    *t;
 
     t = zone->table;
     ngx_mcp_event_time(&op->event);
@@ -530,13 +530,13 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         }
     }
 
-    ngx_memzero(&room, sizeof(ngx_mcp_room_t));
-    room.pool = op->op.pool;
+    ngx_memzero(&buf, sizeof(ngx_mcp_view_buf_t));
+    buf.pool = op->op.pool;
     size = (op->want & NGX_MCP_WANT_ALL) ? NGX_MCP_VIEW_BYTES + added : 0;
 
     for ( ;; ) {
 
-        if (ngx_mcp_room(&room, size) != NGX_OK) {
+        if (ngx_mcp_view_buf_grow(&buf, size) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -562,7 +562,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
         size = ngx_mcp_view_size_locked(t, s, op->want) + added;
 
-        if (size <= room.size) {
+        if (size <= buf.size) {
             op->op.reason = ngx_mcp_change_locked(t, s, &op->event,
                                                   &op->change);
 
@@ -570,7 +570,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
             if (op->want != NGX_MCP_WANT_NOTHING) {
                 (void) ngx_mcp_view_locked(t, s, op->want, &op->view,
-                                           room.data);
+                                           buf.data);
             }
 
             break;

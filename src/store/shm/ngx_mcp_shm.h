@@ -21,17 +21,17 @@ typedef struct {
     u_char      *data;
     size_t       size;
     ngx_pool_t  *pool;
-} ngx_mcp_room_t;
+} ngx_mcp_view_buf_t;
 
 
 /* tasks that an operation found */
 
 typedef struct {
-    uint32_t        slots[NGX_MCP_LIST_MAX];
-    ngx_uint_t      n;
-    size_t          size;       /* of the bytes that are wanted */
-    ngx_mcp_room_t  room;
-    uint32_t        hash;       /* of the name they belong to */
+    uint32_t            slots[NGX_MCP_LIST_MAX];
+    ngx_uint_t          n;
+    size_t              size;   /* of the bytes that are wanted */
+    ngx_mcp_view_buf_t  buf;
+    uint32_t            hash;   /* of the name they belong to */
 } ngx_mcp_found_t;
 
 
@@ -51,7 +51,7 @@ ngx_mcp_list_bit(ngx_mcp_task_t *task)
 }
 
 
-ngx_int_t ngx_mcp_room(ngx_mcp_room_t *room, size_t size);
+ngx_int_t ngx_mcp_view_buf_grow(ngx_mcp_view_buf_t *buf, size_t size);
 ngx_mcp_view_t *ngx_mcp_find_lock(ngx_mcp_table_t *t, ngx_mcp_op_t *op,
     ngx_uint_t *limit, ngx_mcp_found_t *found, ngx_mcp_find_pt find,
     ngx_mcp_lock_pt lock);
@@ -64,7 +64,7 @@ ngx_uint_t ngx_mcp_carry_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 void ngx_mcp_shm_unlock(ngx_mcp_zone_t *zone);
 void ngx_mcp_event_time(ngx_mcp_event_t *ev);
-ngx_int_t ngx_mcp_lease_new(uint64_t *lease);
+ngx_int_t ngx_mcp_random_token(uint64_t *lease);
 
 ngx_int_t ngx_mcp_shm_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
@@ -80,9 +80,9 @@ ngx_int_t ngx_mcp_shm_zone_attach(ngx_mcp_zone_t *zone, ngx_log_t *log);
 
 ngx_int_t ngx_mcp_shm_recent(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
-/* ngx_mcp_shm_run.c */
+/* ngx_mcp_shm_job.c */
 
-ngx_int_t ngx_mcp_shm_run(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+ngx_int_t ngx_mcp_shm_attempt(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 ngx_int_t ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
 /* ngx_mcp_shm_stats.c */
@@ -98,7 +98,7 @@ ngx_int_t ngx_mcp_shm_drain(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
 ngx_int_t ngx_mcp_shm_wait(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 ngx_int_t ngx_mcp_shm_leave(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
-ngx_int_t ngx_mcp_shm_news(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+ngx_int_t ngx_mcp_shm_changes(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 ngx_int_t ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
 

@@ -55,7 +55,7 @@ ngx_mcp_pause_locked(ngx_mcp_table_t *t, ngx_uint_t entry, uint32_t hash,
 
     /* calls that wait for their turn, which may be another one now */
 
-    ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
+    ngx_mcp_signal_name_locked(t, NGX_MCP_CAPACITY);
 
     if (on) {
         return;

@@ -10,21 +10,21 @@
 /* the filter, as it is held against a slot */
 
 typedef struct {
-    ngx_mcp_filter_t  *filter;
-    uint32_t           owner;      /* names; 0: any */
-    uint32_t           tool;
-} ngx_mcp_sieve_t;
+    ngx_mcp_criteria_t  *criteria;
+    uint32_t             owner;    /* names; 0: any */
+    uint32_t             tool;
+} ngx_mcp_matcher_t;
 
 
 static void ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
 static ngx_uint_t ngx_mcp_recent_place_locked(ngx_mcp_table_t *t,
     ngx_mcp_op_recent_t *op, uint32_t *place);
-static ngx_uint_t ngx_mcp_sieve_locked(ngx_mcp_table_t *t,
-    ngx_mcp_filter_t *filter, ngx_mcp_sieve_t *sieve);
-static uint32_t ngx_mcp_sieve_name_locked(ngx_mcp_table_t *t, ngx_uint_t kind,
+static ngx_uint_t ngx_mcp_matcher_locked(ngx_mcp_table_t *t,
+    ngx_mcp_criteria_t *criteria, ngx_mcp_matcher_t *matcher);
+static uint32_t ngx_mcp_matcher_name_locked(ngx_mcp_table_t *t, ngx_uint_t kind,
     ngx_str_t *name);
-static ngx_uint_t ngx_mcp_sieve_passes(ngx_mcp_sieve_t *sieve,
+static ngx_uint_t ngx_mcp_matches(ngx_mcp_matcher_t *matcher,
     ngx_mcp_slot_t *s);
 
 
@@ -49,7 +49,7 @@ ngx_mcp_shm_recent(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
     op->n = found.n;
 
-    for (p = found.room.data, i = 0; i < op->n; i++) {
+    for (p = found.buf.data, i = 0; i < op->n; i++) {
         p = ngx_mcp_view_locked(t, ngx_mcp_slot(t, found.slots[i]), op->want,
                                 &op->views[i], p);
     }
@@ -66,10 +66,10 @@ ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 {
     ngx_mcp_op_recent_t *op = (ngx_mcp_op_recent_t *) o;
 
-    uint32_t         n;
-    ngx_uint_t       scanned, any;
-    ngx_mcp_slot_t  *s;
-    ngx_mcp_sieve_t  sieve;
+    uint32_t           n;
+    ngx_uint_t         scanned, any;
+    ngx_mcp_slot_t    *s;
+    ngx_mcp_matcher_t  matcher;
 
     op->more = 0;
     op->next = op->after;
@@ -79,7 +79,7 @@ ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
         ngx_mcp_await_name_locked(t, NGX_MCP_ANY);
     }
 
-    any = ngx_mcp_sieve_locked(t, &op->filter, &sieve);
+    any = ngx_mcp_matcher_locked(t, &op->criteria, &matcher);
 
     for (scanned = 0;
          n && found->n < op->limit && scanned < NGX_MCP_LIST_SCAN;
@@ -87,19 +87,19 @@ ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     {
         s = ngx_mcp_slot(t, n);
 
-        if (any && ngx_mcp_sieve_passes(&sieve, s)) {
+        if (any && ngx_mcp_matches(&matcher, s)) {
             found->slots[found->n++] = n;
             found->size += ngx_mcp_view_size_locked(t, s, op->want);
         }
 
         op->next.seq = s->body.changed;
         op->next.hint = n;
-        n = op->news ? s->recent.prev : s->recent.next;
+        n = op->changes ? s->recent.prev : s->recent.next;
     }
 
     op->more = (n != 0);
 
-    if (!op->news && n == 0) {
+    if (!op->changes && n == 0) {
         op->next.seq = 0;
     }
 }
@@ -122,9 +122,9 @@ ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
     n = t->sh->recent;
 
     if (op->after.seq == 0 && op->after.hint == 0) {
-        *place = op->news ? 0 : n;
+        *place = op->changes ? 0 : n;
 
-        if (op->news) {
+        if (op->changes) {
             /* there may not have been a change yet */
             op->next.seq = t->sh->seq;
             op->next.hint = (uint64_t) -1;
@@ -139,7 +139,7 @@ ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
         if (s->body.changed == op->after.seq
             && s->body.task.state != NGX_MCP_FREE)
         {
-            *place = op->news ? s->recent.prev : s->recent.next;
+            *place = op->changes ? s->recent.prev : s->recent.next;
             return 0;
         }
     }
@@ -147,12 +147,12 @@ ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
     for (prev = 0, i = 0; n; i++) {
         s = ngx_mcp_slot(t, n);
 
-        if (s->body.changed < op->after.seq + (op->news != 0)) {
+        if (s->body.changed < op->after.seq + (op->changes != 0)) {
             break;
         }
 
         if (i == NGX_MCP_LIST_SCAN) {
-            op->next.seq = op->news ? t->sh->seq : 0;
+            op->next.seq = op->changes ? t->sh->seq : 0;
             *place = 0;
             return 1;
         }
@@ -161,7 +161,7 @@ ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
         n = s->recent.next;
     }
 
-    *place = op->news ? prev : n;
+    *place = op->changes ? prev : n;
 
     return 0;
 }
@@ -170,25 +170,25 @@ ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
 /* 0: no task can pass, as nobody has such a name */
 
 static ngx_uint_t
-ngx_mcp_sieve_locked(ngx_mcp_table_t *t, ngx_mcp_filter_t *filter,
-    ngx_mcp_sieve_t *sieve)
+ngx_mcp_matcher_locked(ngx_mcp_table_t *t, ngx_mcp_criteria_t *criteria,
+    ngx_mcp_matcher_t *matcher)
 {
-    sieve->filter = filter;
-    sieve->owner = 0;
-    sieve->tool = 0;
+    matcher->criteria = criteria;
+    matcher->owner = 0;
+    matcher->tool = 0;
 
-    if (filter->owner) {
-        sieve->owner = ngx_mcp_sieve_name_locked(t, NGX_MCP_OWNER,
-                                                 filter->owner);
-        if (sieve->owner == 0) {
+    if (criteria->owner) {
+        matcher->owner = ngx_mcp_matcher_name_locked(t, NGX_MCP_OWNER,
+                                                     criteria->owner);
+        if (matcher->owner == 0) {
             return 0;
         }
     }
 
-    if (filter->tool.len) {
-        sieve->tool = ngx_mcp_sieve_name_locked(t, NGX_MCP_TOOL,
-                                                &filter->tool);
-        if (sieve->tool == 0) {
+    if (criteria->tool.len) {
+        matcher->tool = ngx_mcp_matcher_name_locked(t, NGX_MCP_TOOL,
+                                                    &criteria->tool);
+        if (matcher->tool == 0) {
             return 0;
         }
     }
@@ -198,7 +198,8 @@ ngx_mcp_sieve_locked(ngx_mcp_table_t *t, ngx_mcp_filter_t *filter,
 
 
 static uint32_t
-ngx_mcp_sieve_name_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *name)
+ngx_mcp_matcher_name_locked(ngx_mcp_table_t *t, ngx_uint_t kind,
+    ngx_str_t *name)
 {
     return ngx_mcp_name_find_locked(t, kind, name,
                                     ngx_mcp_name_hash(t, kind, name));
@@ -206,19 +207,19 @@ ngx_mcp_sieve_name_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *name)
 
 
 static ngx_uint_t
-ngx_mcp_sieve_passes(ngx_mcp_sieve_t *sieve, ngx_mcp_slot_t *s)
+ngx_mcp_matches(ngx_mcp_matcher_t *matcher, ngx_mcp_slot_t *s)
 {
-    ngx_mcp_task_t    *task;
-    ngx_mcp_filter_t  *filter;
+    ngx_mcp_task_t      *task;
+    ngx_mcp_criteria_t  *criteria;
 
     task = &s->body.task;
-    filter = sieve->filter;
+    criteria = matcher->criteria;
 
-    return (sieve->owner == 0 || s->owner == sieve->owner)
-           && (sieve->tool == 0 || s->tool == sieve->tool)
-           && (filter->states == 0
-               || filter->states & ngx_mcp_list_bit(task))
-           && task->created >= filter->from
-           && (filter->to == 0 || task->created <= filter->to)
+    return (matcher->owner == 0 || s->owner == matcher->owner)
+           && (matcher->tool == 0 || s->tool == matcher->tool)
+           && (criteria->states == 0
+               || criteria->states & ngx_mcp_list_bit(task))
+           && task->created >= criteria->from
+           && (criteria->to == 0 || task->created <= criteria->to)
            && ngx_current_msec < task->expires;
 }

@@ -133,7 +133,7 @@ ngx_mcp_stats_zone_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
     sh = t->sh;
 
     op->count = sh->count;
-    op->fates = sh->fates;
+    op->task_counters = sh->task_counters;
     ngx_memcpy(op->states, sh->states, sizeof(op->states));
     op->owners = sh->names[NGX_MCP_OWNER];
     op->tools = sh->names[NGX_MCP_TOOL];

@@ -9,12 +9,12 @@
 #include "ngx_mcp_stats.h"
 
 
-static size_t ngx_mcp_moments_size_locked(ngx_mcp_table_t *t,
+static size_t ngx_mcp_view_history_size_locked(ngx_mcp_table_t *t,
     ngx_mcp_slot_t *s);
-static u_char *ngx_mcp_moments_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_mcp_view_t *view, u_char *p);
-static ngx_uint_t ngx_mcp_past_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_mcp_past_t *past, ngx_uint_t *dropped);
+static u_char *ngx_mcp_view_history_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_view_t *view, u_char *p);
+static ngx_uint_t ngx_mcp_history_entries_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_history_entry_t *entries, ngx_uint_t *dropped);
 static u_char *ngx_mcp_view_worker_locked(ngx_mcp_table_t *t, uint32_t worker,
     ngx_str_t *name, u_char *p);
 
@@ -37,13 +37,13 @@ ngx_mcp_find_lock(ngx_mcp_table_t *t, ngx_mcp_op_t *op, ngx_uint_t *limit,
         return NULL;
     }
 
-    ngx_memzero(&found->room, sizeof(ngx_mcp_room_t));
-    found->room.pool = op->pool;
+    ngx_memzero(&found->buf, sizeof(ngx_mcp_view_buf_t));
+    found->buf.pool = op->pool;
     found->size = ngx_max(NGX_MCP_VIEW_BYTES, *limit * 32);
 
     for ( ;; ) {
 
-        if (ngx_mcp_room(&found->room, found->size) != NGX_OK) {
+        if (ngx_mcp_view_buf_grow(&found->buf, found->size) != NGX_OK) {
             return NULL;
         }
 
@@ -54,7 +54,7 @@ ngx_mcp_find_lock(ngx_mcp_table_t *t, ngx_mcp_op_t *op, ngx_uint_t *limit,
 
         find(t, op, found);
 
-        if (found->size <= found->room.size) {
+        if (found->size <= found->buf.size) {
             return views;
         }
 
@@ -64,24 +64,24 @@ ngx_mcp_find_lock(ngx_mcp_table_t *t, ngx_mcp_op_t *op, ngx_uint_t *limit,
 
 
 ngx_int_t
-ngx_mcp_room(ngx_mcp_room_t *room, size_t size)
+ngx_mcp_view_buf_grow(ngx_mcp_view_buf_t *buf, size_t size)
 {
-    if (size <= room->size) {
+    if (size <= buf->size) {
         return NGX_OK;
     }
 
     /* the task may have grown again by the time of the next look */
 
-    if (room->size) {
+    if (buf->size) {
         size += size / 4;
     }
 
-    room->data = ngx_pnalloc(room->pool, size);
-    if (room->data == NULL) {
+    buf->data = ngx_pnalloc(buf->pool, size);
+    if (buf->data == NULL) {
         return NGX_ERROR;
     }
 
-    room->size = size;
+    buf->size = size;
 
     return NGX_OK;
 }
@@ -113,7 +113,7 @@ ngx_mcp_view_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     }
 
     if (want & NGX_MCP_WANT_HISTORY) {
-        size += ngx_mcp_moments_size_locked(t, s);
+        size += ngx_mcp_view_history_size_locked(t, s);
     }
 
     for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
@@ -173,7 +173,7 @@ ngx_mcp_view_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, ngx_uint_t want,
     }
 
     if (want & NGX_MCP_WANT_HISTORY) {
-        p = ngx_mcp_moments_locked(t, s, view, p);
+        p = ngx_mcp_view_history_locked(t, s, view, p);
     }
 
     for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
@@ -200,21 +200,21 @@ ngx_mcp_view_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, ngx_uint_t want,
 
 
 static size_t
-ngx_mcp_moments_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+ngx_mcp_view_history_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    size_t           size;
-    ngx_uint_t       i, n, dropped;
-    ngx_mcp_past_t   past[NGX_MCP_HISTORY_MAX];
+    size_t                   size;
+    ngx_uint_t               i, n, dropped;
+    ngx_mcp_history_entry_t  entries[NGX_MCP_HISTORY_MAX];
 
-    n = ngx_mcp_past_locked(t, s, past, &dropped);
+    n = ngx_mcp_history_entries_locked(t, s, entries, &dropped);
 
     /* a change may add one; and they have to be aligned */
 
-    size = NGX_ALIGNMENT + (n + 1) * sizeof(ngx_mcp_moment_t)
+    size = NGX_ALIGNMENT + (n + 1) * sizeof(ngx_mcp_view_history_t)
            + NGX_MCP_WORKER_NAME;
 
     for (i = 0; i < n; i++) {
-        size += past[i].worker ? NGX_MCP_WORKER_NAME : 0;
+        size += entries[i].worker ? NGX_MCP_WORKER_NAME : 0;
     }
 
     return size;
@@ -222,16 +222,16 @@ ngx_mcp_moments_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
 
 static u_char *
-ngx_mcp_moments_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+ngx_mcp_view_history_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_view_t *view, u_char *p)
 {
-    ngx_uint_t         i, n, attempt;
-    ngx_mcp_past_t     past[NGX_MCP_HISTORY_MAX];
-    ngx_mcp_moment_t  *moment;
+    ngx_uint_t               i, n, attempt;
+    ngx_mcp_history_entry_t  entries[NGX_MCP_HISTORY_MAX];
+    ngx_mcp_view_history_t  *entry;
 
-    n = ngx_mcp_past_locked(t, s, past, &view->dropped);
+    n = ngx_mcp_history_entries_locked(t, s, entries, &view->dropped);
 
-    view->history = (ngx_mcp_moment_t *) ngx_align_ptr(p, NGX_ALIGNMENT);
+    view->history = (ngx_mcp_view_history_t *) ngx_align_ptr(p, NGX_ALIGNMENT);
     view->nhistory = n;
     p = (u_char *) (view->history + n);
 
@@ -240,18 +240,18 @@ ngx_mcp_moments_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     attempt = s->body.task.attempt;
 
     for (i = n; i-- > 0; /* void */) {
-        moment = &view->history[i];
-        moment->at = past[i].at;
-        moment->event = past[i].event;
-        moment->state = past[i].state;
-        moment->attempt = attempt;
+        entry = &view->history[i];
+        entry->at = entries[i].at;
+        entry->event = entries[i].event;
+        entry->state = entries[i].state;
+        entry->attempt = attempt;
 
-        p = ngx_mcp_view_worker_locked(t, past[i].worker, &moment->worker, p);
+        p = ngx_mcp_view_worker_locked(t, entries[i].worker, &entry->worker, p);
 
-        if (past[i].event == NGX_MCP_EV_CLAIM) {
+        if (entries[i].event == NGX_MCP_EV_CLAIM) {
             attempt--;
 
-        } else if (past[i].event == NGX_MCP_EV_RELEASE) {
+        } else if (entries[i].event == NGX_MCP_EV_RELEASE) {
             attempt++;
         }
     }
@@ -261,15 +261,15 @@ ngx_mcp_moments_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 
 static ngx_uint_t
-ngx_mcp_past_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_mcp_past_t *past, ngx_uint_t *dropped)
+ngx_mcp_history_entries_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_history_entry_t *entries, ngx_uint_t *dropped)
 {
     u_char  *bytes;
     size_t   size;
 
     size = ngx_mcp_history_bytes_locked(t, s, &bytes);
 
-    return ngx_mcp_history_read(bytes, size, s->body.task.created, past,
+    return ngx_mcp_history_read(bytes, size, s->body.task.created, entries,
                                 dropped);
 }
 

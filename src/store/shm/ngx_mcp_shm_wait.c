@@ -4,7 +4,7 @@
 
 #include "ngx_mcp_shm.h"
 #include "ngx_mcp_names.h"
-#include "ngx_mcp_news.h"
+#include "ngx_mcp_changes.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_signal.h"
 
@@ -18,9 +18,9 @@ static void ngx_mcp_count_wait_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 static void ngx_mcp_leave_session_locked(ngx_mcp_table_t *t,
     ngx_mcp_op_wait_t *op);
 static void ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal);
-static void ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told,
-    uint64_t before);
-static void ngx_mcp_news_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+static void ngx_mcp_regain_locked(ngx_mcp_table_t *t,
+    ngx_mcp_delivery_t *delivery, uint64_t before);
+static void ngx_mcp_changes_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
 static void ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
@@ -157,8 +157,8 @@ ngx_mcp_shm_leave(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 static void
 ngx_mcp_leave_session_locked(ngx_mcp_table_t *t, ngx_mcp_op_wait_t *op)
 {
-    uint32_t         n, hash;
-    ngx_mcp_told_t  *told;
+    uint32_t             n, hash;
+    ngx_mcp_delivery_t  *delivery;
 
     if (op->seal) {
         ngx_mcp_end_session_locked(t, op->seal);
@@ -166,11 +166,11 @@ ngx_mcp_leave_session_locked(ngx_mcp_table_t *t, ngx_mcp_op_wait_t *op)
 
     hash = ngx_mcp_name_hash(t, NGX_MCP_SESSION, &op->session);
     n = ngx_mcp_name_find_locked(t, NGX_MCP_SESSION, &op->session, hash);
-    told = n ? &ngx_mcp_name(t, n)->u.told : NULL;
+    delivery = n ? &ngx_mcp_name(t, n)->u.delivery : NULL;
 
-    if (told && told->stream && told->stream == op->carrier) {
-        ngx_mcp_regain_locked(t, told, told->stream);
-        told->stream = 0;
+    if (delivery && delivery->stream && delivery->stream == op->carrier) {
+        ngx_mcp_regain_locked(t, delivery, delivery->stream);
+        delivery->stream = 0;
         op->ended = 1;
     }
 
@@ -213,25 +213,25 @@ ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal)
  */
 
 static void
-ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told,
+ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_delivery_t *delivery,
     uint64_t before)
 {
     uint32_t         n, next;
     ngx_uint_t       i;
     ngx_mcp_slot_t  *s;
 
-    n = told->news;
+    n = delivery->changes;
 
     for (i = 0; n && i < NGX_MCP_SESSION_ASKING; i++) {
         s = ngx_mcp_slot(t, n);
-        next = s->news.next;
+        next = s->changes.next;
 
         if (s->body.task.state == NGX_MCP_INPUT_REQUIRED
             && (s->carrier == before || !ngx_mcp_stream_alive(t, s->carrier)))
         {
             s->carrier = 0;
 
-            if (s->body.changed <= told->told) {
+            if (s->body.changed <= delivery->delivered) {
                 ngx_mcp_touch_locked(t, s);
             }
         }
@@ -239,7 +239,7 @@ ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_told_t *told,
         n = next;
     }
 
-    told->epoch = t->sh->epoch;
+    delivery->epoch = t->sh->epoch;
 }
 
 
@@ -269,9 +269,9 @@ ngx_mcp_carry_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t stream,
 
 
 ngx_int_t
-ngx_mcp_shm_news(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
+ngx_mcp_shm_changes(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_mcp_op_news_t *op = (ngx_mcp_op_news_t *) o;
+    ngx_mcp_op_changes_t *op = (ngx_mcp_op_changes_t *) o;
 
     u_char           *p;
     ngx_uint_t        i;
@@ -282,12 +282,13 @@ ngx_mcp_shm_news(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     found.hash = ngx_mcp_name_hash(t, NGX_MCP_OWNER, &op->owner);
 
     op->views = ngx_mcp_find_lock(t, o, &op->limit, &found,
-                                  ngx_mcp_news_find_locked, ngx_mcp_lock_read);
+                                  ngx_mcp_changes_find_locked,
+                                  ngx_mcp_lock_read);
     if (op->views == NULL) {
         return NGX_ERROR;
     }
 
-    for (p = found.room.data, i = 0; i < found.n; i++) {
+    for (p = found.buf.data, i = 0; i < found.n; i++) {
         p = ngx_mcp_view_locked(t, ngx_mcp_slot(t, found.slots[i]), op->want,
                                 &op->views[i], p);
         op->after = op->views[i].changed;
@@ -303,10 +304,10 @@ ngx_mcp_shm_news(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
 
 static void
-ngx_mcp_news_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
+ngx_mcp_changes_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found)
 {
-    ngx_mcp_op_news_t *op = (ngx_mcp_op_news_t *) o;
+    ngx_mcp_op_changes_t *op = (ngx_mcp_op_changes_t *) o;
 
     uint32_t         n, last, owner;
     ngx_uint_t       scanned;
@@ -377,9 +378,9 @@ ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
     op->n = 0;
 
-    for (p = found.room.data, i = 0; i < found.n; i++) {
+    for (p = found.buf.data, i = 0; i < found.n; i++) {
         s = ngx_mcp_slot(t, found.slots[i]);
-        ngx_mcp_news_told_locked(t, s);
+        ngx_mcp_changes_delivered_locked(t, s);
 
         if (ngx_current_msec >= s->body.task.expires) {
             continue;
@@ -407,12 +408,12 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 {
     ngx_mcp_op_session_t *op = (ngx_mcp_op_session_t *) o;
 
-    uint32_t         n, session;
-    ngx_mcp_slot_t  *s;
-    ngx_mcp_told_t  *told;
+    uint32_t             n, session;
+    ngx_mcp_slot_t      *s;
+    ngx_mcp_delivery_t  *delivery;
 
     op->silent = 0;
-    op->told = 0;
+    op->delivered = 0;
 
     session = ngx_mcp_name_find_locked(t, NGX_MCP_SESSION, &op->session,
                                        found->hash);
@@ -423,34 +424,34 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     }
 
     if (session) {
-        told = &ngx_mcp_name(t, session)->u.told;
+        delivery = &ngx_mcp_name(t, session)->u.delivery;
 
-        if (told->stream != op->stream
-            && ngx_mcp_stream_alive(t, told->stream)
-            && (int32_t) (op->opened - told->opened) < 0)
+        if (delivery->stream != op->stream
+            && ngx_mcp_stream_alive(t, delivery->stream)
+            && (int32_t) (op->opened - delivery->opened) < 0)
         {
             op->silent = 1;
 
-        } else if (told->stream != op->stream) {
-            ngx_mcp_regain_locked(t, told, told->stream);
+        } else if (delivery->stream != op->stream) {
+            ngx_mcp_regain_locked(t, delivery, delivery->stream);
 
             /* the one before has to learn that it is silent from now on */
 
             ngx_mcp_signal_name_locked(t, found->hash);
-            told->stream = op->stream;
-            told->opened = op->opened;
+            delivery->stream = op->stream;
+            delivery->opened = op->opened;
 
             if (op->after) {
-                ngx_mcp_news_rewind_locked(t, session, op->after);
+                ngx_mcp_changes_rewind_locked(t, session, op->after);
             }
 
-        } else if (told->epoch != t->sh->epoch) {
+        } else if (delivery->epoch != t->sh->epoch) {
             /* what this stream has asked itself stays asked */
-            ngx_mcp_regain_locked(t, told, 0);
+            ngx_mcp_regain_locked(t, delivery, 0);
         }
 
         op->after = 0;
-        op->told = told->told;
+        op->delivered = delivery->delivered;
     }
 
     if (op->watch) {
@@ -461,7 +462,7 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
         return;
     }
 
-    n = ngx_mcp_news_first_locked(t, session);
+    n = ngx_mcp_changes_first_locked(t, session);
 
     while (n && found->n < op->limit) {
         s = ngx_mcp_slot(t, n);
@@ -469,6 +470,6 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
         found->slots[found->n++] = n;
         found->size += ngx_mcp_view_size_locked(t, s, op->want);
 
-        n = s->news.prev;
+        n = s->changes.prev;
     }
 }

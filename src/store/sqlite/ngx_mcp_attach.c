@@ -5,13 +5,13 @@
  */
 
 
-#include "ngx_mcp_stored.h"
-#include "ngx_mcp_apart.h"
+#include "ngx_mcp_sqlite.h"
+#include "ngx_mcp_subprocess.h"
 #include "ngx_mcp_shm.h"
 #include "ngx_mcp_signal.h"
 
 
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
 
 
 /* a little more than SQLite itself is given, in ms */
@@ -42,17 +42,17 @@ ngx_mcp_attach_zone(ngx_mcp_zone_t *zone)
     ngx_int_t          rc;
     const char        *why;
     ngx_cycle_t       *cycle;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     cycle = st->cycle;
 
     if (ngx_mcp_path_check(zone) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    rc = ngx_mcp_apart(cycle, ngx_mcp_attach_first, zone,
-                       NGX_MCP_ATTACH_TIMEOUT, &why);
+    rc = ngx_mcp_subprocess(cycle, ngx_mcp_attach_first, zone,
+                            NGX_MCP_ATTACH_TIMEOUT, &why);
 
     if (rc == NGX_ABORT) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
@@ -72,9 +72,9 @@ ngx_mcp_attach_first(void *data)
     ngx_fd_t           fd;
     ngx_int_t          rc;
     ngx_cycle_t       *cycle;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     cycle = st->cycle;
 
     if (ngx_mcp_attach_check(zone, cycle) != NGX_OK) {
@@ -115,9 +115,9 @@ ngx_mcp_attach_first(void *data)
 static ngx_int_t
 ngx_mcp_attach_check(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle)
 {
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     if (ngx_mcp_db_check(&st->db) == NGX_ERROR) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
@@ -136,9 +136,9 @@ ngx_int_t
 ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log)
 {
     ngx_int_t          rc;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     if (ngx_exiting) {
         return NGX_DECLINED;
@@ -170,7 +170,7 @@ ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log)
     }
 
     zone->ready = 1;
-    st->told = 0;
+    st->logged = 0;
 
     return NGX_OK;
 }
@@ -184,7 +184,7 @@ ngx_mcp_attach_join(ngx_mcp_zone_t *zone)
     ngx_fd_t  fd;
     uint64_t  instance;
 
-    fd = ngx_mcp_stored_of(zone)->fd;
+    fd = ngx_mcp_sqlite_of(zone)->fd;
 
     if (ngx_mcp_lockfile_lock(fd, NGX_MCP_LOCK_ZONE, F_RDLCK) != NGX_OK) {
         return 0;
@@ -209,9 +209,9 @@ ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
 {
     ngx_int_t          rc;
     ngx_mcp_save_t    *sv;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     sv = ngx_mcp_save_of(zone->table);
 
     if (!st->wanting) {
@@ -220,8 +220,8 @@ ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
     }
 
     if (ngx_mcp_lockfile_lock(st->fd, NGX_MCP_LOCK_ZONE, F_WRLCK) != NGX_OK) {
-        if (!st->told) {
-            st->told = 1;
+        if (!st->logged) {
+            st->logged = 1;
             ngx_log_error(NGX_LOG_NOTICE, log, 0,
                           "zone \"%V\" waits for others to let go of the "
                           "store \"%V\"", &zone->name, &st->path);
@@ -259,9 +259,9 @@ ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
 void
 ngx_mcp_attach_leave(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     if (st->fd != -1) {
         (void) close(st->fd);
@@ -288,9 +288,9 @@ ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
     ngx_pid_t          writer;
     struct stat        sb;
     ngx_mcp_save_t    *sv;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     sv = ngx_mcp_save_of(zone->table);
 
     rc = ngx_mcp_attach_ours(zone);
@@ -342,7 +342,7 @@ ngx_mcp_attach_ours(ngx_mcp_zone_t *zone)
     ngx_mcp_db_t      *db;
     ngx_mcp_save_t    *sv;
 
-    db = &ngx_mcp_stored_of(zone)->db;
+    db = &ngx_mcp_sqlite_of(zone)->db;
     sv = ngx_mcp_save_of(zone->table);
 
     if (stat(db->path, &sb) == -1 && ngx_errno == NGX_ENOENT) {
@@ -384,11 +384,11 @@ ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd, ngx_log_t *log)
     ngx_mcp_table_t   *t;
     ngx_mcp_save_t    *sv;
 
-    db = &ngx_mcp_stored_of(zone)->db;
+    db = &ngx_mcp_sqlite_of(zone)->db;
     t = zone->table;
     sv = ngx_mcp_save_of(t);
 
-    if (ngx_mcp_lease_new(&instance) != NGX_OK) {
+    if (ngx_mcp_random_token(&instance) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -434,4 +434,4 @@ ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd, ngx_log_t *log)
 }
 
 
-#endif /* NGX_MCP_STORED */
+#endif /* NGX_MCP_SQLITE_STORE */

@@ -14,7 +14,7 @@ static ngx_int_t ngx_mcp_db_mine(ngx_mcp_db_t *db, uint64_t instance);
 static ngx_int_t ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq);
 static ngx_int_t ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec);
 static void ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_value_t *value);
-static ngx_int_t ngx_mcp_db_run(ngx_mcp_db_t *db, sqlite3_stmt *stmt);
+static ngx_int_t ngx_mcp_db_execute(ngx_mcp_db_t *db, sqlite3_stmt *stmt);
 static ngx_int_t ngx_mcp_db_fields(ngx_mcp_db_t *db, sqlite3_stmt *stmt,
     ngx_mcp_record_t *rec);
 static void ngx_mcp_db_column(sqlite3_stmt *stmt, int i,
@@ -275,11 +275,11 @@ ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq)
                        (sqlite3_int64) ((seq + 1) * NGX_MCP_PAYLOAD_NUMBERS
                                         - 1));
 
-    if (ngx_mcp_db_run(db, db->no_task) != NGX_OK) {
+    if (ngx_mcp_db_execute(db, db->no_task) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    return ngx_mcp_db_run(db, db->no_payloads);
+    return ngx_mcp_db_execute(db, db->no_payloads);
 }
 
 
@@ -297,7 +297,7 @@ ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec)
         ngx_mcp_db_bind(db->task, (int) i + 1, &value);
     }
 
-    if (ngx_mcp_db_run(db, db->task) != NGX_OK) {
+    if (ngx_mcp_db_execute(db, db->task) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -325,7 +325,7 @@ ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec)
             continue;
         }
 
-        if (ngx_mcp_db_run(db, stmt) != NGX_OK) {
+        if (ngx_mcp_db_execute(db, stmt) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -369,7 +369,7 @@ ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_value_t *value)
 
 
 static ngx_int_t
-ngx_mcp_db_run(ngx_mcp_db_t *db, sqlite3_stmt *stmt)
+ngx_mcp_db_execute(ngx_mcp_db_t *db, sqlite3_stmt *stmt)
 {
     int  rc;
 
@@ -707,7 +707,7 @@ ngx_mcp_db_set(ngx_mcp_db_t *db, const char *key, const uint64_t *value,
     sqlite3_bind_text(db->set_meta, 2, (char *) text, (int) (p - text),
                       SQLITE_TRANSIENT);
 
-    return ngx_mcp_db_run(db, db->set_meta);
+    return ngx_mcp_db_execute(db, db->set_meta);
 }
 
 

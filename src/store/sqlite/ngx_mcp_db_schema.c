@@ -13,7 +13,7 @@
 static ngx_int_t ngx_mcp_db_compare(ngx_mcp_db_t *db, int64_t version);
 static ngx_int_t ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
     sqlite3_stmt *ours);
-static int ngx_mcp_db_steps_run(sqlite3 *sqlite, int64_t from, int64_t to);
+static int ngx_mcp_db_steps_execute(sqlite3 *sqlite, int64_t from, int64_t to);
 static ngx_int_t ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version);
 
 
@@ -187,7 +187,7 @@ ngx_mcp_db_compare(ngx_mcp_db_t *db, int64_t version)
                         SQLITE_OPEN_READWRITE|SQLITE_OPEN_CREATE
                         |SQLITE_OPEN_NOMUTEX, NULL)
         != SQLITE_OK
-        || ngx_mcp_db_steps_run(made, 0, version) != SQLITE_OK
+        || ngx_mcp_db_steps_execute(made, 0, version) != SQLITE_OK
         || sqlite3_prepare_v2(made, list, -1, &ours, NULL) != SQLITE_OK)
     {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
@@ -250,7 +250,7 @@ ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
 
 
 static int
-ngx_mcp_db_steps_run(sqlite3 *sqlite, int64_t from, int64_t to)
+ngx_mcp_db_steps_execute(sqlite3 *sqlite, int64_t from, int64_t to)
 {
     int  rc;
 
@@ -280,7 +280,7 @@ ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version)
         return NGX_ERROR;
     }
 
-    if (ngx_mcp_db_steps_run(db->sqlite, version, NGX_MCP_DB_VERSION)
+    if (ngx_mcp_db_steps_execute(db->sqlite, version, NGX_MCP_DB_VERSION)
         != SQLITE_OK)
     {
         return ngx_mcp_db_fail(db, "its schema cannot be made");

@@ -2,12 +2,12 @@
 /* Filling a zone from a database. */
 
 
-#include "ngx_mcp_stored.h"
-#include "ngx_mcp_apart.h"
+#include "ngx_mcp_sqlite.h"
+#include "ngx_mcp_subprocess.h"
 #include "ngx_mcp_load.h"
 
 
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
 
 
 /*
@@ -111,7 +111,7 @@ ngx_mcp_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
 
     ngx_log_error(NGX_LOG_NOTICE, log, 0,
                   "zone \"%V\" has %uL tasks from \"%V\", %uL had expired",
-                  &zone->name, load->tasks, &ngx_mcp_stored_of(zone)->path,
+                  &zone->name, load->tasks, &ngx_mcp_sqlite_of(zone)->path,
                   load->expired);
 
     return NGX_OK;
@@ -223,7 +223,7 @@ ngx_mcp_fill_row(void *data, ngx_mcp_record_t *rec)
     ngx_mcp_load_locked(filling->table, &filling->load, rec);
 
     if (++filling->n % NGX_MCP_FILL_ROWS == 0) {
-        ngx_mcp_apart_alive();
+        ngx_mcp_subprocess_alive();
         ngx_mcp_unlock(filling->table);
         ngx_mcp_lock(filling->table);
     }
@@ -271,4 +271,4 @@ ngx_mcp_fill_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,
 }
 
 
-#endif /* NGX_MCP_STORED */
+#endif /* NGX_MCP_SQLITE_STORE */

@@ -1,14 +1,14 @@
 
 /*
  * The file beside a database: locks, and the instance whose the database is.
- * See ngx_mcp_stored.h for what each of the locks means.
+ * See ngx_mcp_sqlite.h for what each of the locks means.
  */
 
 
-#include "ngx_mcp_stored.h"
+#include "ngx_mcp_sqlite.h"
 
 
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
 
 
 /* an instance: a number, hexadecimal, and a line feed */
@@ -24,9 +24,9 @@ ngx_mcp_lockfile_open(ngx_mcp_zone_t *zone, ngx_log_t *log)
     ngx_fd_t           fd;
     ngx_err_t          err;
     struct stat        sb;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     name = (char *) st->lock.data;
 
@@ -46,8 +46,8 @@ ngx_mcp_lockfile_open(ngx_mcp_zone_t *zone, ngx_log_t *log)
         return fd;
     }
 
-    if (!st->told) {
-        st->told = 1;
+    if (!st->logged) {
+        st->logged = 1;
         ngx_log_error(NGX_LOG_EMERG, log, err,
                       "the lock \"%V\" cannot be opened", &st->lock);
     }
@@ -90,7 +90,7 @@ ngx_mcp_lockfile_wanted(ngx_mcp_zone_t *zone)
     fl.l_start = NGX_MCP_LOCK_WANTED;
     fl.l_len = 1;
 
-    return fcntl(ngx_mcp_stored_of(zone)->fd, F_OFD_GETLK, &fl) == 0
+    return fcntl(ngx_mcp_sqlite_of(zone)->fd, F_OFD_GETLK, &fl) == 0
            && fl.l_type != F_UNLCK;
 }
 
@@ -101,9 +101,9 @@ ngx_uint_t
 ngx_mcp_lockfile_lost(ngx_mcp_zone_t *zone)
 {
     struct stat        sb, there;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     return st->fd != -1
            && (fstat(st->fd, &sb) == -1
@@ -120,7 +120,7 @@ ngx_mcp_lockfile_holds(ngx_mcp_zone_t *zone)
 {
     return zone->ready
            && !ngx_mcp_lockfile_lost(zone)
-           && ngx_mcp_lockfile_instance(ngx_mcp_stored_of(zone)->fd)
+           && ngx_mcp_lockfile_instance(ngx_mcp_sqlite_of(zone)->fd)
               == ngx_mcp_save_of(zone->table)->instance;
 }
 
@@ -161,7 +161,7 @@ ngx_mcp_lockfile_name(ngx_mcp_zone_t *zone, ngx_fd_t fd, uint64_t instance)
     if (fstat(fd, &sb) == -1
         || pwrite(fd, buf, NGX_MCP_INSTANCE_LEN, 0) != NGX_MCP_INSTANCE_LEN)
     {
-        ngx_memcpy(ngx_mcp_stored_of(zone)->db.error,
+        ngx_memcpy(ngx_mcp_sqlite_of(zone)->db.error,
                    "its lock cannot be written",
                    sizeof("its lock cannot be written"));
         return NGX_ERROR;
@@ -174,4 +174,4 @@ ngx_mcp_lockfile_name(ngx_mcp_zone_t *zone, ngx_fd_t fd, uint64_t instance)
 }
 
 
-#endif /* NGX_MCP_STORED */
+#endif /* NGX_MCP_SQLITE_STORE */

@@ -5,10 +5,10 @@
  */
 
 
-#include "ngx_mcp_stored.h"
+#include "ngx_mcp_sqlite.h"
 
 
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
 
 #include <grp.h>
 
@@ -27,9 +27,9 @@ ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
     u_char             *p;
     ngx_uint_t          i;
     ngx_mcp_zone_t    **z;
-    ngx_mcp_stored_t   *st;
+    ngx_mcp_sqlite_t   *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     if (ngx_conf_full_name(cf->cycle, &st->path, 0) != NGX_OK) {
         return NGX_ERROR;
@@ -77,7 +77,7 @@ ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
         return NGX_ERROR;
     }
 
-    ngx_mcp_stored_zone(zone);
+    ngx_mcp_sqlite_zone(zone);
 
     return NGX_OK;
 }
@@ -124,9 +124,9 @@ ngx_mcp_path_check(ngx_mcp_zone_t *zone)
     struct stat        sb;
     ngx_log_t         *log;
     ngx_core_conf_t   *ccf;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     log = st->cycle->log;
     ccf = (ngx_core_conf_t *) ngx_get_conf(st->cycle->conf_ctx,
                                            ngx_core_module);
@@ -215,4 +215,4 @@ ngx_mcp_path_writable(const char *path, ngx_core_conf_t *ccf)
 }
 
 
-#endif /* NGX_MCP_STORED */
+#endif /* NGX_MCP_SQLITE_STORE */

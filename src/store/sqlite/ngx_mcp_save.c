@@ -29,7 +29,7 @@ static void ngx_mcp_save_restore_locked(ngx_mcp_table_t *t, uint32_t removed);
 static const char *ngx_mcp_save_check_locked(ngx_mcp_table_t *t);
 static const char *ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t);
 static void ngx_mcp_save_since_locked(ngx_mcp_table_t *t);
-static ngx_uint_t ngx_mcp_save_tombs_locked(ngx_mcp_table_t *t,
+static ngx_uint_t ngx_mcp_save_deletions_locked(ngx_mcp_table_t *t,
     ngx_mcp_batch_t *batch, uint64_t *left);
 
 
@@ -393,7 +393,7 @@ ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
     batch->instance = sv->instance;
     batch->clock = sv->clock;
     batch->upto = t->sh->seq;
-    batch->more = ngx_mcp_save_tombs_locked(t, batch, &left);
+    batch->more = ngx_mcp_save_deletions_locked(t, batch, &left);
     p = batch->data;
 
     for (n = sv->oldest; n; n = s->recent.prev) {
@@ -444,7 +444,7 @@ ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
 
 
 static ngx_uint_t
-ngx_mcp_save_tombs_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch,
+ngx_mcp_save_deletions_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch,
     uint64_t *left)
 {
     uint32_t         n;

@@ -2,10 +2,10 @@
 /* "store=sqlite:PATH sync=..." of mcp_tasks_zone: a database of SQLite. */
 
 
-#include "ngx_mcp_stored.h"
+#include "ngx_mcp_sqlite.h"
 
 
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
 
 
 static ngx_int_t ngx_mcp_sqlite_create(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
@@ -33,10 +33,10 @@ ngx_mcp_store_t  ngx_mcp_sqlite_store = {
     ngx_mcp_path_conf,
     ngx_mcp_sqlite_same,
     ngx_mcp_sqlite_init_zone,
-    ngx_mcp_stored_process,
+    ngx_mcp_sqlite_process,
     ngx_mcp_writer_exit,
-    ngx_mcp_stored_op,
-    ngx_mcp_stored_look_up,
+    ngx_mcp_sqlite_op,
+    ngx_mcp_sqlite_look_up,
     0,
     1,
     ngx_mcp_sqlite_status
@@ -47,15 +47,15 @@ static ngx_int_t
 ngx_mcp_sqlite_create(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
     ngx_str_t *argument)
 {
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_stored_t));
+    st = ngx_pcalloc(cf->pool, sizeof(ngx_mcp_sqlite_t));
     if (st == NULL) {
         return NGX_ERROR;
     }
 
     st->path = *argument;
-    zone->stored = st;
+    zone->store_data = st;
 
     return NGX_OK;
 }
@@ -67,7 +67,7 @@ static ngx_int_t
 ngx_mcp_sqlite_param(ngx_mcp_zone_t *zone, ngx_str_t *arg)
 {
     ngx_uint_t         i;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
     static struct {
         ngx_str_t   name;
         ngx_uint_t  sync;
@@ -77,7 +77,7 @@ ngx_mcp_sqlite_param(ngx_mcp_zone_t *zone, ngx_str_t *arg)
         { ngx_string("sync=off"), NGX_MCP_SYNC_OFF }
     };
 
-    st = zone->stored;
+    st = zone->store_data;
 
     for (i = 0; i < sizeof(syncs) / sizeof(syncs[0]); i++) {
         if (arg->len == syncs[i].name.len && !st->synced
@@ -98,8 +98,8 @@ ngx_mcp_sqlite_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *other)
 {
     ngx_str_t  *a, *b;
 
-    a = &ngx_mcp_stored_of(zone)->path;
-    b = &ngx_mcp_stored_of(other)->path;
+    a = &ngx_mcp_sqlite_of(zone)->path;
+    b = &ngx_mcp_sqlite_of(other)->path;
 
     return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
 }
@@ -111,7 +111,7 @@ ngx_mcp_sqlite_init_zone(ngx_mcp_zone_t *zone, ngx_uint_t kept)
     ngx_mcp_save_attach(zone->table, kept);
 
     /* nothing that is saved is longer than a zone */
-    ngx_mcp_stored_of(zone)->db.longest = zone->shm_zone->shm.size;
+    ngx_mcp_sqlite_of(zone)->db.longest = zone->shm_zone->shm.size;
 
     return kept ? ngx_mcp_path_check(zone) : ngx_mcp_attach_zone(zone);
 }
@@ -133,4 +133,4 @@ ngx_mcp_sqlite_status(ngx_mcp_zone_t *zone, ngx_mcp_op_stats_t *stats)
 }
 
 
-#endif /* NGX_MCP_STORED */
+#endif /* NGX_MCP_SQLITE_STORE */

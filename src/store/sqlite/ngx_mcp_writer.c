@@ -5,12 +5,12 @@
  */
 
 
-#include "ngx_mcp_stored.h"
+#include "ngx_mcp_sqlite.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_stats.h"
 
 
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
 
 
 /* how often each process looks whether all is well, in milliseconds */
@@ -39,7 +39,7 @@ static ngx_uint_t ngx_mcp_writer_due(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_writer_collect(ngx_mcp_zone_t *zone);
 static void ngx_mcp_writer_begin(ngx_mcp_zone_t *zone);
 static void ngx_mcp_writer_thread(void *data, ngx_log_t *log);
-static ngx_int_t ngx_mcp_writer_open(ngx_mcp_stored_t *st);
+static ngx_int_t ngx_mcp_writer_open(ngx_mcp_sqlite_t *st);
 static void ngx_mcp_writer_end(ngx_event_t *ev);
 static void ngx_mcp_writer_done(ngx_mcp_zone_t *zone);
 static void ngx_mcp_writer_saved(ngx_mcp_zone_t *zone);
@@ -54,9 +54,9 @@ typedef struct {
 void
 ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     st->look.handler = ngx_mcp_writer_look;
     st->look.data = &zone->dummy;
@@ -87,15 +87,15 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 void
 ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
 {
-    if (ngx_mcp_stored_of(zone)->writing
+    if (ngx_mcp_sqlite_of(zone)->writing
         || ngx_mcp_save_of(zone->table)->writer == 0)
     {
-        ngx_post_event(&ngx_mcp_stored_of(zone)->write, &ngx_posted_events);
+        ngx_post_event(&ngx_mcp_sqlite_of(zone)->write, &ngx_posted_events);
     }
 
     /* the process must not exit before it has answered */
 
-    ngx_mcp_stored_of(zone)->look.cancelable = 0;
+    ngx_mcp_sqlite_of(zone)->look.cancelable = 0;
 }
 
 
@@ -104,12 +104,12 @@ ngx_mcp_writer_look(ngx_event_t *ev)
 {
     ngx_msec_t         next;
     ngx_connection_t  *c;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
     ngx_mcp_zone_t    *zone;
 
     c = ev->data;
     zone = c->data;
-    st = zone->stored;
+    st = zone->store_data;
     next = NGX_MCP_WRITER_LOOK;
 
     if (zone->ready && !st->busy && ngx_mcp_lockfile_lost(zone)) {
@@ -132,7 +132,7 @@ ngx_mcp_writer_look(ngx_event_t *ev)
         ngx_mcp_writer_write(ev);
     }
 
-    ngx_mcp_stored_look(zone);
+    ngx_mcp_sqlite_look(zone);
 
     st->look.cancelable = ngx_queue_empty(&st->parked);
 
@@ -165,9 +165,9 @@ ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
     ngx_msec_t         passed;
     ngx_mcp_save_t    *sv;
     ngx_mcp_table_t   *t;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     t = zone->table;
     sv = ngx_mcp_save_of(t);
 
@@ -203,9 +203,9 @@ static ngx_uint_t
 ngx_mcp_writer_take(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_table_t   *t;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     t = zone->table;
 
     if (st->writing) {
@@ -242,9 +242,9 @@ ngx_mcp_writer_take(ngx_mcp_zone_t *zone)
 static void
 ngx_mcp_writer_drop(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     if (!st->writing) {
         return;
@@ -268,9 +268,9 @@ static void
 ngx_mcp_writer_leave(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_table_t   *t;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     t = zone->table;
 
     if (st->exiting == 0) {
@@ -307,9 +307,9 @@ ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
     ngx_mcp_save_t    *sv;
     ngx_mcp_table_t   *t;
     ngx_mcp_batch_t   *batch;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     batch = &st->batch;
     t = zone->table;
     sv = ngx_mcp_save_of(t);
@@ -353,9 +353,9 @@ static void
 ngx_mcp_writer_begin(ngx_mcp_zone_t *zone)
 {
     ngx_thread_task_t  *task;
-    ngx_mcp_stored_t   *st;
+    ngx_mcp_sqlite_t   *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     st->begun = ngx_current_msec;
 
     if (st->task == NULL) {
@@ -392,9 +392,9 @@ ngx_mcp_writer_thread(void *data, ngx_log_t *log)
     ngx_mcp_commit_t *commit = data;
 
     struct timespec    from, to;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = commit->zone->stored;
+    st = commit->zone->store_data;
 
     (void) clock_gettime(CLOCK_MONOTONIC, &from);
 
@@ -421,7 +421,7 @@ ngx_mcp_writer_thread(void *data, ngx_log_t *log)
  */
 
 static ngx_int_t
-ngx_mcp_writer_open(ngx_mcp_stored_t *st)
+ngx_mcp_writer_open(ngx_mcp_sqlite_t *st)
 {
     uint64_t     seq;
     ngx_int_t    rc;
@@ -480,18 +480,18 @@ ngx_mcp_writer_end(ngx_event_t *ev)
     ngx_mcp_zone_t  *zone;
 
     zone = ev->data;
-    ngx_mcp_stored_of(zone)->busy = 0;
+    ngx_mcp_sqlite_of(zone)->busy = 0;
 
     ngx_mcp_writer_done(zone);
-    ngx_mcp_stored_look(zone);
-    ngx_mcp_writer_write(&ngx_mcp_stored_of(zone)->write);
+    ngx_mcp_sqlite_look(zone);
+    ngx_mcp_writer_write(&ngx_mcp_sqlite_of(zone)->write);
 }
 
 
 static void
 ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
 {
-    switch (ngx_mcp_stored_of(zone)->rc) {
+    switch (ngx_mcp_sqlite_of(zone)->rc) {
 
     case NGX_OK:
         ngx_mcp_writer_saved(zone);
@@ -503,7 +503,7 @@ ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
 
     case NGX_DECLINED:
         /* somebody else has it now: our zone is of no more use */
-        ngx_mcp_writer_failed(zone, ngx_mcp_stored_of(zone)->db.error);
+        ngx_mcp_writer_failed(zone, ngx_mcp_sqlite_of(zone)->db.error);
 
         if (ngx_mcp_lockfile_holds(zone)) {
             /* not by way of the lock: the file is not the one it was */
@@ -515,7 +515,7 @@ ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
         return;
 
     default:
-        ngx_mcp_writer_failed(zone, ngx_mcp_stored_of(zone)->db.error);
+        ngx_mcp_writer_failed(zone, ngx_mcp_sqlite_of(zone)->db.error);
     }
 }
 
@@ -531,7 +531,7 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
 
     t = zone->table;
     sv = ngx_mcp_save_of(t);
-    batch = &ngx_mcp_stored_of(zone)->batch;
+    batch = &ngx_mcp_sqlite_of(zone)->batch;
     disk = &t->sh->disk;
 
     ngx_mcp_lock(t);
@@ -545,14 +545,14 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
     }
 
     disk->up = !sv->rewrite;
-    sv->device = ngx_mcp_stored_of(zone)->db.device;
-    sv->inode = ngx_mcp_stored_of(zone)->db.inode;
+    sv->device = ngx_mcp_sqlite_of(zone)->db.device;
+    sv->inode = ngx_mcp_sqlite_of(zone)->db.inode;
 
     if (batch->n + batch->ngone) {
         disk->commits++;
         disk->rows += batch->n + batch->ngone;
         disk->last_wall = batch->clock.wall;
-        ngx_mcp_stats_time(&disk->time, ngx_mcp_stored_of(zone)->took);
+        ngx_mcp_stats_time(&disk->time, ngx_mcp_sqlite_of(zone)->took);
     }
 
     if (disk->up) {
@@ -567,7 +567,7 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
     if (!was && disk->up) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "the store of zone \"%V\" works again, all is saved in "
-                      "\"%V\"", &zone->name, &ngx_mcp_stored_of(zone)->path);
+                      "\"%V\"", &zone->name, &ngx_mcp_sqlite_of(zone)->path);
     }
 }
 
@@ -582,9 +582,9 @@ ngx_mcp_writer_fresh(ngx_mcp_zone_t *zone)
 {
     ngx_mcp_save_t    *sv;
     ngx_mcp_table_t   *t;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     t = zone->table;
     sv = ngx_mcp_save_of(t);
 
@@ -634,7 +634,7 @@ ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
         ngx_log_error(NGX_LOG_CRIT, ngx_cycle->log, 0,
                       "the store of zone \"%V\" fails: \"%V\" %s; nothing is "
                       "changed until it works again", &zone->name,
-                      &ngx_mcp_stored_of(zone)->path, why);
+                      &ngx_mcp_sqlite_of(zone)->path, why);
     }
 }
 
@@ -646,9 +646,9 @@ ngx_mcp_writer_exit(ngx_mcp_zone_t *zone)
 {
     ngx_uint_t         tries;
     ngx_mcp_table_t   *t;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     t = zone->table;
     tries = 0;
     st->left = 0;
@@ -693,4 +693,4 @@ ngx_mcp_writer_exit(ngx_mcp_zone_t *zone)
 }
 
 
-#endif /* NGX_MCP_STORED */
+#endif /* NGX_MCP_SQLITE_STORE */

@@ -11,15 +11,15 @@
 
 
 /* calls that are looked at to find one that comes first */
-#define NGX_MCP_RUN_LOOK  1024
+#define NGX_MCP_ATTEMPT_LOOK  1024
 
 
-static ngx_uint_t ngx_mcp_run_check_locked(ngx_mcp_table_t *t,
-    ngx_mcp_slot_t *s, ngx_mcp_op_run_t *op, uint64_t now);
+static ngx_uint_t ngx_mcp_attempt_check_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_op_attempt_t *op, uint64_t now);
 static ngx_uint_t ngx_mcp_tool_full_locked(ngx_mcp_table_t *t,
-    ngx_mcp_slot_t *s, ngx_mcp_op_run_t *op);
-static ngx_uint_t ngx_mcp_run_before_locked(ngx_mcp_table_t *t,
-    ngx_mcp_slot_t *s, ngx_mcp_op_run_t *op);
+    ngx_mcp_slot_t *s, ngx_mcp_op_attempt_t *op);
+static ngx_uint_t ngx_mcp_attempt_before_locked(ngx_mcp_table_t *t,
+    ngx_mcp_slot_t *s, ngx_mcp_op_attempt_t *op);
 static void ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
 static ngx_uint_t ngx_mcp_announce_locked(ngx_mcp_table_t *t,
@@ -27,9 +27,9 @@ static ngx_uint_t ngx_mcp_announce_locked(ngx_mcp_table_t *t,
 
 
 ngx_int_t
-ngx_mcp_shm_run(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
+ngx_mcp_shm_attempt(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
-    ngx_mcp_op_run_t *op = (ngx_mcp_op_run_t *) o;
+    ngx_mcp_op_attempt_t *op = (ngx_mcp_op_attempt_t *) o;
 
     ngx_mcp_slot_t   *s;
     ngx_mcp_event_t   ev;
@@ -41,7 +41,7 @@ ngx_mcp_shm_run(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ev.type = NGX_MCP_EV_CLAIM;
     ngx_mcp_event_time(&ev);
 
-    if (ngx_mcp_lease_new(&ev.lease) != NGX_OK) {
+    if (ngx_mcp_random_token(&ev.lease_token) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -55,20 +55,20 @@ ngx_mcp_shm_run(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         return NGX_OK;
     }
 
-    o->reason = ngx_mcp_run_check_locked(t, s, op, ev.now);
+    o->reason = ngx_mcp_attempt_check_locked(t, s, op, ev.now);
 
     if (o->reason == NGX_MCP_OK) {
         o->reason = ngx_mcp_change_locked(t, s, &ev, NULL);
     }
 
     if (o->reason == NGX_MCP_LIMIT_RUNNING) {
-        ngx_mcp_await_name_locked(t, NGX_MCP_ROOM);
+        ngx_mcp_await_name_locked(t, NGX_MCP_CAPACITY);
 
     } else if (o->reason == NGX_MCP_OK
                && t->sh->holding > t->sh->running)
     {
         /* those who let it go first have their turn now */
-        ngx_mcp_signal_name_locked(t, NGX_MCP_ROOM);
+        ngx_mcp_signal_name_locked(t, NGX_MCP_CAPACITY);
     }
 
     (void) ngx_mcp_view_locked(t, s, 0, &op->view, NULL);
@@ -81,8 +81,8 @@ ngx_mcp_shm_run(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
 
 static ngx_uint_t
-ngx_mcp_run_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_mcp_op_run_t *op, uint64_t now)
+ngx_mcp_attempt_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_op_attempt_t *op, uint64_t now)
 {
     ngx_uint_t       due;
     ngx_mcp_event_t  ev;
@@ -113,7 +113,7 @@ ngx_mcp_run_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     if (ngx_mcp_tool_stat(t, s)->paused
         || (op->max_zone && t->sh->running >= op->max_zone)
         || ngx_mcp_tool_full_locked(t, s, op)
-        || ngx_mcp_run_before_locked(t, s, op))
+        || ngx_mcp_attempt_before_locked(t, s, op))
     {
         return NGX_MCP_LIMIT_RUNNING;
     }
@@ -124,7 +124,7 @@ ngx_mcp_run_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 static ngx_uint_t
 ngx_mcp_tool_full_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_mcp_op_run_t *op)
+    ngx_mcp_op_attempt_t *op)
 {
     return op->max_tool
            && ngx_mcp_name(t, s->tool)->running >= op->max_tool;
@@ -139,8 +139,8 @@ ngx_mcp_tool_full_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
  */
 
 static ngx_uint_t
-ngx_mcp_run_before_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_mcp_op_run_t *op)
+ngx_mcp_attempt_before_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_mcp_op_attempt_t *op)
 {
     uint32_t         n, zone, tool;
     ngx_uint_t       i;
@@ -155,7 +155,7 @@ ngx_mcp_run_before_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     tool = ngx_mcp_name(t, s->tool)->running;
     n = t->sh->held.head;
 
-    for (i = 0; n && i < NGX_MCP_RUN_LOOK; i++) {
+    for (i = 0; n && i < NGX_MCP_ATTEMPT_LOOK; i++) {
         b = ngx_mcp_slot(t, n);
         n = b->queue_next;
 
@@ -217,7 +217,7 @@ ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         return NGX_ERROR;
     }
 
-    for (p = found.room.data, i = 0; i < found.n; i++) {
+    for (p = found.buf.data, i = 0; i < found.n; i++) {
         s = ngx_mcp_slot(t, found.slots[i]);
 
         if (ngx_mcp_change_locked(t, s, &ev, &change)
@@ -290,7 +290,7 @@ ngx_mcp_announce_locked(ngx_mcp_table_t *t, ngx_uint_t limit)
 
     for (done = 0, n = t->sh->unannounced; n && done < limit; /* void */ ) {
         s = ngx_mcp_slot(t, n);
-        n = s->news.next;
+        n = s->changes.next;
 
         if (!ngx_mcp_stream_alive(t, s->body.task.holder)) {
             (void) ngx_mcp_change_locked(t, s, &ev, NULL);

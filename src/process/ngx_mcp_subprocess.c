@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_apart.h"
+#include "ngx_mcp_subprocess.h"
 
 #include <grp.h>
 #include <poll.h>
@@ -10,24 +10,24 @@
 
 
 /* what is sent: signs of life, and in the end how it went */
-#define NGX_MCP_APART_ALIVE   '.'
-#define NGX_MCP_APART_OK      '+'
-#define NGX_MCP_APART_FAILED  '-'
+#define NGX_MCP_SUBPROCESS_ALIVE   '.'
+#define NGX_MCP_SUBPROCESS_OK      '+'
+#define NGX_MCP_SUBPROCESS_FAILED  '-'
 
 
-static void ngx_mcp_apart_child(ngx_core_conf_t *ccf, ngx_mcp_apart_pt run,
-    void *data);
-static ngx_int_t ngx_mcp_apart_rights(ngx_core_conf_t *ccf);
-static void ngx_mcp_apart_say(u_char what);
-static ngx_int_t ngx_mcp_apart_wait(ngx_fd_t fd, ngx_msec_t timeout);
+static void ngx_mcp_subprocess_child(ngx_core_conf_t *ccf,
+    ngx_mcp_subprocess_pt run, void *data);
+static ngx_int_t ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf);
+static void ngx_mcp_subprocess_say(u_char what);
+static ngx_int_t ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout);
 
 
 /* in the process itself: where it says how it goes */
-static ngx_fd_t  ngx_mcp_apart_fd = -1;
+static ngx_fd_t  ngx_mcp_subprocess_fd = -1;
 
 
 ngx_int_t
-ngx_mcp_apart(ngx_cycle_t *cycle, ngx_mcp_apart_pt run, void *data,
+ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     ngx_msec_t timeout, const char **why)
 {
     int               status;
@@ -55,13 +55,13 @@ ngx_mcp_apart(ngx_cycle_t *cycle, ngx_mcp_apart_pt run, void *data,
 
     case 0:
         (void) close(fd[0]);
-        ngx_mcp_apart_fd = fd[1];
-        ngx_mcp_apart_child(ccf, run, data);
+        ngx_mcp_subprocess_fd = fd[1];
+        ngx_mcp_subprocess_child(ccf, run, data);
         break;
     }
 
     (void) close(fd[1]);
-    rc = ngx_mcp_apart_wait(fd[0], timeout);
+    rc = ngx_mcp_subprocess_wait(fd[0], timeout);
     (void) close(fd[0]);
 
     *why = (rc == NGX_BUSY) ? "it took too long" : "its process died";
@@ -82,20 +82,22 @@ ngx_mcp_apart(ngx_cycle_t *cycle, ngx_mcp_apart_pt run, void *data,
 /* handlers of the master's, for its exit, are not for this process */
 
 static void
-ngx_mcp_apart_child(ngx_core_conf_t *ccf, ngx_mcp_apart_pt run, void *data)
+ngx_mcp_subprocess_child(ngx_core_conf_t *ccf, ngx_mcp_subprocess_pt run,
+    void *data)
 {
     ngx_int_t  rc;
 
     /* locks in shared memory are held by this number */
     ngx_pid = ngx_getpid();
 
-    rc = ngx_mcp_apart_rights(ccf);
+    rc = ngx_mcp_subprocess_rights(ccf);
 
     if (rc == NGX_OK) {
         rc = run(data);
     }
 
-    ngx_mcp_apart_say(rc == NGX_OK ? NGX_MCP_APART_OK : NGX_MCP_APART_FAILED);
+    ngx_mcp_subprocess_say(rc == NGX_OK ? NGX_MCP_SUBPROCESS_OK
+                                        : NGX_MCP_SUBPROCESS_FAILED);
 
     _exit(0);
 }
@@ -104,7 +106,7 @@ ngx_mcp_apart_child(ngx_core_conf_t *ccf, ngx_mcp_apart_pt run, void *data)
 /* those of a worker process: there is no way back from them */
 
 static ngx_int_t
-ngx_mcp_apart_rights(ngx_core_conf_t *ccf)
+ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf)
 {
     if (geteuid() == 0
         && (setgid(ccf->group) == -1
@@ -128,17 +130,17 @@ ngx_mcp_apart_rights(ngx_core_conf_t *ccf)
 /* also called where there is nobody to hear it */
 
 void
-ngx_mcp_apart_alive(void)
+ngx_mcp_subprocess_alive(void)
 {
-    ngx_mcp_apart_say(NGX_MCP_APART_ALIVE);
+    ngx_mcp_subprocess_say(NGX_MCP_SUBPROCESS_ALIVE);
 }
 
 
 static void
-ngx_mcp_apart_say(u_char what)
+ngx_mcp_subprocess_say(u_char what)
 {
-    if (ngx_mcp_apart_fd != -1
-        && write(ngx_mcp_apart_fd, &what, 1) == -1)
+    if (ngx_mcp_subprocess_fd != -1
+        && write(ngx_mcp_subprocess_fd, &what, 1) == -1)
     {
         /* nobody waits any more */
         _exit(1);
@@ -149,7 +151,7 @@ ngx_mcp_apart_say(u_char what)
 /* NGX_BUSY: no sign of life; NGX_ABORT: it is dead */
 
 static ngx_int_t
-ngx_mcp_apart_wait(ngx_fd_t fd, ngx_msec_t timeout)
+ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout)
 {
     int            n;
     u_char         what;
@@ -178,10 +180,10 @@ ngx_mcp_apart_wait(ngx_fd_t fd, ngx_msec_t timeout)
 
         switch (what) {
 
-        case NGX_MCP_APART_OK:
+        case NGX_MCP_SUBPROCESS_OK:
             return NGX_OK;
 
-        case NGX_MCP_APART_FAILED:
+        case NGX_MCP_SUBPROCESS_FAILED:
             return NGX_ERROR;
         }
     }

@@ -7,7 +7,7 @@
 
 #include "libtest.h"
 #include "ngx_mcp_names.h"
-#include "ngx_mcp_news.h"
+#include "ngx_mcp_changes.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_recover.h"
 #include "ngx_mcp_signal.h"
@@ -74,7 +74,7 @@ name(ngx_uint_t kind, const char *text)
 
 #define told(session)                                                         \
     (&ngx_mcp_name(zone->table,                                               \
-                     name(NGX_MCP_SESSION, session))->u.told)
+                     name(NGX_MCP_SESSION, session))->u.delivery)
 
 
 /* the task that changed first after that, by looking at all of them */
@@ -218,10 +218,10 @@ test_order(void)
 static void
 test_pages(ngx_uint_t hints, ngx_uint_t changes)
 {
-    int                i;
-    uint64_t           last, more;
-    ngx_uint_t         k, n, total, twice, disorder;
-    ngx_mcp_op_news_t  op;
+    int                   i;
+    uint64_t              last, more;
+    ngx_uint_t            k, n, total, twice, disorder;
+    ngx_mcp_op_changes_t  op;
 
     ngx_memzero(&op, sizeof(op));
     ngx_memzero(seen, sizeof(seen));
@@ -323,7 +323,7 @@ begin(const char *session, const char *token, ngx_mcp_view_t *v)
 
 
 #define event(v, type)                                                        \
-    test_event(zone, &(v)->id, type, (v)->task.lease, 0, NULL)
+    test_event(zone, &(v)->id, type, (v)->task.lease_token, 0, NULL)
 
 
 static void
@@ -350,21 +350,21 @@ test_kinds(void)
     is(event(&v, NGX_MCP_EV_HEARTBEAT), OK, "a heartbeat");
     is(b->changed, changed, "neither is a change");
 
-    (void) test_move(zone, &v.id, v.task.lease, 0, NULL);
+    (void) test_move(zone, &v.id, v.task.lease_token, 0, NULL);
     ok(b->moved == b->changed && b->changed > changed,
        "a first progress of zero is one");
     is(b->turned, 0, "and not another status");
 
     changed = b->changed;
-    (void) test_move(zone, &v.id, v.task.lease, 0, NULL);
+    (void) test_move(zone, &v.id, v.task.lease_token, 0, NULL);
     ok(b->changed > changed && b->moved == changed && b->turned == 0,
        "the same progress is a change, but no news");
 
-    (void) test_move(zone, &v.id, v.task.lease, -1, "digging");
+    (void) test_move(zone, &v.id, v.task.lease_token, -1, "digging");
     is(b->turned, b->changed, "a message is of the status");
     is(b->moved, changed, "not of progress");
 
-    (void) test_move(zone, &v.id, v.task.lease, 3, "deep");
+    (void) test_move(zone, &v.id, v.task.lease_token, 3, "deep");
     ok(b->turned == b->changed && b->moved == b->changed,
        "without a token, so is a message that comes with progress");
 
@@ -374,11 +374,11 @@ test_kinds(void)
        "metadata is a change, but no news");
 
     (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
-                      v.task.lease, NGX_MCP_MESSAGE, "");
+                      v.task.lease_token, NGX_MCP_MESSAGE, "");
     is(b->turned, b->changed, "no message any more");
     changed = b->changed;
     (void) test_event(zone, &v.id, NGX_MCP_EV_PROGRESS,
-                      v.task.lease, NGX_MCP_MESSAGE, "");
+                      v.task.lease_token, NGX_MCP_MESSAGE, "");
     is(b->turned, changed, "none, as before");
 
     (void) event(&v, NGX_MCP_EV_ASK);
@@ -403,11 +403,11 @@ test_kinds(void)
 
     changed = b->moved;
     (void) test_claim(zone, "dig", &v);
-    (void) test_move(zone, &v.id, v.task.lease, 2, NULL);
+    (void) test_move(zone, &v.id, v.task.lease_token, 2, NULL);
     is(b->moved, changed, "progress below that of another attempt is none");
-    (void) test_move(zone, &v.id, v.task.lease, 3, NULL);
+    (void) test_move(zone, &v.id, v.task.lease_token, 3, NULL);
     is(b->moved, changed, "nor is the same");
-    (void) test_move(zone, &v.id, v.task.lease, 3.5, NULL);
+    (void) test_move(zone, &v.id, v.task.lease_token, 3.5, NULL);
     is(b->moved, b->changed, "beyond, it is");
 
     (void) event(&v, NGX_MCP_EV_COMPLETE);
@@ -417,13 +417,13 @@ test_kinds(void)
 
     begin(NULL, "\"token\"", &v);
     b = body(&v.id);
-    (void) test_move(zone, &v.id, v.task.lease, 1, "one");
+    (void) test_move(zone, &v.id, v.task.lease_token, 1, "one");
     ok(b->moved == b->changed && b->turned == 0,
        "a message that comes with progress is told with it");
-    (void) test_move(zone, &v.id, v.task.lease, 1, "still");
+    (void) test_move(zone, &v.id, v.task.lease_token, 1, "still");
     ok(b->moved < b->changed && b->turned == b->changed,
        "without progress it is of the status");
-    (void) test_move(zone, &v.id, v.task.lease, -1, "and still");
+    (void) test_move(zone, &v.id, v.task.lease_token, -1, "and still");
     is(b->turned, b->changed, "likewise if there is none at all");
     ok(test_check(zone) == NULL, "table is consistent");
 }
@@ -437,27 +437,27 @@ test_announced(void)
     uint64_t              changed;
     ngx_mcp_body_t       *b;
     ngx_mcp_view_t        v, w;
-    ngx_mcp_op_news_t     news;
+    ngx_mcp_op_changes_t  changes;
     ngx_mcp_op_session_t  op;
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&op, sizeof(op));
-    ngx_memzero(&news, sizeof(news));
+    ngx_memzero(&changes, sizeof(changes));
 
     begin("s", NULL, &v);
     b = body(&v.id);
     is(test_read_session(zone, &op, "s", STREAM), 0, "a session's task");
-    is(test_read_news(zone, &news, "alice"), 1, "its owner may see it");
+    is(test_read_news(zone, &changes, "alice"), 1, "its owner may see it");
 
     (void) event(&v, NGX_MCP_EV_ANNOUNCE);
     is(b->task.version, v.task.version, "announced, it is the same version");
     ok(b->changed == zone->table->sh->seq && b->turned == 0 && b->moved == 0,
        "it has not turned nor moved");
     is(test_read_session(zone, &op, "s", STREAM), 1, "there is news");
-    is(op.told, 0, "the first");
+    is(op.delivered, 0, "the first");
     is(op.views[0].changed, b->changed, "of this change");
     is(test_read_session(zone, &op, "s", STREAM), 0, "once");
-    is(op.told, b->changed, "up to here");
+    is(op.delivered, b->changed, "up to here");
 
     changed = b->changed;
     (void) event(&v, NGX_MCP_EV_ANNOUNCE);
@@ -465,12 +465,12 @@ test_announced(void)
 
     (void) event(&v, NGX_MCP_EV_COMPLETE);
     is(test_read_session(zone, &op, "s", STREAM), 1, "the end");
-    ok(op.views[0].turned > op.told && op.views[0].moved <= op.told,
+    ok(op.views[0].turned > op.delivered && op.views[0].moved <= op.delivered,
        "is another status");
 
     begin("s", "\"token\"", &w);
     b = body(&w.id);
-    (void) test_move(zone, &w.id, w.task.lease, 1, "one");
+    (void) test_move(zone, &w.id, w.task.lease_token, 1, "one");
     changed = b->changed;
     (void) event(&w, NGX_MCP_EV_COMPLETE);
     is(test_read_session(zone, &op, "s", STREAM), 0, "one that ends too early");
@@ -478,12 +478,12 @@ test_announced(void)
     ok(b->turned == b->changed && b->moved == b->changed,
        "when announced, it turns and moves");
     is(test_read_session(zone, &op, "s", STREAM), 1, "there is news");
-    ok(op.views[0].turned > op.told && op.views[0].moved > op.told
-       && op.told < op.views[0].changed, "of both kinds");
+    ok(op.views[0].turned > op.delivered && op.views[0].moved > op.delivered
+       && op.delivered < op.views[0].changed, "of both kinds");
 
     begin("s", "\"other\"", &v);
     b = body(&v.id);
-    (void) test_move(zone, &v.id, v.task.lease, 1, "one");
+    (void) test_move(zone, &v.id, v.task.lease_token, 1, "one");
     (void) event(&v, NGX_MCP_EV_ANNOUNCE);
     ok(b->turned == 0 && b->moved == b->changed, "one that only moved");
 
@@ -545,10 +545,10 @@ test_bounds(void)
         bad += (test_check(zone) != NULL);
     }
 
-    is(total, NGX_MCP_SESSION_NEWS, "as many as it may be behind");
+    is(total, NGX_MCP_SESSION_CHANGES, "as many as it may be behind");
     is(bad, 0, "the last ones, in the order of changes");
-    is(zone->table->sh->count.news_dropped,
-       300 - NGX_MCP_SESSION_NEWS, "the others are counted once");
+    is(zone->table->sh->count.changes_dropped,
+       300 - NGX_MCP_SESSION_CHANGES, "the others are counted once");
 
     /* from where the client says it was */
 
@@ -567,7 +567,7 @@ test_bounds(void)
         total += n;
     }
 
-    is(total, NGX_MCP_SESSION_NEWS, "told of all it may be again");
+    is(total, NGX_MCP_SESSION_CHANGES, "told of all it may be again");
     ok(test_check(zone) == NULL, "table is consistent");
 
     /* what it says to know it is not told */
@@ -606,11 +606,11 @@ test_bounds(void)
 
     (void) change(&ids[5]);
     (void) change(&ids[6]);
-    last = told("s")->told;
+    last = told("s")->delivered;
     seq = zone->table->sh->seq;
     zone->table->sh->dirty = 1;
     ok(test_check(zone) == NULL, "recovered");
-    is(told("s")->told, last, "what it was told is known");
+    is(told("s")->delivered, last, "what it was told is known");
     is(told("s")->stream, NEXT(4), "and who tells it");
     is(zone->table->sh->seq, seq, "no number is given twice");
     is(test_read_session(zone, &op, "s", NEXT(4)), 2, "it is told of the rest");
@@ -656,12 +656,12 @@ test_carriers(void)
     uint64_t              changed, stream;
     ngx_mcp_view_t        v;
     ngx_mcp_op_wait_t     op, result;
-    ngx_mcp_op_session_t  news;
+    ngx_mcp_op_session_t  changes;
 
     zone = test_zone(1 << 20, 0);
     ngx_memzero(&op, sizeof(op));
     ngx_memzero(&result, sizeof(result));
-    ngx_memzero(&news, sizeof(news));
+    ngx_memzero(&changes, sizeof(changes));
 
     begin("s", NULL, &v);
     (void) event(&v, NGX_MCP_EV_ANNOUNCE);
@@ -674,8 +674,8 @@ test_carriers(void)
     is(asks(&v.id, OTHER), 0, "no other does");
     is(asks(&v.id, 0), 0, "nobody else could");
 
-    is(test_read_session(zone, &news, "s", OTHER), 1, "the session's hears");
-    is(news.views[0].asks, 0, "and does not ask");
+    is(test_read_session(zone, &changes, "s", OTHER), 1, "the session's hears");
+    is(changes.views[0].asks, 0, "and does not ask");
 
     /* it leaves */
 
@@ -687,13 +687,13 @@ test_carriers(void)
     is(leave(&op, &v.id), OK, "the one that asked leaves");
     ok(body(&v.id)->changed > changed && body(&v.id)->turned <= changed,
        "it is as if the task had changed");
-    is(test_read_session(zone, &news, "s", OTHER), 1, "the session's hears");
-    is(news.views[0].asks, 1, "and asks");
+    is(test_read_session(zone, &changes, "s", OTHER), 1, "the session's hears");
+    is(changes.views[0].asks, 1, "and asks");
     is(asks(&v.id, STREAM), 0, "it is the one that does");
 
     /* its process dies */
 
-    zone->table->sh->lives[2]++;
+    zone->table->sh->incarnations[2]++;
     is(asks(&v.id, STREAM), 1, "the process of the one that asked is gone");
     is(asks(&v.id, OTHER), 0, "that was an earlier one, it asks no more");
 
@@ -717,23 +717,27 @@ test_carriers(void)
     result.result = 1;
     is(enter(&result, &v.id), OK, "tasks/result waits");
     (void) event(&v, NGX_MCP_EV_ASK);
-    is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
-    is(news.views[0].asks, 0, "and leaves it to tasks/result");
+    is(test_read_session(zone, &changes, "s", stream), 1,
+       "the session's hears");
+    is(changes.views[0].asks, 0, "and leaves it to tasks/result");
     is(asks(&v.id, STREAM), 1, "which asks");
     result.counted = 1;
     result.carrier = STREAM;
     is(leave(&result, &v.id), OK, "and leaves");
-    is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
-    is(news.views[0].asks, 1, "and asks");
+    is(test_read_session(zone, &changes, "s", stream), 1,
+       "the session's hears");
+    is(changes.views[0].asks, 1, "and asks");
     (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
 
     is(enter(&result, &v.id), OK, "tasks/result waits");
     (void) event(&v, NGX_MCP_EV_ASK);
-    is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
-    is(news.views[0].asks, 0, "and leaves it to tasks/result");
+    is(test_read_session(zone, &changes, "s", stream), 1,
+       "the session's hears");
+    is(changes.views[0].asks, 0, "and leaves it to tasks/result");
     is(leave(&result, &v.id), OK, "which leaves before it has asked");
-    is(test_read_session(zone, &news, "s", stream), 1, "the session's hears");
-    is(news.n ? news.views[0].asks : 0, 1, "and asks");
+    is(test_read_session(zone, &changes, "s", stream), 1,
+       "the session's hears");
+    is(changes.n ? changes.views[0].asks : 0, 1, "and asks");
     (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
 
     /* two of them */
@@ -741,7 +745,7 @@ test_carriers(void)
     (void) enter(&result, &v.id);
     (void) enter(&result, &v.id);
     (void) event(&v, NGX_MCP_EV_ASK);
-    (void) test_read_session(zone, &news, "s", stream);
+    (void) test_read_session(zone, &changes, "s", stream);
     result.carrier = STREAM;
     is(asks(&v.id, STREAM), 1, "one of two tasks/result asks");
     result.carrier = ngx_mcp_stream(1, 0, 2);
@@ -750,8 +754,8 @@ test_carriers(void)
     is(body(&v.id)->changed, changed, "that the other leaves is no news");
     result.carrier = STREAM;
     (void) leave(&result, &v.id);
-    is(test_read_session(zone, &news, "s", stream), 1, "both have left");
-    is(news.views[0].asks, 1, "the session's asks");
+    is(test_read_session(zone, &changes, "s", stream), 1, "both have left");
+    is(changes.views[0].asks, 1, "the session's asks");
     (void) event(&v, NGX_MCP_EV_ANSWER_ALL);
 
     /* those of the dead */
@@ -760,8 +764,8 @@ test_carriers(void)
     zone->table->sh->epoch++;
     zone->table->sh->waiting = 0;
     (void) event(&v, NGX_MCP_EV_ASK);
-    is(test_read_session(zone, &news, "s", stream), 1, "its process dies");
-    is(news.views[0].asks, 1, "the session's asks");
+    is(test_read_session(zone, &changes, "s", stream), 1, "its process dies");
+    is(changes.views[0].asks, 1, "the session's asks");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
@@ -860,9 +864,9 @@ test_waits(void)
 static void
 test_expired(void)
 {
-    int                 i, looks;
-    ngx_mcp_id_t        id, last;
-    ngx_mcp_op_news_t   op;
+    int                   i, looks;
+    ngx_mcp_id_t          id, last;
+    ngx_mcp_op_changes_t  op;
 
     zone = test_zone(4 << 20, 4000);
 
@@ -938,7 +942,7 @@ test_unannounced(void)
     (void) test_orphans(zone, STREAM);
     is(announced(v, 6), 1, "nobody has died");
 
-    zone->table->sh->lives[5]++;
+    zone->table->sh->incarnations[5]++;
     (void) test_orphans(zone, STREAM);
     is(announced(v, 6), 1, "nobody knows that it died");
 
@@ -948,11 +952,11 @@ test_unannounced(void)
     ok(test_check(zone) == NULL, "table is consistent");
 
     is(test_read_session(zone, &op, "s", STREAM), 3, "the session is told");
-    ok(op.views[1].turned > op.told || op.views[2].turned > op.told,
+    ok(op.views[1].turned > op.delivered || op.views[2].turned > op.delivered,
        "of the end, too");
 
     zone->table->sh->dirty = 1;
-    zone->table->sh->lives[2]++;
+    zone->table->sh->incarnations[2]++;
     zone->table->sh->epoch++;
     (void) test_orphans(zone, STREAM);
     is(announced(v, 6), 0x3f, "after a recovery it is known whose they are");

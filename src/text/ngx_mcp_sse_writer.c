@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_sse.h"
+#include "ngx_mcp_sse_writer.h"
 
 
 /* the next end of a line, of either kind; the end of the text: none */
@@ -128,19 +128,19 @@ ngx_mcp_sse_find(u_char *p, u_char *end, u_char c)
 
 /* not in a pool: it belongs to no request */
 
-ngx_mcp_shared_t *
-ngx_mcp_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)
+ngx_mcp_sse_shared_t *
+ngx_mcp_sse_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)
 {
-    ngx_mcp_shared_t  *shared;
+    ngx_mcp_sse_shared_t  *shared;
 
-    shared = ngx_alloc(sizeof(ngx_mcp_shared_t)
+    shared = ngx_alloc(sizeof(ngx_mcp_sse_shared_t)
                        + ngx_mcp_sse_size(id, text), log);
     if (shared == NULL) {
         return NULL;
     }
 
     shared->refs = 1;
-    shared->data = (u_char *) shared + sizeof(ngx_mcp_shared_t);
+    shared->data = (u_char *) shared + sizeof(ngx_mcp_sse_shared_t);
     shared->len = ngx_mcp_sse_event(shared->data, id, text)
                   - shared->data;
 
@@ -149,7 +149,7 @@ ngx_mcp_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)
 
 
 void
-ngx_mcp_unshare(ngx_mcp_shared_t *shared)
+ngx_mcp_sse_unshare(ngx_mcp_sse_shared_t *shared)
 {
     if (shared && --shared->refs == 0) {
         ngx_free(shared);

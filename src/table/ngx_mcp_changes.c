@@ -1,5 +1,5 @@
 
-#include "ngx_mcp_news.h"
+#include "ngx_mcp_changes.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_signal.h"
 
@@ -17,7 +17,7 @@ static void ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t,
  */
 
 ngx_uint_t
-ngx_mcp_news_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_body_t *body)
 {
     ngx_uint_t       announced, moved, noted;
@@ -62,9 +62,9 @@ ngx_mcp_news_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 /* before a change, and at the end */
 
 void
-ngx_mcp_news_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+ngx_mcp_changes_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_mcp_told_t  *told;
+    ngx_mcp_delivery_t  *delivery;
 
     if (t->persist) {
         t->persist->take(t, s);
@@ -73,13 +73,13 @@ ngx_mcp_news_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     ngx_mcp_order_remove_locked(t, &ngx_mcp_recent, s);
     ngx_mcp_order_remove_locked(t, &ngx_mcp_by_change, s);
 
-    if (ngx_mcp_news_has(s)) {
-        ngx_mcp_order_remove_locked(t, &ngx_mcp_news, s);
+    if (ngx_mcp_changes_has(s)) {
+        ngx_mcp_order_remove_locked(t, &ngx_mcp_changes, s);
 
-        told = &ngx_mcp_name(t, s->session)->u.told;
+        delivery = &ngx_mcp_name(t, s->session)->u.delivery;
 
-        if (s->body.changed > told->told) {
-            told->behind--;
+        if (s->body.changed > delivery->delivered) {
+            delivery->behind--;
         }
 
     } else if (s->session) {
@@ -91,24 +91,24 @@ ngx_mcp_news_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 /* after a change */
 
 void
-ngx_mcp_news_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+ngx_mcp_changes_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_mcp_news_insert_locked(t, s);
+    ngx_mcp_changes_insert_locked(t, s);
 
     ngx_mcp_signal_task_locked(t, s);
     ngx_mcp_signal_name_locked(t, NGX_MCP_ANY);
     ngx_mcp_signal_name_locked(t, ngx_mcp_name(t, s->owner)->hash);
 
-    if (ngx_mcp_news_has(s)) {
+    if (ngx_mcp_changes_has(s)) {
         ngx_mcp_signal_name_locked(t, ngx_mcp_name(t, s->session)->hash);
     }
 }
 
 
 void
-ngx_mcp_news_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+ngx_mcp_changes_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_mcp_told_t  *told;
+    ngx_mcp_delivery_t  *delivery;
 
     ngx_mcp_order_insert_locked(t, &ngx_mcp_recent, s);
 
@@ -118,13 +118,13 @@ ngx_mcp_news_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     ngx_mcp_order_insert_locked(t, &ngx_mcp_by_change, s);
 
-    if (ngx_mcp_news_has(s)) {
-        ngx_mcp_order_insert_locked(t, &ngx_mcp_news, s);
+    if (ngx_mcp_changes_has(s)) {
+        ngx_mcp_order_insert_locked(t, &ngx_mcp_changes, s);
 
-        told = &ngx_mcp_name(t, s->session)->u.told;
+        delivery = &ngx_mcp_name(t, s->session)->u.delivery;
 
-        if (s->body.changed > told->told) {
-            told->behind++;
+        if (s->body.changed > delivery->delivered) {
+            delivery->behind++;
         }
 
     } else if (s->session) {
@@ -142,11 +142,11 @@ ngx_mcp_unannounced_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     n = ngx_mcp_index(t, s);
 
-    s->news.prev = 0;
-    s->news.next = t->sh->unannounced;
+    s->changes.prev = 0;
+    s->changes.next = t->sh->unannounced;
 
-    if (s->news.next) {
-        ngx_mcp_slot(t, s->news.next)->news.prev = n;
+    if (s->changes.next) {
+        ngx_mcp_slot(t, s->changes.next)->changes.prev = n;
     }
 
     t->sh->unannounced = n;
@@ -156,15 +156,15 @@ ngx_mcp_unannounced_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 static void
 ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    if (s->news.prev) {
-        ngx_mcp_slot(t, s->news.prev)->news.next = s->news.next;
+    if (s->changes.prev) {
+        ngx_mcp_slot(t, s->changes.prev)->changes.next = s->changes.next;
 
     } else {
-        t->sh->unannounced = s->news.next;
+        t->sh->unannounced = s->changes.next;
     }
 
-    if (s->news.next) {
-        ngx_mcp_slot(t, s->news.next)->news.prev = s->news.prev;
+    if (s->changes.next) {
+        ngx_mcp_slot(t, s->changes.next)->changes.prev = s->changes.prev;
     }
 }
 
@@ -175,31 +175,31 @@ ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
  */
 
 uint32_t
-ngx_mcp_news_first_locked(ngx_mcp_table_t *t, uint32_t session)
+ngx_mcp_changes_first_locked(ngx_mcp_table_t *t, uint32_t session)
 {
-    uint32_t         n, next, seen;
-    ngx_mcp_told_t  *told;
+    uint32_t             n, next, seen;
+    ngx_mcp_delivery_t  *delivery;
 
-    told = &ngx_mcp_name(t, session)->u.told;
+    delivery = &ngx_mcp_name(t, session)->u.delivery;
     n = 0;
-    next = told->news;
+    next = delivery->changes;
 
-    for (seen = 0; seen < NGX_MCP_SESSION_NEWS; seen++) {
+    for (seen = 0; seen < NGX_MCP_SESSION_CHANGES; seen++) {
 
         if (next == 0
-            || ngx_mcp_slot(t, next)->body.changed <= told->told)
+            || ngx_mcp_slot(t, next)->body.changed <= delivery->delivered)
         {
             return n;
         }
 
         n = next;
-        next = ngx_mcp_slot(t, n)->news.next;
+        next = ngx_mcp_slot(t, n)->changes.next;
     }
 
-    if (told->behind > seen) {
-        t->sh->count.news_dropped += told->behind - seen;
-        told->behind = seen;
-        told->told = ngx_mcp_slot(t, next)->body.changed;
+    if (delivery->behind > seen) {
+        t->sh->count.changes_dropped += delivery->behind - seen;
+        delivery->behind = seen;
+        delivery->delivered = ngx_mcp_slot(t, next)->body.changed;
     }
 
     return n;
@@ -209,39 +209,40 @@ ngx_mcp_news_first_locked(ngx_mcp_table_t *t, uint32_t session)
 /* it is told now */
 
 void
-ngx_mcp_news_told_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
+ngx_mcp_changes_delivered_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
-    ngx_mcp_told_t  *told;
+    ngx_mcp_delivery_t  *delivery;
 
-    told = &ngx_mcp_name(t, s->session)->u.told;
+    delivery = &ngx_mcp_name(t, s->session)->u.delivery;
 
-    told->behind--;
-    told->told = s->body.changed;
+    delivery->behind--;
+    delivery->delivered = s->body.changed;
 }
 
 
 /* the client says that it knows less than it was told, or more */
 
 void
-ngx_mcp_news_rewind_locked(ngx_mcp_table_t *t, uint32_t session, uint64_t from)
+ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
+    uint64_t from)
 {
-    uint32_t         n;
-    ngx_mcp_slot_t  *s;
-    ngx_mcp_told_t  *told;
+    uint32_t             n;
+    ngx_mcp_slot_t      *s;
+    ngx_mcp_delivery_t  *delivery;
 
     /* a client may say anything, but nobody knows what is yet to come */
 
     from = ngx_min(from, t->sh->seq);
 
-    told = &ngx_mcp_name(t, session)->u.told;
-    told->behind = 0;
-    told->told = from;
+    delivery = &ngx_mcp_name(t, session)->u.delivery;
+    delivery->behind = 0;
+    delivery->delivered = from;
 
     /* what lies farther back would be dropped anyway */
 
-    for (n = told->news;
-         n && told->behind < NGX_MCP_SESSION_NEWS;
-         n = s->news.next)
+    for (n = delivery->changes;
+         n && delivery->behind < NGX_MCP_SESSION_CHANGES;
+         n = s->changes.next)
     {
         s = ngx_mcp_slot(t, n);
 
@@ -249,10 +250,10 @@ ngx_mcp_news_rewind_locked(ngx_mcp_table_t *t, uint32_t session, uint64_t from)
             return;
         }
 
-        told->behind++;
+        delivery->behind++;
     }
 
     if (n) {
-        told->told = ngx_max(from, ngx_mcp_slot(t, n)->body.changed);
+        delivery->delivered = ngx_max(from, ngx_mcp_slot(t, n)->body.changed);
     }
 }

@@ -3,7 +3,7 @@
 
 
 #include "libtest.h"
-#include "ngx_mcp_feed.h"
+#include "ngx_mcp_sse_reader.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -87,11 +87,11 @@ equal(record_t *a, const void *p, size_t n)
 
 
 static ngx_int_t
-note(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
+note(void *ctx, ngx_mcp_sse_reader_t *reader, ngx_str_t *data)
 {
     record_t  *r = ctx;
 
-    put_event(r, feed->id.data, feed->id.len, feed->retry, data->data,
+    put_event(r, reader->id.data, reader->id.len, reader->retry, data->data,
               data->len);
 
     return (++r->events == r->stop) ? r->code : NGX_OK;
@@ -101,7 +101,7 @@ note(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
 /* in memory of exactly that size, so that a sanitizer sees a read too far */
 
 static ngx_int_t
-give(ngx_mcp_feed_t *feed, const void *p, size_t n, record_t *r)
+give(ngx_mcp_sse_reader_t *reader, const void *p, size_t n, record_t *r)
 {
     u_char     *copy;
     ngx_int_t   rc;
@@ -113,7 +113,7 @@ give(ngx_mcp_feed_t *feed, const void *p, size_t n, record_t *r)
     }
 
     memcpy(copy, p, n);
-    rc = ngx_mcp_feed_read(feed, n ? copy : NULL, n, note, r);
+    rc = ngx_mcp_sse_reader_read(reader, n ? copy : NULL, n, note, r);
     free(copy);
 
     return rc;
@@ -121,16 +121,16 @@ give(ngx_mcp_feed_t *feed, const void *p, size_t n, record_t *r)
 
 
 static void
-finish(ngx_mcp_feed_t *feed, ngx_int_t rc, record_t *r)
+finish(ngx_mcp_sse_reader_t *reader, ngx_int_t rc, record_t *r)
 {
     if (rc == NGX_OK) {
-        put_state(r, feed->id.data, feed->id.len, feed->retry);
+        put_state(r, reader->id.data, reader->id.len, reader->retry);
 
     } else {
         put(r, "!", 1);
     }
 
-    ngx_mcp_feed_free(feed);
+    ngx_mcp_sse_reader_free(reader);
 }
 
 
@@ -140,40 +140,40 @@ static void
 feed_cut(const char *text, size_t len, size_t a, size_t b, size_t max,
     record_t *r)
 {
-    ngx_int_t       rc;
-    ngx_mcp_feed_t  feed;
+    ngx_int_t             rc;
+    ngx_mcp_sse_reader_t  reader;
 
-    ngx_mcp_feed_init(&feed, max, ngx_cycle->log);
+    ngx_mcp_sse_reader_init(&reader, max, ngx_cycle->log);
 
-    rc = give(&feed, text, a, r);
+    rc = give(&reader, text, a, r);
 
     if (rc == NGX_OK) {
-        rc = give(&feed, text + a, b - a, r);
+        rc = give(&reader, text + a, b - a, r);
     }
 
     if (rc == NGX_OK) {
-        rc = give(&feed, text + b, len - b, r);
+        rc = give(&reader, text + b, len - b, r);
     }
 
-    finish(&feed, rc, r);
+    finish(&reader, rc, r);
 }
 
 
 static void
 feed_bytes(const char *text, size_t len, size_t max, record_t *r)
 {
-    size_t          i;
-    ngx_int_t       rc;
-    ngx_mcp_feed_t  feed;
+    size_t                i;
+    ngx_int_t             rc;
+    ngx_mcp_sse_reader_t  reader;
 
-    ngx_mcp_feed_init(&feed, max, ngx_cycle->log);
+    ngx_mcp_sse_reader_init(&reader, max, ngx_cycle->log);
     rc = NGX_OK;
 
     for (i = 0; i < len && rc == NGX_OK; i++) {
-        rc = give(&feed, text + i, 1, r);
+        rc = give(&reader, text + i, 1, r);
     }
 
-    finish(&feed, rc, r);
+    finish(&reader, rc, r);
 }
 
 
@@ -318,8 +318,8 @@ test_id_length(void)
     record_t  r;
     size_t    n, i;
 
-    for (n = NGX_MCP_FEED_ID - 1;
-         n <= NGX_MCP_FEED_ID + 1;
+    for (n = NGX_MCP_SSE_ID - 1;
+         n <= NGX_MCP_SSE_ID + 1;
          n++)
     {
         i = sprintf(text, "id:first\n\nid:");
@@ -327,7 +327,7 @@ test_id_length(void)
         i += n;
         i += sprintf(text + i, "\ndata:a\n\n");
 
-        if (n <= NGX_MCP_FEED_ID) {
+        if (n <= NGX_MCP_SSE_ID) {
             sprintf(want, "(%.*s 0 a)%.*s 0", (int) n, text + 13,
                     (int) n, text + 13);
 
@@ -397,13 +397,13 @@ test_limits(void)
 static void
 test_memory(void)
 {
-    u_char              *piece;
-    size_t               i, n;
-    record_t             r;
-    ngx_int_t            rc;
-    ngx_uint_t           k;
-    ngx_mcp_feed_t       feed;
-    static const char   *endless[] = {
+    u_char               *piece;
+    size_t                i, n;
+    record_t              r;
+    ngx_int_t             rc;
+    ngx_uint_t            k;
+    ngx_mcp_sse_reader_t  reader;
+    static const char    *endless[] = {
         ":", "", "unknown:", "id:", "event:", "retry:", "data"
     };
 
@@ -421,61 +421,61 @@ test_memory(void)
         /* digits, as no other value may be long */
         memset(piece, '1', n);
 
-        ngx_mcp_feed_init(&feed, 100, ngx_cycle->log);
-        rc = give(&feed, endless[k], strlen(endless[k]), &r);
+        ngx_mcp_sse_reader_init(&reader, 100, ngx_cycle->log);
+        rc = give(&reader, endless[k], strlen(endless[k]), &r);
 
         for (i = 0; i < 100 && rc == NGX_OK; i++) {
-            rc = give(&feed, piece, n, &r);
+            rc = give(&reader, piece, n, &r);
         }
 
         is(rc, NGX_OK, "an endless line: \"%s\"", endless[k]);
-        is(feed.size, 0, "costs no memory");
+        is(reader.size, 0, "costs no memory");
 
-        rc = give(&feed, "\nevent\ndata:a\n\n", 15, &r);
+        rc = give(&reader, "\nevent\ndata:a\n\n", 15, &r);
         is(r.events, 1, "and the rest is read");
 
-        ngx_mcp_feed_free(&feed);
+        ngx_mcp_sse_reader_free(&reader);
         forget(&r);
     }
 
     /* data: by and by up to its limit, and back */
 
-    ngx_mcp_feed_init(&feed, 100000, ngx_cycle->log);
+    ngx_mcp_sse_reader_init(&reader, 100000, ngx_cycle->log);
 
-    (void) give(&feed, "data:", 5, &r);
-    is(feed.size, 0, "no data needs no memory");
+    (void) give(&reader, "data:", 5, &r);
+    is(reader.size, 0, "no data needs no memory");
 
-    (void) give(&feed, piece, 1, &r);
-    is(feed.size, NGX_MCP_FEED_SIZE, "a little to begin with");
+    (void) give(&reader, piece, 1, &r);
+    is(reader.size, NGX_MCP_SSE_SIZE, "a little to begin with");
 
-    (void) give(&feed, piece, NGX_MCP_FEED_SIZE, &r);
-    is(feed.size, 2 * NGX_MCP_FEED_SIZE, "it doubles");
+    (void) give(&reader, piece, NGX_MCP_SSE_SIZE, &r);
+    is(reader.size, 2 * NGX_MCP_SSE_SIZE, "it doubles");
 
-    (void) give(&feed, piece, n, &r);
-    is(feed.size, n + NGX_MCP_FEED_SIZE + 1, "or takes what it is");
+    (void) give(&reader, piece, n, &r);
+    is(reader.size, n + NGX_MCP_SSE_SIZE + 1, "or takes what it is");
 
-    (void) give(&feed, piece, 20000, &r);
-    is(feed.size, 100000, "but no more than it may");
+    (void) give(&reader, piece, 20000, &r);
+    is(reader.size, 100000, "but no more than it may");
 
-    i = 100000 - 1 - NGX_MCP_FEED_SIZE - n - 20000;
-    is(give(&feed, piece, i, &r), NGX_OK, "all that it may");
-    is(give(&feed, "\n\n", 2, &r), NGX_OK, "the end of it");
+    i = 100000 - 1 - NGX_MCP_SSE_SIZE - n - 20000;
+    is(give(&reader, piece, i, &r), NGX_OK, "all that it may");
+    is(give(&reader, "\n\n", 2, &r), NGX_OK, "the end of it");
     is(r.events, 1, "an event");
     is(r.len, 100000 + sizeof("( 0 )") - 1, "all of it");
-    is(feed.size, 0, "the buffer is not kept");
+    is(reader.size, 0, "the buffer is not kept");
 
-    (void) give(&feed, "data:abc\n\n", 10, &r);
+    (void) give(&reader, "data:abc\n\n", 10, &r);
     is(r.events, 2, "another event");
-    is(feed.size, NGX_MCP_FEED_SIZE, "a small buffer is kept");
+    is(reader.size, NGX_MCP_SSE_SIZE, "a small buffer is kept");
 
-    ngx_mcp_feed_free(&feed);
-    ngx_mcp_feed_free(&feed);
-    is(feed.size, 0, "until it is freed, even twice");
+    ngx_mcp_sse_reader_free(&reader);
+    ngx_mcp_sse_reader_free(&reader);
+    is(reader.size, 0, "until it is freed, even twice");
 
-    ngx_mcp_feed_init(&feed, 100, ngx_cycle->log);
-    (void) give(&feed, "data:abc\n\n", 10, &r);
-    is(feed.size, 100, "a buffer not larger than what it may get");
-    ngx_mcp_feed_free(&feed);
+    ngx_mcp_sse_reader_init(&reader, 100, ngx_cycle->log);
+    (void) give(&reader, "data:abc\n\n", 10, &r);
+    is(reader.size, 100, "a buffer not larger than what it may get");
+    ngx_mcp_sse_reader_free(&reader);
 
     forget(&r);
     free(piece);
@@ -485,10 +485,10 @@ test_memory(void)
 /* a handler that takes the feed with it */
 
 static ngx_int_t
-leave(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
+leave(void *ctx, ngx_mcp_sse_reader_t *reader, ngx_str_t *data)
 {
-    ngx_mcp_feed_free(feed);
-    free(feed);
+    ngx_mcp_sse_reader_free(reader);
+    free(reader);
 
     return NGX_DONE;
 }
@@ -500,7 +500,7 @@ test_refusal(void)
     u_char                  *text;
     size_t                   n;
     record_t                 r;
-    ngx_mcp_feed_t           feed, *gone;
+    ngx_mcp_sse_reader_t     reader, *gone;
     static const ngx_int_t   codes[] = {
         NGX_DONE, NGX_ERROR, NGX_DECLINED, NGX_AGAIN, NGX_ABORT, 1
     };
@@ -510,12 +510,12 @@ test_refusal(void)
         r.stop = 2;
         r.code = codes[n];
 
-        ngx_mcp_feed_init(&feed, 100, ngx_cycle->log);
-        is(give(&feed, "data:a\n\ndata:b\n\nid:1\ndata:c\n\n", 29, &r),
+        ngx_mcp_sse_reader_init(&reader, 100, ngx_cycle->log);
+        is(give(&reader, "data:a\n\ndata:b\n\nid:1\ndata:c\n\n", 29, &r),
            codes[n], "a handler says %ld", (long) codes[n]);
         ok(equal(&r, "( 0 a)( 0 b)", 12), "and gets no more");
-        is(feed.id.len, 0, "nothing more is read");
-        ngx_mcp_feed_free(&feed);
+        is(reader.id.len, 0, "nothing more is read");
+        ngx_mcp_sse_reader_free(&reader);
 
         forget(&r);
     }
@@ -523,7 +523,7 @@ test_refusal(void)
     /* with a buffer that is kept, and with one that is not */
 
     for (n = 100; n <= 100000; n *= 1000) {
-        gone = malloc(sizeof(ngx_mcp_feed_t));
+        gone = malloc(sizeof(ngx_mcp_sse_reader_t));
         text = malloc(n);
 
         if (gone == NULL || text == NULL) {
@@ -534,8 +534,8 @@ test_refusal(void)
         memcpy(text, "data:", 5);
         memcpy(text + n - 10, "\r\n\r\ndata:\n", 10);
 
-        ngx_mcp_feed_init(gone, MANY, ngx_cycle->log);
-        is(ngx_mcp_feed_read(gone, text, n, leave, NULL), NGX_DONE,
+        ngx_mcp_sse_reader_init(gone, MANY, ngx_cycle->log);
+        is(ngx_mcp_sse_reader_read(gone, text, n, leave, NULL), NGX_DONE,
            "a handler frees all, after %lu bytes", (unsigned long) n);
 
         free(text);
@@ -553,7 +553,7 @@ typedef struct {
 
 
 static ngx_int_t
-keep(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
+keep(void *ctx, ngx_mcp_sse_reader_t *reader, ngx_str_t *data)
 {
     kept_t  *k = ctx;
 
@@ -569,30 +569,30 @@ keep(void *ctx, ngx_mcp_feed_t *feed, ngx_str_t *data)
 static void
 test_keep(void)
 {
-    size_t           i, n, bad;
-    u_char          *text;
-    kept_t           k;
-    ngx_mcp_feed_t   feed;
-    static size_t    size[] = { 10, 20, 3 * NGX_MCP_FEED_SIZE,
-                                2 * NGX_MCP_FEED_SIZE, 100, 5,
-                                4 * NGX_MCP_FEED_SIZE };
+    size_t                i, n, bad;
+    u_char               *text;
+    kept_t                k;
+    ngx_mcp_sse_reader_t  reader;
+    static size_t         size[] = { 10, 20, 3 * NGX_MCP_SSE_SIZE,
+                                2 * NGX_MCP_SSE_SIZE, 100, 5,
+                                4 * NGX_MCP_SSE_SIZE };
 
     memset(&k, 0, sizeof(k));
-    text = malloc(5 * NGX_MCP_FEED_SIZE);
+    text = malloc(5 * NGX_MCP_SSE_SIZE);
 
     if (text == NULL) {
         exit(2);
     }
 
-    ngx_mcp_feed_init(&feed, MANY, ngx_cycle->log);
+    ngx_mcp_sse_reader_init(&reader, MANY, ngx_cycle->log);
 
     for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
         n = sprintf((char *) text, "data:");
         memset(text + n, 'a' + (int) i, size[i]);
         memcpy(text + n + size[i], "\n\n", 2);
 
-        is(ngx_mcp_feed_read(&feed, text, n + size[i] + 2, keep, &k), NGX_OK,
-           "an event of %lu bytes", (unsigned long) size[i]);
+        is(ngx_mcp_sse_reader_read(&reader, text, n + size[i] + 2, keep, &k),
+           NGX_OK, "an event of %lu bytes", (unsigned long) size[i]);
     }
 
     free(text);
@@ -610,7 +610,7 @@ test_keep(void)
         ngx_free(k.data[i].data);
     }
 
-    ngx_mcp_feed_free(&feed);
+    ngx_mcp_sse_reader_free(&reader);
 }
 
 
@@ -619,13 +619,13 @@ test_keep(void)
 static void
 test_time(void)
 {
-    u_char              *text;
-    size_t               i, n, len;
-    record_t             r;
-    clock_t              start;
-    ngx_uint_t           k;
-    ngx_mcp_feed_t       feed;
-    static const char   *lines[] = {
+    u_char               *text;
+    size_t                i, n, len;
+    record_t              r;
+    clock_t               start;
+    ngx_uint_t            k;
+    ngx_mcp_sse_reader_t  reader;
+    static const char    *lines[] = {
         "\r", "\n", "data:x\r", "data:x\n", ":x\r", "id:1\r\r", "data:x"
     };
 
@@ -645,20 +645,20 @@ test_time(void)
         }
 
         memset(&r, 0, sizeof(r));
-        ngx_mcp_feed_init(&feed, MANY, ngx_cycle->log);
+        ngx_mcp_sse_reader_init(&reader, MANY, ngx_cycle->log);
         start = clock();
 
-        (void) ngx_mcp_feed_read(&feed, text, n, note, &r);
+        (void) ngx_mcp_sse_reader_read(&reader, text, n, note, &r);
 
         for (i = 0; i < n; i += 8) {
-            (void) ngx_mcp_feed_read(&feed, text + i, 8, note, &r);
+            (void) ngx_mcp_sse_reader_read(&reader, text + i, 8, note, &r);
         }
 
         ok(clock() - start < 10 * CLOCKS_PER_SEC,
            "lines %lu, millions of bytes in one piece and in many",
            (unsigned long) k);
 
-        ngx_mcp_feed_free(&feed);
+        ngx_mcp_sse_reader_free(&reader);
         forget(&r);
     }
 
@@ -731,7 +731,7 @@ model_field(model_t *m, u_char *name, size_t n, u_char *value, size_t len,
     }
 
     if (model_is(name, n, "id")
-        && len <= NGX_MCP_FEED_ID
+        && len <= NGX_MCP_SSE_ID
         && memchr(value, '\0', len) == NULL)
     {
         memcpy(m->id, value, len);
@@ -867,13 +867,13 @@ random_text(u_char *text, size_t room)
 static void
 test_random(void)
 {
-    u_char          text[4096];
-    size_t          len, at, n, max;
-    record_t        want, got;
-    ngx_int_t       rc;
-    ngx_uint_t      i, k, bad, rounds, events, refused;
-    static model_t  m;
-    ngx_mcp_feed_t  feed;
+    u_char                text[4096];
+    size_t                len, at, n, max;
+    record_t              want, got;
+    ngx_int_t             rc;
+    ngx_uint_t            i, k, bad, rounds, events, refused;
+    static model_t        m;
+    ngx_mcp_sse_reader_t  reader;
 
     rounds = 100000;
     bad = 0;
@@ -896,16 +896,16 @@ test_random(void)
 
         for (k = 0; k < 3; k++) {
             memset(&got, 0, sizeof(got));
-            ngx_mcp_feed_init(&feed, max, ngx_cycle->log);
+            ngx_mcp_sse_reader_init(&reader, max, ngx_cycle->log);
             rc = NGX_OK;
 
             for (at = 0; at < len && rc == NGX_OK; at += n) {
                 n = (k == 0) ? len : 1 + draw(k == 1 ? 4 : 200);
                 n = ngx_min(n, len - at);
-                rc = give(&feed, text + at, n, &got);
+                rc = give(&reader, text + at, n, &got);
             }
 
-            finish(&feed, rc, &got);
+            finish(&reader, rc, &got);
 
             if (!equal(&got, want.data, want.len)) {
                 bad++;

@@ -5,30 +5,30 @@
  */
 
 
-#include "ngx_mcp_stored.h"
+#include "ngx_mcp_sqlite.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_shm.h"
 
 
-#if (NGX_MCP_STORED)
+#if (NGX_MCP_SQLITE_STORE)
 
 
 /*
  * For how long changes may be unsaved while others are acknowledged, in
  * milliseconds: a second less what the time of an event loop may lag behind.
  */
-#define NGX_MCP_STORED_LATE  900
+#define NGX_MCP_SQLITE_LATE  900
 
 
 /* what an operation does to that which is saved */
 
 typedef enum {
-    NGX_MCP_STORED_NOTHING = 0,
-    NGX_MCP_STORED_CHANGES,
+    NGX_MCP_SQLITE_NOTHING = 0,
+    NGX_MCP_SQLITE_CHANGES,
 
     /* work begins: not if it could be forgotten, though nobody waits */
-    NGX_MCP_STORED_BEGINS
-} ngx_mcp_stored_e;
+    NGX_MCP_SQLITE_BEGINS
+} ngx_mcp_sqlite_e;
 
 
 typedef struct {
@@ -38,37 +38,37 @@ typedef struct {
 } ngx_mcp_parked_t;
 
 
-static void ngx_mcp_stored_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
+static void ngx_mcp_sqlite_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
     ngx_uint_t reason);
-static ngx_uint_t ngx_mcp_stored_changes(ngx_mcp_op_t *op);
-static ngx_uint_t ngx_mcp_stored_late(ngx_mcp_table_t *t);
-static uint64_t ngx_mcp_stored_changed(ngx_mcp_op_t *op);
-static ngx_int_t ngx_mcp_stored_nothing(ngx_mcp_op_t *op);
-static void ngx_mcp_stored_ready_handler(ngx_event_t *ev);
-static void ngx_mcp_stored_done(ngx_mcp_zone_t *zone);
-static ngx_int_t ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-static void ngx_mcp_stored_release(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op,
+static ngx_uint_t ngx_mcp_sqlite_changes(ngx_mcp_op_t *op);
+static ngx_uint_t ngx_mcp_sqlite_late(ngx_mcp_table_t *t);
+static uint64_t ngx_mcp_sqlite_changed(ngx_mcp_op_t *op);
+static ngx_int_t ngx_mcp_sqlite_nothing(ngx_mcp_op_t *op);
+static void ngx_mcp_sqlite_ready_handler(ngx_event_t *ev);
+static void ngx_mcp_sqlite_done(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_sqlite_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+static void ngx_mcp_sqlite_release(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op,
     ngx_mcp_view_t *claimed);
 
 
 void
-ngx_mcp_stored_zone(ngx_mcp_zone_t *zone)
+ngx_mcp_sqlite_zone(ngx_mcp_zone_t *zone)
 {
     zone->ready = 0;
-    ngx_mcp_stored_of(zone)->fd = -1;
+    ngx_mcp_sqlite_of(zone)->fd = -1;
 }
 
 
 void
-ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
+ngx_mcp_sqlite_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
 
     ngx_queue_init(&st->parked);
 
-    st->ready.handler = ngx_mcp_stored_ready_handler;
+    st->ready.handler = ngx_mcp_sqlite_ready_handler;
     st->ready.data = &zone->dummy;
     st->ready.log = cycle->log;
 
@@ -79,7 +79,7 @@ ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 
 
 ngx_int_t
-ngx_mcp_stored_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
+ngx_mcp_sqlite_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     if (!zone->ready) {
         op->reason = NGX_MCP_STORE_UNAVAILABLE;
@@ -91,32 +91,32 @@ ngx_mcp_stored_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
 
 ngx_int_t
-ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
+ngx_mcp_sqlite_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     uint64_t           changed;
     ngx_int_t          rc;
     ngx_uint_t         changes;
     ngx_mcp_header_t  *sh;
     ngx_mcp_parked_t  *parked;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     sh = zone->table->sh;
 
     if (!zone->ready) {
-        rc = ngx_mcp_stored_nothing(op);
+        rc = ngx_mcp_sqlite_nothing(op);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
     }
 
-    changes = ngx_mcp_stored_changes(op);
+    changes = ngx_mcp_sqlite_changes(op);
 
     if (changes && !sh->disk.up
-        && (!op->detached || changes == NGX_MCP_STORED_BEGINS))
+        && (!op->detached || changes == NGX_MCP_SQLITE_BEGINS))
     {
-        ngx_mcp_stored_refuse(sh, op, NGX_MCP_STORE_UNAVAILABLE);
+        ngx_mcp_sqlite_refuse(sh, op, NGX_MCP_STORE_UNAVAILABLE);
         return NGX_OK;
     }
 
@@ -126,7 +126,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
     if (changes && op->handler && !op->detached
         && (st->sync == NGX_MCP_SYNC_ALWAYS
-            || ngx_mcp_stored_late(zone->table)))
+            || ngx_mcp_sqlite_late(zone->table)))
     {
         parked = ngx_palloc(op->pool, sizeof(ngx_mcp_parked_t));
         if (parked == NULL) {
@@ -140,7 +140,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
         return rc;
     }
 
-    changed = ngx_mcp_stored_changed(op);
+    changed = ngx_mcp_sqlite_changed(op);
 
     if (changed <= ngx_mcp_save_of(zone->table)->safe) {
         return NGX_OK;
@@ -159,7 +159,7 @@ ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 /* counted without the lock, which others may have for long */
 
 static void
-ngx_mcp_stored_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
+ngx_mcp_sqlite_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
     ngx_uint_t reason)
 {
     op->reason = reason;
@@ -171,26 +171,26 @@ ngx_mcp_stored_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
 /* a heartbeat prolongs a lease, which begins anew when tasks are loaded */
 
 static ngx_uint_t
-ngx_mcp_stored_changes(ngx_mcp_op_t *op)
+ngx_mcp_sqlite_changes(ngx_mcp_op_t *op)
 {
     switch (op->type) {
 
     case NGX_MCP_OP_UPDATE:
         return (((ngx_mcp_op_update_t *) op)->event.type
                 == NGX_MCP_EV_HEARTBEAT)
-               ? NGX_MCP_STORED_NOTHING
-               : NGX_MCP_STORED_CHANGES;
+               ? NGX_MCP_SQLITE_NOTHING
+               : NGX_MCP_SQLITE_CHANGES;
 
     case NGX_MCP_OP_CLAIM:
-    case NGX_MCP_OP_RUN:
-        return NGX_MCP_STORED_BEGINS;
+    case NGX_MCP_OP_ATTEMPT:
+        return NGX_MCP_SQLITE_BEGINS;
 
     case NGX_MCP_OP_CREATE:
     case NGX_MCP_OP_DELETE:
-        return NGX_MCP_STORED_CHANGES;
+        return NGX_MCP_SQLITE_CHANGES;
 
     default:
-        return NGX_MCP_STORED_NOTHING;
+        return NGX_MCP_SQLITE_NOTHING;
     }
 }
 
@@ -201,18 +201,18 @@ ngx_mcp_stored_changes(ngx_mcp_op_t *op)
  */
 
 static ngx_uint_t
-ngx_mcp_stored_late(ngx_mcp_table_t *t)
+ngx_mcp_sqlite_late(ngx_mcp_table_t *t)
 {
     uint64_t  since;
 
     since = ngx_mcp_save_of(t)->since;
 
-    return since && ngx_current_msec >= since + NGX_MCP_STORED_LATE;
+    return since && ngx_current_msec >= since + NGX_MCP_SQLITE_LATE;
 }
 
 
 static uint64_t
-ngx_mcp_stored_changed(ngx_mcp_op_t *op)
+ngx_mcp_sqlite_changed(ngx_mcp_op_t *op)
 {
     uint64_t             changed;
     ngx_uint_t           i;
@@ -226,8 +226,8 @@ ngx_mcp_stored_changed(ngx_mcp_op_t *op)
     case NGX_MCP_OP_UPDATE:
         return ((ngx_mcp_op_update_t *) op)->view.changed;
 
-    case NGX_MCP_OP_RUN:
-        return ((ngx_mcp_op_run_t *) op)->view.changed;
+    case NGX_MCP_OP_ATTEMPT:
+        return ((ngx_mcp_op_attempt_t *) op)->view.changed;
 
     case NGX_MCP_OP_CLAIM:
         claim = (ngx_mcp_op_claim_t *) op;
@@ -250,7 +250,7 @@ ngx_mcp_stored_changed(ngx_mcp_op_t *op)
  */
 
 static ngx_int_t
-ngx_mcp_stored_nothing(ngx_mcp_op_t *op)
+ngx_mcp_sqlite_nothing(ngx_mcp_op_t *op)
 {
     ngx_mcp_op_sweep_t    *sweep;
     ngx_mcp_op_orphans_t  *orphans;
@@ -283,7 +283,7 @@ ngx_mcp_stored_nothing(ngx_mcp_op_t *op)
 
 
 static void
-ngx_mcp_stored_ready_handler(ngx_event_t *ev)
+ngx_mcp_sqlite_ready_handler(ngx_event_t *ev)
 {
     ngx_connection_t  *c;
     ngx_mcp_zone_t    *zone;
@@ -295,24 +295,24 @@ ngx_mcp_stored_ready_handler(ngx_event_t *ev)
         (void) ngx_mcp_attach_try(zone, ev->log);
     }
 
-    ngx_mcp_stored_look(zone);
+    ngx_mcp_sqlite_look(zone);
 }
 
 
 /* answers those whose changes are saved, or will not be for now */
 
 void
-ngx_mcp_stored_look(ngx_mcp_zone_t *zone)
+ngx_mcp_sqlite_look(ngx_mcp_zone_t *zone)
 {
     uint64_t           safe, failed;
     ngx_mcp_table_t   *t;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     t = zone->table;
 
     for ( ;; ) {
-        ngx_mcp_stored_done(zone);
+        ngx_mcp_sqlite_done(zone);
 
         if (ngx_queue_empty(&st->parked)) {
             return;
@@ -335,15 +335,15 @@ ngx_mcp_stored_look(ngx_mcp_zone_t *zone)
 
 
 static void
-ngx_mcp_stored_done(ngx_mcp_zone_t *zone)
+ngx_mcp_sqlite_done(ngx_mcp_zone_t *zone)
 {
     ngx_queue_t       *q, *next, done;
     ngx_mcp_op_t      *op;
     ngx_mcp_save_t    *sv;
     ngx_mcp_parked_t  *parked;
-    ngx_mcp_stored_t  *st;
+    ngx_mcp_sqlite_t  *st;
 
-    st = zone->stored;
+    st = zone->store_data;
     sv = ngx_mcp_save_of(zone->table);
 
     ngx_queue_init(&done);
@@ -362,8 +362,8 @@ ngx_mcp_stored_done(ngx_mcp_zone_t *zone)
                 continue;
             }
 
-            if (ngx_mcp_stored_undo(zone, op) == NGX_OK) {
-                ngx_mcp_stored_refuse(zone->table->sh, op,
+            if (ngx_mcp_sqlite_undo(zone, op) == NGX_OK) {
+                ngx_mcp_sqlite_refuse(zone->table->sh, op,
                                       NGX_MCP_STORE_FAILED);
             }
         }
@@ -393,7 +393,7 @@ ngx_mcp_stored_done(ngx_mcp_zone_t *zone)
  */
 
 static ngx_int_t
-ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
+ngx_mcp_sqlite_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     ngx_uint_t           i;
     ngx_mcp_op_claim_t  *claim;
@@ -412,15 +412,15 @@ ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
                ? NGX_DECLINED : NGX_OK;
     }
 
-    if (op->type == NGX_MCP_OP_RUN) {
-        ngx_mcp_stored_release(zone, op, &((ngx_mcp_op_run_t *) op)->view);
+    if (op->type == NGX_MCP_OP_ATTEMPT) {
+        ngx_mcp_sqlite_release(zone, op, &((ngx_mcp_op_attempt_t *) op)->view);
     }
 
     if (op->type == NGX_MCP_OP_CLAIM) {
         claim = (ngx_mcp_op_claim_t *) op;
 
         for (i = 0; i < claim->n; i++) {
-            ngx_mcp_stored_release(zone, op, &claim->views[i]);
+            ngx_mcp_sqlite_release(zone, op, &claim->views[i]);
         }
 
         claim->n = 0;
@@ -431,7 +431,7 @@ ngx_mcp_stored_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
 
 static void
-ngx_mcp_stored_release(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op,
+ngx_mcp_sqlite_release(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op,
     ngx_mcp_view_t *claimed)
 {
     ngx_mcp_op_update_t  release;
@@ -445,4 +445,4 @@ ngx_mcp_stored_release(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op,
 }
 
 
-#endif /* NGX_MCP_STORED */
+#endif /* NGX_MCP_SQLITE_STORE */

@@ -14,28 +14,28 @@
  */
 
 
-#ifndef _NGX_MCP_NEWS_H_INCLUDED_
-#define _NGX_MCP_NEWS_H_INCLUDED_
+#ifndef _NGX_MCP_CHANGES_H_INCLUDED_
+#define _NGX_MCP_CHANGES_H_INCLUDED_
 
 
 #include "ngx_mcp_table.h"
 
 
-ngx_uint_t ngx_mcp_news_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+ngx_uint_t ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_body_t *body);
-void ngx_mcp_news_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
-void ngx_mcp_news_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
-void ngx_mcp_news_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_changes_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_changes_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_changes_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 
-uint32_t ngx_mcp_news_first_locked(ngx_mcp_table_t *t, uint32_t session);
-void ngx_mcp_news_told_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
-void ngx_mcp_news_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
-    uint64_t told);
+uint32_t ngx_mcp_changes_first_locked(ngx_mcp_table_t *t, uint32_t session);
+void ngx_mcp_changes_delivered_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+void ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
+    uint64_t delivered);
 
 
-#define ngx_mcp_news_has(s)                                                   \
+#define ngx_mcp_changes_has(s)                                                \
     ((s)->session                                                             \
      && (s)->body.task.flags & NGX_MCP_ANNOUNCED)
 
 
-#endif /* _NGX_MCP_NEWS_H_INCLUDED_ */
+#endif /* _NGX_MCP_CHANGES_H_INCLUDED_ */

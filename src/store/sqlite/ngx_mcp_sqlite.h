@@ -16,8 +16,8 @@
  */
 
 
-#ifndef _NGX_MCP_STORED_H_INCLUDED_
-#define _NGX_MCP_STORED_H_INCLUDED_
+#ifndef _NGX_MCP_SQLITE_H_INCLUDED_
+#define _NGX_MCP_SQLITE_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -34,7 +34,7 @@
 
 
 #if (NGX_MCP_SQLITE && NGX_THREADS && defined(F_OFD_SETLK))
-#define NGX_MCP_STORED  1
+#define NGX_MCP_SQLITE_STORE  1
 #endif
 
 
@@ -44,7 +44,7 @@
 #define NGX_MCP_LOCK_WANTED  2
 
 
-typedef struct ngx_mcp_stored_s {
+typedef struct ngx_mcp_sqlite_s {
     /* of the configuration */
     ngx_str_t        path;
     ngx_str_t        lock;
@@ -78,24 +78,24 @@ typedef struct ngx_mcp_stored_s {
     unsigned         wanting:1;
     unsigned         writing:1;  /* we are the writer */
     unsigned         busy:1;     /* a thread has db and batch */
-    unsigned         told:1;     /* why we wait for the zone */
-} ngx_mcp_stored_t;
+    unsigned         logged:1;   /* why we wait for the zone */
+} ngx_mcp_sqlite_t;
 
 
-#define ngx_mcp_stored_of(zone)  ((ngx_mcp_stored_t *) (zone)->stored)
+#define ngx_mcp_sqlite_of(zone)  ((ngx_mcp_sqlite_t *) (zone)->store_data)
 
 
 /* ngx_mcp_sqlite.c */
 
 extern ngx_mcp_store_t  ngx_mcp_sqlite_store;
 
-/* ngx_mcp_stored.c */
+/* ngx_mcp_sqlite_op.c */
 
-void ngx_mcp_stored_zone(ngx_mcp_zone_t *zone);
-void ngx_mcp_stored_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
-ngx_int_t ngx_mcp_stored_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-ngx_int_t ngx_mcp_stored_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-void ngx_mcp_stored_look(ngx_mcp_zone_t *zone);
+void ngx_mcp_sqlite_zone(ngx_mcp_zone_t *zone);
+void ngx_mcp_sqlite_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
+ngx_int_t ngx_mcp_sqlite_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+ngx_int_t ngx_mcp_sqlite_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+void ngx_mcp_sqlite_look(ngx_mcp_zone_t *zone);
 
 /* ngx_mcp_writer.c */
 
@@ -133,4 +133,4 @@ ngx_int_t ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
 ngx_int_t ngx_mcp_path_check(ngx_mcp_zone_t *zone);
 
 
-#endif /* _NGX_MCP_STORED_H_INCLUDED_ */
+#endif /* _NGX_MCP_SQLITE_H_INCLUDED_ */

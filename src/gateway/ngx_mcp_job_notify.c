@@ -8,43 +8,43 @@
 
 #include "ngx_mcp_job.h"
 #include "ngx_mcp_filter.h"
-#include "ngx_mcp_sse.h"
+#include "ngx_mcp_sse_writer.h"
 
 
-#define NGX_MCP_LETTER_TRIES  4
-#define NGX_MCP_LETTER_MAX    65536
+#define NGX_MCP_NOTIFY_TRIES  4
+#define NGX_MCP_NOTIFY_MAX    65536
 
 
-static void ngx_mcp_letter_send(ngx_mcp_letter_t *l);
-static void ngx_mcp_letter_free(ngx_mcp_letter_t *l);
-static void ngx_mcp_letter_lost(ngx_mcp_letter_t *l);
-static ngx_int_t ngx_mcp_letter_header(ngx_mcp_detached_t *d);
-static ngx_int_t ngx_mcp_letter_body(ngx_mcp_detached_t *d, u_char *p,
+static void ngx_mcp_notify_send(ngx_mcp_notify_t *l);
+static void ngx_mcp_notify_free(ngx_mcp_notify_t *l);
+static void ngx_mcp_notify_lost(ngx_mcp_notify_t *l);
+static ngx_int_t ngx_mcp_notify_header(ngx_mcp_detached_t *d);
+static ngx_int_t ngx_mcp_notify_body(ngx_mcp_detached_t *d, u_char *p,
     size_t n);
-static void ngx_mcp_letter_done(ngx_mcp_detached_t *d);
+static void ngx_mcp_notify_done(ngx_mcp_detached_t *d);
 
 
-static ngx_mcp_reader_t  ngx_mcp_letter_reader = {
-    ngx_mcp_letter_header,
-    ngx_mcp_letter_body,
+static ngx_mcp_reader_t  ngx_mcp_notify_reader = {
+    ngx_mcp_notify_header,
+    ngx_mcp_notify_body,
     NULL,
-    ngx_mcp_letter_done
+    ngx_mcp_notify_done
 };
 
 
 ngx_int_t
-ngx_mcp_job_tell(ngx_mcp_job_t *job, ngx_str_t *message, ngx_uint_t answer)
+ngx_mcp_job_notify(ngx_mcp_job_t *job, ngx_str_t *message, ngx_uint_t answer)
 {
     u_char            *text;
     ngx_pool_t        *pool;
-    ngx_mcp_letter_t  *l;
+    ngx_mcp_notify_t  *l;
 
     pool = ngx_create_pool(1024, ngx_cycle->log);
     if (pool == NULL) {
         return NGX_ERROR;
     }
 
-    l = ngx_pcalloc(pool, sizeof(ngx_mcp_letter_t));
+    l = ngx_pcalloc(pool, sizeof(ngx_mcp_notify_t));
     text = ngx_pstrdup(pool, message);
 
     if (l == NULL || text == NULL) {
@@ -57,16 +57,16 @@ ngx_mcp_job_tell(ngx_mcp_job_t *job, ngx_str_t *message, ngx_uint_t answer)
     l->text.data = text;
     l->text.len = message->len;
     l->answer = answer;
-    ngx_queue_insert_tail(&job->letters, &l->queue);
+    ngx_queue_insert_tail(&job->outgoing, &l->queue);
 
-    ngx_mcp_letter_send(l);
+    ngx_mcp_notify_send(l);
 
     return NGX_OK;
 }
 
 
 static void
-ngx_mcp_letter_send(ngx_mcp_letter_t *l)
+ngx_mcp_notify_send(ngx_mcp_notify_t *l)
 {
     ngx_mcp_job_t       *job;
     ngx_mcp_detached_t  *d;
@@ -77,7 +77,7 @@ ngx_mcp_letter_send(ngx_mcp_letter_t *l)
     l->again = 1;
     l->due = ngx_current_msec + l->tries * NGX_MCP_RETRY;
 
-    d = ngx_mcp_detached(&job->sender, &l->text, NULL, &ngx_mcp_letter_reader,
+    d = ngx_mcp_detached(&job->sender, &l->text, NULL, &ngx_mcp_notify_reader,
                          l);
     if (d == NULL) {
         ngx_mcp_job_post(job);
@@ -86,33 +86,33 @@ ngx_mcp_letter_send(ngx_mcp_letter_t *l)
 
     l->request = d;
     job->requests++;
-    ngx_mcp_detached_run(d);
+    ngx_mcp_detached_start(d);
 }
 
 
 /* what has not got through, once it is time */
 
 void
-ngx_mcp_job_letters(ngx_mcp_job_t *job)
+ngx_mcp_job_notify_retry(ngx_mcp_job_t *job)
 {
     ngx_queue_t       *q, *next;
     ngx_msec_int_t     left;
-    ngx_mcp_letter_t  *l;
+    ngx_mcp_notify_t  *l;
 
-    for (q = ngx_queue_head(&job->letters);
-         q != ngx_queue_sentinel(&job->letters)
+    for (q = ngx_queue_head(&job->outgoing);
+         q != ngx_queue_sentinel(&job->outgoing)
          && job->state != NGX_MCP_JOB_OVER;
          q = next)
     {
         next = ngx_queue_next(q);
-        l = ngx_queue_data(q, ngx_mcp_letter_t, queue);
+        l = ngx_queue_data(q, ngx_mcp_notify_t, queue);
 
         if (l->request) {
             continue;
         }
 
-        if (!l->again || l->tries == NGX_MCP_LETTER_TRIES) {
-            ngx_mcp_letter_lost(l);
+        if (!l->again || l->tries == NGX_MCP_NOTIFY_TRIES) {
+            ngx_mcp_notify_lost(l);
             continue;
         }
 
@@ -122,7 +122,7 @@ ngx_mcp_job_letters(ngx_mcp_job_t *job)
             ngx_mcp_job_wait(job, left);
 
         } else {
-            ngx_mcp_letter_send(l);
+            ngx_mcp_notify_send(l);
         }
     }
 }
@@ -134,14 +134,14 @@ void
 ngx_mcp_job_hang_up(ngx_mcp_job_t *job)
 {
     ngx_queue_t       *q, *next;
-    ngx_mcp_letter_t  *l;
+    ngx_mcp_notify_t  *l;
 
-    for (q = ngx_queue_head(&job->letters);
-         q != ngx_queue_sentinel(&job->letters);
+    for (q = ngx_queue_head(&job->outgoing);
+         q != ngx_queue_sentinel(&job->outgoing);
          q = next)
     {
         next = ngx_queue_next(q);
-        l = ngx_queue_data(q, ngx_mcp_letter_t, queue);
+        l = ngx_queue_data(q, ngx_mcp_notify_t, queue);
 
         if (l->request && l->status) {
             ngx_mcp_detached_end(l->request);
@@ -153,18 +153,18 @@ ngx_mcp_job_hang_up(ngx_mcp_job_t *job)
 /* the job goes: what could not be said never will be */
 
 void
-ngx_mcp_job_burn(ngx_mcp_job_t *job)
+ngx_mcp_job_notify_free(ngx_mcp_job_t *job)
 {
-    while (!ngx_queue_empty(&job->letters)) {
-        ngx_mcp_letter_free(
-            ngx_queue_data(ngx_queue_head(&job->letters), ngx_mcp_letter_t,
+    while (!ngx_queue_empty(&job->outgoing)) {
+        ngx_mcp_notify_free(
+            ngx_queue_data(ngx_queue_head(&job->outgoing), ngx_mcp_notify_t,
                            queue));
     }
 }
 
 
 static void
-ngx_mcp_letter_free(ngx_mcp_letter_t *l)
+ngx_mcp_notify_free(ngx_mcp_notify_t *l)
 {
     ngx_queue_remove(&l->queue);
     ngx_destroy_pool(l->pool);
@@ -174,7 +174,7 @@ ngx_mcp_letter_free(ngx_mcp_letter_t *l)
 /* the upstream does not take it: the call would wait for it in vain */
 
 static void
-ngx_mcp_letter_lost(ngx_mcp_letter_t *l)
+ngx_mcp_notify_lost(ngx_mcp_notify_t *l)
 {
     ngx_uint_t      needed, status;
     ngx_mcp_job_t  *job;
@@ -182,7 +182,7 @@ ngx_mcp_letter_lost(ngx_mcp_letter_t *l)
     job = l->job;
     needed = l->answer;
     status = l->status;
-    ngx_mcp_letter_free(l);
+    ngx_mcp_notify_free(l);
 
     if (needed && ngx_mcp_job_is_open(job->state)) {
         job->why = status ? NGX_MCP_FAILED_BAD_STATUS
@@ -194,9 +194,9 @@ ngx_mcp_letter_lost(ngx_mcp_letter_t *l)
 
 
 static ngx_int_t
-ngx_mcp_letter_header(ngx_mcp_detached_t *d)
+ngx_mcp_notify_header(ngx_mcp_detached_t *d)
 {
-    ngx_mcp_letter_t  *l;
+    ngx_mcp_notify_t  *l;
 
     l = d->data;
     l->status = d->r->headers_out.status;
@@ -208,20 +208,20 @@ ngx_mcp_letter_header(ngx_mcp_detached_t *d)
 
 
 static ngx_int_t
-ngx_mcp_letter_body(ngx_mcp_detached_t *d, u_char *p, size_t n)
+ngx_mcp_notify_body(ngx_mcp_detached_t *d, u_char *p, size_t n)
 {
     /* nor is it long */
 
-    return (d->r->connection->sent > NGX_MCP_LETTER_MAX)
+    return (d->r->connection->sent > NGX_MCP_NOTIFY_MAX)
            ? NGX_ERROR : NGX_OK;
 }
 
 
 static void
-ngx_mcp_letter_done(ngx_mcp_detached_t *d)
+ngx_mcp_notify_done(ngx_mcp_detached_t *d)
 {
     ngx_mcp_job_t     *job;
-    ngx_mcp_letter_t  *l;
+    ngx_mcp_notify_t  *l;
 
     l = d->data;
     job = l->job;
@@ -230,7 +230,7 @@ ngx_mcp_letter_done(ngx_mcp_detached_t *d)
     job->requests--;
 
     if (l->status && l->status < NGX_HTTP_SPECIAL_RESPONSE) {
-        ngx_mcp_letter_free(l);
+        ngx_mcp_notify_free(l);
 
     } else if (!ngx_mcp_job_connected(d->r)) {
         /* an answer of nginx's own: nobody has seen it */

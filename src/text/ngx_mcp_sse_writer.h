@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _NGX_MCP_SSE_H_INCLUDED_
-#define _NGX_MCP_SSE_H_INCLUDED_
+#ifndef _NGX_MCP_SSE_WRITER_H_INCLUDED_
+#define _NGX_MCP_SSE_WRITER_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -23,15 +23,15 @@ typedef struct {
     ngx_uint_t  refs;
     size_t      len;
     u_char     *data;
-} ngx_mcp_shared_t;
+} ngx_mcp_sse_shared_t;
 
 
 size_t ngx_mcp_sse_size(ngx_str_t *id, ngx_str_t *text);
 u_char *ngx_mcp_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text);
 
-ngx_mcp_shared_t *ngx_mcp_share(ngx_str_t *id, ngx_str_t *text,
+ngx_mcp_sse_shared_t *ngx_mcp_sse_share(ngx_str_t *id, ngx_str_t *text,
     ngx_log_t *log);
-void ngx_mcp_unshare(ngx_mcp_shared_t *shared);
+void ngx_mcp_sse_unshare(ngx_mcp_sse_shared_t *shared);
 
 
-#endif /* _NGX_MCP_SSE_H_INCLUDED_ */
+#endif /* _NGX_MCP_SSE_WRITER_H_INCLUDED_ */

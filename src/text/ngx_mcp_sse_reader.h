@@ -6,8 +6,8 @@
  */
 
 
-#ifndef _NGX_MCP_FEED_H_INCLUDED_
-#define _NGX_MCP_FEED_H_INCLUDED_
+#ifndef _NGX_MCP_SSE_READER_H_INCLUDED_
+#define _NGX_MCP_SSE_READER_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -15,24 +15,24 @@
 
 
 /* what a buffer has at first, and what it may keep from event to event */
-#define NGX_MCP_FEED_SIZE  4096
+#define NGX_MCP_SSE_SIZE  4096
 
 /* a longer id is ignored */
-#define NGX_MCP_FEED_ID    256
+#define NGX_MCP_SSE_ID    256
 
 
-typedef struct ngx_mcp_feed_s  ngx_mcp_feed_t;
+typedef struct ngx_mcp_sse_reader_s  ngx_mcp_sse_reader_t;
 
 /*
  * The data is there until the handler returns.  A handler that sets its
  * address to NULL, and returns NGX_OK, has to free it.  One that returns
  * anything else than NGX_OK may have freed the feed.
  */
-typedef ngx_int_t (*ngx_mcp_feed_pt)(void *ctx, ngx_mcp_feed_t *feed,
-    ngx_str_t *data);
+typedef ngx_int_t (*ngx_mcp_sse_reader_pt)(void *ctx,
+    ngx_mcp_sse_reader_t *reader, ngx_str_t *data);
 
 
-struct ngx_mcp_feed_s {
+struct ngx_mcp_sse_reader_s {
     ngx_str_t   id;              /* of the last event; empty: it has none */
     ngx_msec_t  retry;           /* 0: none was sent */
 
@@ -69,17 +69,18 @@ struct ngx_mcp_feed_s {
 
 
 /* max: how many bytes the data of an event may have */
-void ngx_mcp_feed_init(ngx_mcp_feed_t *feed, size_t max, ngx_log_t *log);
+void ngx_mcp_sse_reader_init(ngx_mcp_sse_reader_t *reader, size_t max,
+    ngx_log_t *log);
 
 /*
  * NGX_OK; NGX_DECLINED: the data of an event is larger than max; NGX_ERROR:
  * no memory; or what the handler returned, if it is not NGX_OK.  In all cases
  * but the first the rest of the piece is not read, and reading ends there.
  */
-ngx_int_t ngx_mcp_feed_read(ngx_mcp_feed_t *feed, u_char *p, size_t n,
-    ngx_mcp_feed_pt handler, void *ctx);
+ngx_int_t ngx_mcp_sse_reader_read(ngx_mcp_sse_reader_t *reader, u_char *p,
+    size_t n, ngx_mcp_sse_reader_pt handler, void *ctx);
 
-void ngx_mcp_feed_free(ngx_mcp_feed_t *feed);
+void ngx_mcp_sse_reader_free(ngx_mcp_sse_reader_t *reader);
 
 
-#endif /* _NGX_MCP_FEED_H_INCLUDED_ */
+#endif /* _NGX_MCP_SSE_READER_H_INCLUDED_ */

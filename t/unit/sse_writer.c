@@ -3,7 +3,7 @@
 
 
 #include "libtest.h"
-#include "ngx_mcp_sse.h"
+#include "ngx_mcp_sse_writer.h"
 
 #include <stdio.h>
 
@@ -238,13 +238,13 @@ test_many(const char *ends, const char *name)
 static void
 test_shared(void)
 {
-    ngx_str_t          id, text;
-    ngx_mcp_shared_t  *shared;
+    ngx_str_t              id, text;
+    ngx_mcp_sse_shared_t  *shared;
 
     id = str("5");
     text = str("{\n}");
 
-    shared = ngx_mcp_share(&id, &text, ngx_cycle->log);
+    shared = ngx_mcp_sse_share(&id, &text, ngx_cycle->log);
 
     is(shared->refs, 1, "who makes it holds it");
     ok(shared->len == 23
@@ -252,25 +252,25 @@ test_shared(void)
        "the event");
 
     shared->refs += 2;
-    ngx_mcp_unshare(shared);
+    ngx_mcp_sse_unshare(shared);
     is(shared->refs, 2, "one has sent it");
 
     /* the text belongs to it, not to who made it */
 
     text = str("");
-    ngx_mcp_unshare(shared);
+    ngx_mcp_sse_unshare(shared);
     is(shared->refs, 1, "another has");
     ok(memcmp(shared->data, "id: 5\n", 6) == 0, "it is still there");
 
     /* whether it is freed, only a sanitizer sees */
 
-    ngx_mcp_unshare(shared);
-    ngx_mcp_unshare(NULL);
+    ngx_mcp_sse_unshare(shared);
+    ngx_mcp_sse_unshare(NULL);
 
-    shared = ngx_mcp_share(NULL, &text, ngx_cycle->log);
+    shared = ngx_mcp_sse_share(NULL, &text, ngx_cycle->log);
     ok(shared->len == 8 && memcmp(shared->data, "data: \n\n", 8) == 0,
        "one of nothing");
-    ngx_mcp_unshare(shared);
+    ngx_mcp_sse_unshare(shared);
 }
 
 

@@ -11,10 +11,10 @@
 typedef struct {
     ngx_http_request_t  *r;
     ngx_mcp_done_pt      done;
-} ngx_mcp_run_t;
+} ngx_mcp_request_op_t;
 
 
-static void ngx_mcp_run_handler(ngx_mcp_op_t *op);
+static void ngx_mcp_request_op_handler(ngx_mcp_op_t *op);
 
 
 void *
@@ -33,25 +33,26 @@ ngx_mcp_op(ngx_http_request_t *r, ngx_uint_t type, size_t size)
 
 
 ngx_int_t
-ngx_mcp_run(ngx_http_request_t *r, ngx_mcp_op_t *op, ngx_mcp_done_pt done)
+ngx_mcp_request_op(ngx_http_request_t *r, ngx_mcp_op_t *op,
+    ngx_mcp_done_pt done)
 {
-    ngx_int_t            rc;
-    ngx_mcp_run_t       *run;
-    ngx_mcp_loc_conf_t  *lcf;
+    ngx_int_t              rc;
+    ngx_mcp_request_op_t  *rop;
+    ngx_mcp_loc_conf_t    *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    run = ngx_palloc(r->pool, sizeof(ngx_mcp_run_t));
-    if (run == NULL) {
+    rop = ngx_palloc(r->pool, sizeof(ngx_mcp_request_op_t));
+    if (rop == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    run->r = r;
-    run->done = done;
+    rop->r = r;
+    rop->done = done;
 
     op->pool = r->pool;
-    op->handler = ngx_mcp_run_handler;
-    op->data = run;
+    op->handler = ngx_mcp_request_op_handler;
+    op->data = rop;
 
     rc = ngx_mcp_submit(lcf->zone, op);
 
@@ -80,20 +81,20 @@ ngx_mcp_run(ngx_http_request_t *r, ngx_mcp_op_t *op, ngx_mcp_done_pt done)
 
 
 static void
-ngx_mcp_run_handler(ngx_mcp_op_t *op)
+ngx_mcp_request_op_handler(ngx_mcp_op_t *op)
 {
-    ngx_int_t            rc;
-    ngx_connection_t    *c;
-    ngx_http_request_t  *r;
-    ngx_mcp_run_t       *run;
+    ngx_int_t              rc;
+    ngx_connection_t      *c;
+    ngx_http_request_t    *r;
+    ngx_mcp_request_op_t  *rop;
 
-    run = op->data;
-    r = run->r;
+    rop = op->data;
+    r = rop->r;
     c = r->connection;
 
     r->main->blocked--;
 
-    rc = run->done(r, op);
+    rc = rop->done(r, op);
 
     if (rc == NGX_DONE && c->error && r->main->blocked == 0) {
         /* it waits for something else, and nobody for it */
@@ -110,10 +111,10 @@ ngx_mcp_run_handler(ngx_mcp_op_t *op)
 /* that waits for this operation; NULL: none does */
 
 ngx_http_request_t *
-ngx_mcp_run_request(ngx_mcp_op_t *op)
+ngx_mcp_op_request(ngx_mcp_op_t *op)
 {
-    return (op->handler == ngx_mcp_run_handler)
-           ? ((ngx_mcp_run_t *) op->data)->r : NULL;
+    return (op->handler == ngx_mcp_request_op_handler)
+           ? ((ngx_mcp_request_op_t *) op->data)->r : NULL;
 }
 
 #endif

@@ -11,15 +11,15 @@
  */
 
 
-#ifndef _NGX_MCP_APART_H_INCLUDED_
-#define _NGX_MCP_APART_H_INCLUDED_
+#ifndef _NGX_MCP_SUBPROCESS_H_INCLUDED_
+#define _NGX_MCP_SUBPROCESS_H_INCLUDED_
 
 
 #include <ngx_config.h>
 #include <ngx_core.h>
 
 
-typedef ngx_int_t (*ngx_mcp_apart_pt)(void *data);
+typedef ngx_int_t (*ngx_mcp_subprocess_pt)(void *data);
 
 
 /*
@@ -27,9 +27,9 @@ typedef ngx_int_t (*ngx_mcp_apart_pt)(void *data);
  * come to its end, and why says what became of it.
  */
 
-ngx_int_t ngx_mcp_apart(ngx_cycle_t *cycle, ngx_mcp_apart_pt run, void *data,
-    ngx_msec_t timeout, const char **why);
-void ngx_mcp_apart_alive(void);
+ngx_int_t ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run,
+    void *data, ngx_msec_t timeout, const char **why);
+void ngx_mcp_subprocess_alive(void);
 
 
-#endif /* _NGX_MCP_APART_H_INCLUDED_ */
+#endif /* _NGX_MCP_SUBPROCESS_H_INCLUDED_ */

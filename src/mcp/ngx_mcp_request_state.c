@@ -20,43 +20,43 @@ typedef struct {
     u_char          id[NGX_MCP_ID_LEN];
     uint64_t        version;
     ngx_mcp_seal_t  seal;
-} ngx_mcp_state_t;
+} ngx_mcp_request_state_t;
 
 
-static const char *ngx_mcp_round_responses(ngx_pool_t *pool,
+static const char *ngx_mcp_input_responses(ngx_pool_t *pool,
     ngx_mcp_json_t *responses);
-static ngx_int_t ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_round_t *round);
-static void ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_state_t *state, ngx_mcp_seal_t *seal);
+static ngx_int_t ngx_mcp_request_state_open(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_resumed_call_t *resumed);
+static void ngx_mcp_request_state_seal(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_request_state_t *state, ngx_mcp_seal_t *seal);
 
 
 /* NGX_DECLINED: nothing is wrong with it; else it is what to finalize with */
 
 ngx_int_t
-ngx_mcp_round_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_round_t *round)
+ngx_mcp_request_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_resumed_call_t *resumed)
 {
     const char        *err;
     ngx_mcp_member_t   members[] = {
-        { ngx_string("inputResponses"), &round->responses },
-        { ngx_string("requestState"), &round->state }
+        { ngx_string("inputResponses"), &resumed->responses },
+        { ngx_string("requestState"), &resumed->state }
     };
 
     if (ngx_mcp_members(ctx, members, 2) != NGX_OK) {
         return ngx_mcp_twice(r, ctx);
     }
 
-    err = ngx_mcp_round_responses(r->pool, &round->responses);
+    err = ngx_mcp_input_responses(r->pool, &resumed->responses);
 
     if (err) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    if (round->state.type != NGX_MCP_JSON_NONE
-        && ngx_mcp_state_parse(r, ctx, round) != NGX_OK)
+    if (resumed->state.type != NGX_MCP_JSON_NONE
+        && ngx_mcp_request_state_open(r, ctx, resumed) != NGX_OK)
     {
-        return ngx_mcp_round_invalid(r, ctx);
+        return ngx_mcp_request_state_invalid(r, ctx);
     }
 
     return NGX_DECLINED;
@@ -66,7 +66,7 @@ ngx_mcp_round_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 /* not ours, somebody else's, or used before: there is no telling which */
 
 ngx_int_t
-ngx_mcp_round_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_request_state_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  data = ngx_string(
                                    "{\"reason\":\"invalid_request_state\"}");
@@ -77,7 +77,7 @@ ngx_mcp_round_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 static const char *
-ngx_mcp_round_responses(ngx_pool_t *pool, ngx_mcp_json_t *responses)
+ngx_mcp_input_responses(ngx_pool_t *pool, ngx_mcp_json_t *responses)
 {
     ngx_mcp_json_t       key, value;
     ngx_mcp_json_iter_t  it;
@@ -103,40 +103,40 @@ ngx_mcp_round_responses(ngx_pool_t *pool, ngx_mcp_json_t *responses)
 
 
 static ngx_int_t
-ngx_mcp_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_round_t *round)
+ngx_mcp_request_state_open(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_resumed_call_t *resumed)
 {
-    ngx_str_t        text;
-    ngx_mcp_seal_t   seal;
-    ngx_mcp_state_t  state;
+    ngx_str_t                text;
+    ngx_mcp_seal_t           seal;
+    ngx_mcp_request_state_t  state;
 
-    if (round->state.type != NGX_MCP_JSON_STRING
-        || ngx_mcp_json_string(r->pool, &round->state, &text)
+    if (resumed->state.type != NGX_MCP_JSON_STRING
+        || ngx_mcp_json_string(r->pool, &resumed->state, &text)
            != NGX_OK
-        || text.len != 2 * sizeof(ngx_mcp_state_t)
+        || text.len != 2 * sizeof(ngx_mcp_request_state_t)
         || ngx_mcp_unhex((u_char *) &state, text.data,
-                         sizeof(ngx_mcp_state_t))
+                         sizeof(ngx_mcp_request_state_t))
            != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    ngx_mcp_state_seal(r, ctx, &state, &seal);
+    ngx_mcp_request_state_seal(r, ctx, &state, &seal);
 
     if (!ngx_mcp_seal_equal(&seal, &state.seal)) {
         return NGX_ERROR;
     }
 
-    ngx_memcpy(&round->id, state.id, NGX_MCP_ID_LEN);
-    round->version = state.version;
+    ngx_memcpy(&resumed->id, state.id, NGX_MCP_ID_LEN);
+    resumed->version = state.version;
 
     return NGX_OK;
 }
 
 
 static void
-ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_state_t *state, ngx_mcp_seal_t *seal)
+ngx_mcp_request_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_request_state_t *state, ngx_mcp_seal_t *seal)
 {
     ngx_mcp_loc_conf_t  *lcf;
     struct {
@@ -152,26 +152,27 @@ ngx_mcp_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_memcpy(data.id, state->id, NGX_MCP_ID_LEN);
     data.version = state->version;
 
-    ngx_mcp_seal(seal, lcf->zone->secret, NGX_MCP_SEAL_STATE, &ctx->owner,
-                 &data, sizeof(data));
+    ngx_mcp_seal(seal, lcf->zone->secret, NGX_MCP_SEAL_REQUEST_STATE,
+                 &ctx->owner, &data, sizeof(data));
 }
 
 
 /* the questions as the answer to the call */
 
 ngx_int_t
-ngx_mcp_round_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
+ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_view_t *v)
 {
-    u_char           text[2 * sizeof(ngx_mcp_state_t)];
-    ngx_str_t       *requests;
-    ngx_mcp_out_t    out;
-    ngx_mcp_state_t  state;
+    u_char                   text[2 * sizeof(ngx_mcp_request_state_t)];
+    ngx_str_t               *requests;
+    ngx_mcp_out_t            out;
+    ngx_mcp_request_state_t  state;
 
     requests = &v->payload[NGX_MCP_REQUESTS];
 
     ngx_memcpy(state.id, &v->id, NGX_MCP_ID_LEN);
     state.version = v->task.version;
-    ngx_mcp_state_seal(r, ctx, &state, &state.seal);
+    ngx_mcp_request_state_seal(r, ctx, &state, &state.seal);
 
     (void) ngx_hex_dump(text, (u_char *) &state, sizeof(state));
 
@@ -190,7 +191,7 @@ ngx_mcp_round_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 /* what the client would need to answer, and does not have; NULL: nothing */
 
 const char *
-ngx_mcp_round_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
+ngx_mcp_request_state_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
     ngx_uint_t            i;
     ngx_mcp_json_t        requests, key, value, method;

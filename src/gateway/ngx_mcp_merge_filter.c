@@ -8,21 +8,21 @@
 
 #include "ngx_mcp_gateway.h"
 #include "ngx_mcp_filter.h"
-#include "ngx_mcp_feed.h"
+#include "ngx_mcp_sse_reader.h"
 #include "ngx_mcp_merge.h"
-#include "ngx_mcp_sse.h"
+#include "ngx_mcp_sse_writer.h"
 
 
 /* one that says to be larger is passed on as it is; else it ends there */
-#define NGX_MCP_MERGED_MAX  (16 * 1024 * 1024)
+#define NGX_MCP_MERGE_FILTER_MAX  (16 * 1024 * 1024)
 
 
-struct ngx_mcp_merged_s {
-    ngx_http_request_t  *r;
-    ngx_mcp_ctx_t       *ctx;
-    ngx_mcp_feed_t       feed;
-    ngx_msec_t           retry;
-    size_t               size;      /* that came */
+struct ngx_mcp_merge_filter_s {
+    ngx_http_request_t   *r;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_sse_reader_t  sse;
+    ngx_msec_t            retry;
+    size_t                size;     /* that came */
 
     /* what came and is not sent yet, of a stream: what is to be sent */
     ngx_mcp_out_t        out;
@@ -31,35 +31,36 @@ struct ngx_mcp_merged_s {
 };
 
 
-static ngx_int_t ngx_mcp_merged_read(ngx_mcp_merged_t *m, ngx_chain_t *in,
-    ngx_uint_t *last);
-static ngx_int_t ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed,
+static ngx_int_t ngx_mcp_merge_filter_read(ngx_mcp_merge_filter_t *m,
+    ngx_chain_t *in, ngx_uint_t *last);
+static ngx_int_t ngx_mcp_merge_filter_event(void *data,
+    ngx_mcp_sse_reader_t *sse, ngx_str_t *text);
+static ngx_int_t ngx_mcp_merge_filter_message(ngx_mcp_merge_filter_t *m,
     ngx_str_t *text);
-static ngx_int_t ngx_mcp_merged_message(ngx_mcp_merged_t *m, ngx_str_t *text);
-static ngx_str_t ngx_mcp_merged_tools(ngx_mcp_merged_t *m);
-static ngx_uint_t ngx_mcp_merged_own(void *data, ngx_str_t *name);
-static ngx_str_t *ngx_mcp_merged_support(void *data, ngx_str_t *name);
-static ngx_chain_t *ngx_mcp_merged_chain(ngx_http_request_t *r,
+static ngx_str_t ngx_mcp_merge_filter_tools(ngx_mcp_merge_filter_t *m);
+static ngx_uint_t ngx_mcp_merge_filter_own(void *data, ngx_str_t *name);
+static ngx_str_t *ngx_mcp_merge_filter_support(void *data, ngx_str_t *name);
+static ngx_chain_t *ngx_mcp_merge_filter_chain(ngx_http_request_t *r,
     ngx_str_t *text, ngx_uint_t last);
-static void ngx_mcp_merged_free(void *data);
+static void ngx_mcp_merge_filter_free(void *data);
 
 
 ngx_int_t
-ngx_mcp_merged_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+ngx_mcp_merge_filter_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_http_output_header_filter_pt next)
 {
-    ngx_pool_cleanup_t  *cln;
-    ngx_mcp_merged_t    *m;
-    static ngx_str_t     json = ngx_string("application/json");
+    ngx_pool_cleanup_t      *cln;
+    ngx_mcp_merge_filter_t  *m;
+    static ngx_str_t         json = ngx_string("application/json");
 
     if (r->headers_out.status != NGX_HTTP_OK
         || r->headers_out.content_encoding
-        || r->headers_out.content_length_n > NGX_MCP_MERGED_MAX)
+        || r->headers_out.content_length_n > NGX_MCP_MERGE_FILTER_MAX)
     {
         return next(r);
     }
 
-    m = ngx_pcalloc(r->pool, sizeof(ngx_mcp_merged_t));
+    m = ngx_pcalloc(r->pool, sizeof(ngx_mcp_merge_filter_t));
     if (m == NULL) {
         return NGX_ERROR;
     }
@@ -88,42 +89,43 @@ ngx_mcp_merged_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
             return NGX_ERROR;
         }
 
-        ngx_mcp_feed_init(&m->feed, NGX_MCP_MERGED_MAX, r->connection->log);
-        cln->handler = ngx_mcp_merged_free;
-        cln->data = &m->feed;
+        ngx_mcp_sse_reader_init(&m->sse, NGX_MCP_MERGE_FILTER_MAX,
+                                r->connection->log);
+        cln->handler = ngx_mcp_merge_filter_free;
+        cln->data = &m->sse;
 
-        ctx->merged = m;
+        ctx->merge_filter = m;
 
         return next(r);
     }
 
     ngx_mcp_out_init(&m->out, r->pool, 4096);
     m->held = 1;
-    ctx->merged = m;
+    ctx->merge_filter = m;
 
     return NGX_OK;
 }
 
 
 static void
-ngx_mcp_merged_free(void *data)
+ngx_mcp_merge_filter_free(void *data)
 {
-    ngx_mcp_feed_free(data);
+    ngx_mcp_sse_reader_free(data);
 }
 
 
 ngx_int_t
-ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_chain_t *in,
-    ngx_http_output_header_filter_pt next_header,
+ngx_mcp_merge_filter_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_chain_t *in, ngx_http_output_header_filter_pt next_header,
     ngx_http_output_body_filter_pt next)
 {
-    ngx_int_t          rc;
-    ngx_str_t          text;
-    ngx_uint_t         last;
-    ngx_chain_t       *out;
-    ngx_mcp_merged_t  *m;
+    ngx_int_t                rc;
+    ngx_str_t                text;
+    ngx_uint_t               last;
+    ngx_chain_t             *out;
+    ngx_mcp_merge_filter_t  *m;
 
-    m = ctx->merged;
+    m = ctx->merge_filter;
     last = 0;
 
     if (in == NULL) {
@@ -134,7 +136,7 @@ ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_chain_t *in,
         ngx_mcp_out_init(&m->out, r->pool, 1024);
     }
 
-    if (ngx_mcp_merged_read(m, in, &last) != NGX_OK) {
+    if (ngx_mcp_merge_filter_read(m, in, &last) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -150,7 +152,7 @@ ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_chain_t *in,
         m->held = 0;
         ngx_mcp_out_init(&m->out, r->pool, text.len + 1024);
 
-        if (ngx_mcp_merged_message(m, &text) != NGX_OK
+        if (ngx_mcp_merge_filter_message(m, &text) != NGX_OK
             || ngx_mcp_out_end(&m->out, &text) != NGX_OK)
         {
             return NGX_ERROR;
@@ -165,7 +167,7 @@ ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_chain_t *in,
         }
     }
 
-    out = ngx_mcp_merged_chain(r, &text, last);
+    out = ngx_mcp_merge_filter_chain(r, &text, last);
     if (out == NULL) {
         return NGX_ERROR;
     }
@@ -175,7 +177,8 @@ ngx_mcp_merged_body(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_chain_t *in,
 
 
 static ngx_int_t
-ngx_mcp_merged_read(ngx_mcp_merged_t *m, ngx_chain_t *in, ngx_uint_t *last)
+ngx_mcp_merge_filter_read(ngx_mcp_merge_filter_t *m, ngx_chain_t *in,
+    ngx_uint_t *last)
 {
     size_t      n;
     ngx_buf_t  *b;
@@ -185,7 +188,7 @@ ngx_mcp_merged_read(ngx_mcp_merged_t *m, ngx_chain_t *in, ngx_uint_t *last)
         n = ngx_buf_in_memory(b) ? b->last - b->pos : 0;
         m->size += n;
 
-        if (m->size > NGX_MCP_MERGED_MAX) {
+        if (m->size > NGX_MCP_MERGE_FILTER_MAX) {
             ngx_log_error(NGX_LOG_ERR, m->r->connection->log, 0,
                           "upstream sent too large a response");
             return NGX_ERROR;
@@ -193,8 +196,8 @@ ngx_mcp_merged_read(ngx_mcp_merged_t *m, ngx_chain_t *in, ngx_uint_t *last)
 
         if (m->stream) {
 
-            if (n && ngx_mcp_feed_read(&m->feed, b->pos, n,
-                                       ngx_mcp_merged_event, m)
+            if (n && ngx_mcp_sse_reader_read(&m->sse, b->pos, n,
+                                             ngx_mcp_merge_filter_event, m)
                      != NGX_OK)
             {
                 return NGX_ERROR;
@@ -216,19 +219,20 @@ ngx_mcp_merged_read(ngx_mcp_merged_t *m, ngx_chain_t *in, ngx_uint_t *last)
 
 
 static ngx_int_t
-ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
+ngx_mcp_merge_filter_event(void *data, ngx_mcp_sse_reader_t *sse,
+    ngx_str_t *text)
 {
-    ngx_mcp_merged_t *m = data;
+    ngx_mcp_merge_filter_t *m = data;
 
     u_char        *p;
     size_t         size;
     ngx_str_t      merged, *id;
     ngx_mcp_out_t  out;
 
-    if (feed->retry != m->retry) {
-        m->retry = feed->retry;
+    if (sse->retry != m->retry) {
+        m->retry = sse->retry;
         ngx_mcp_out_lit(&m->out, "retry: ");
-        ngx_mcp_out_number(&m->out, feed->retry);
+        ngx_mcp_out_number(&m->out, sse->retry);
         ngx_mcp_out_lit(&m->out, "\n");
     }
 
@@ -237,7 +241,7 @@ ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
     out = m->out;
     ngx_mcp_out_init(&m->out, m->r->pool, text->len + 1024);
 
-    if (ngx_mcp_merged_message(m, text) != NGX_OK
+    if (ngx_mcp_merge_filter_message(m, text) != NGX_OK
         || ngx_mcp_out_end(&m->out, &merged) != NGX_OK)
     {
         return NGX_ERROR;
@@ -245,7 +249,7 @@ ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
 
     m->out = out;
 
-    id = feed->id.len ? &feed->id : NULL;
+    id = sse->id.len ? &sse->id : NULL;
     size = ngx_mcp_sse_size(id, &merged);
 
     p = ngx_pnalloc(m->r->pool, size);
@@ -262,7 +266,7 @@ ngx_mcp_merged_event(void *data, ngx_mcp_feed_t *feed, ngx_str_t *text)
 /* the message goes out, changed if it is the response that has to be */
 
 static ngx_int_t
-ngx_mcp_merged_message(ngx_mcp_merged_t *m, ngx_str_t *text)
+ngx_mcp_merge_filter_message(ngx_mcp_merge_filter_t *m, ngx_str_t *text)
 {
     u_char               *p;
     ngx_str_t             result;
@@ -285,9 +289,9 @@ ngx_mcp_merged_message(ngx_mcp_merged_t *m, ngx_str_t *text)
     merging.lists = (m->ctx->owner.len != 0);
     merging.supports = m->ctx->tasks;
     merging.offers = (m->ctx->lcf->tools != NULL);
-    merging.tools = ngx_mcp_merged_tools(m);
-    merging.own = ngx_mcp_merged_own;
-    merging.support = ngx_mcp_merged_support;
+    merging.tools = ngx_mcp_merge_filter_tools(m);
+    merging.own = ngx_mcp_merge_filter_own;
+    merging.support = ngx_mcp_merge_filter_support;
     merging.data = m;
 
     switch (ngx_mcp_merge(m->r->pool, &rpc.result, &merging, &result)) {
@@ -312,7 +316,7 @@ ngx_mcp_merged_message(ngx_mcp_merged_t *m, ngx_str_t *text)
 /* our own, on the first page */
 
 static ngx_str_t
-ngx_mcp_merged_tools(ngx_mcp_merged_t *m)
+ngx_mcp_merge_filter_tools(ngx_mcp_merge_filter_t *m)
 {
     ngx_str_t         text;
     ngx_uint_t        i;
@@ -354,9 +358,9 @@ ngx_mcp_merged_tools(ngx_mcp_merged_t *m)
 
 
 static ngx_uint_t
-ngx_mcp_merged_own(void *data, ngx_str_t *name)
+ngx_mcp_merge_filter_own(void *data, ngx_str_t *name)
 {
-    ngx_mcp_merged_t *m = data;
+    ngx_mcp_merge_filter_t *m = data;
 
     return m->ctx->lcf->tools
            && ngx_mcp_tool_find(m->ctx->lcf->tools, name) != NULL;
@@ -364,9 +368,9 @@ ngx_mcp_merged_own(void *data, ngx_str_t *name)
 
 
 static ngx_str_t *
-ngx_mcp_merged_support(void *data, ngx_str_t *name)
+ngx_mcp_merge_filter_support(void *data, ngx_str_t *name)
 {
-    ngx_mcp_merged_t *m = data;
+    ngx_mcp_merge_filter_t *m = data;
 
     return ngx_mcp_support_name(
                ngx_mcp_route_find(m->ctx->lcf, name)->support);
@@ -374,7 +378,8 @@ ngx_mcp_merged_support(void *data, ngx_str_t *name)
 
 
 static ngx_chain_t *
-ngx_mcp_merged_chain(ngx_http_request_t *r, ngx_str_t *text, ngx_uint_t last)
+ngx_mcp_merge_filter_chain(ngx_http_request_t *r, ngx_str_t *text,
+    ngx_uint_t last)
 {
     ngx_buf_t    *b;
     ngx_chain_t  *cl;
