@@ -43,7 +43,7 @@ is(slurp("$top/conf/mcp-tasks.conf") =~ s/\A.*?\n\n//sr, $part,
    'conf/mcp-tasks.conf is what conf/nginx.conf has within http');
 
 # the commands and the name of the package in the documentation
-my ($section) = $readme =~ /^## As a Debian package\n(.*?)^## /ms;
+my ($section) = $readme =~ /^## Debian package\n(.*?)^## /ms;
 my ($install, $try) = ($section // '') =~ /^```sh\n(.*?)^```$/msg;
 like($install // '', qr/\Q$package\E_/, 'README.md says what to install');
 like($try // '', qr/\Q$package\E/, 'and how to try it');

@@ -15,7 +15,7 @@ use MCPExample qw/ blocks run_command section /;
 my $root = "$FindBin::Bin/..";
 my $section = section("$root/README.md", '## Installing');
 my ($install) = blocks($section, 'sh');
-my ($own) = $section =~ /^or `(make NGINX_SRC=\S+)`/m;
+my ($own) = $section =~ /`(make NGINX_SRC=\S+)`/;
 my $so = 'ngx_http_mcp_tasks_module.so';
 
 is($install, "make deps && make && make install\n", 'the command was read');
