@@ -206,11 +206,11 @@ my @described = $documented{mcp_tasks_tool} =~ /^\| `(\w+=?)`/mg;
 is_deeply([sort @described], [sort keys %parameter],
           'every parameter of mcp_tasks_tool is documented');
 
-# headers that calls in the background have not, and those that are harmless
+# headers that background calls do not forward, and those that are harmless
 {
     my $sender = source('sender.c');
-    my ($without) = $gateway =~ /^(The client's headers go along.*?)\n\n/ms;
-    my ($harmless) = $gateway =~ /^(A call of a lost process .*?)\n\n/ms;
+    my ($without) = $gateway =~ /^(nginx forwards the client's .*?)\n\n/ms;
+    my ($harmless) = $gateway =~ /^(- the request has no headers .*?)\n\n/ms;
     my %text = (not_sent => lc $without, harmless => lc $harmless);
 
     for my $list (sort keys %text) {

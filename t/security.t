@@ -325,7 +325,7 @@ sub statuses {
 {
     my $doc = slurp("$root/docs/security.md");
     my @parts = blocks(section("$root/docs/security.md",
-                               '## Who is the client'), 'nginx');
+                               '## Client identification'), 'nginx');
     is(@parts, 2, 'other ways to tell clients');
 
     my $conf = slurp("$root/conf/hardened.conf");

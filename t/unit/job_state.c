@@ -28,7 +28,7 @@ static struct {
     { NGX_MCP_JOB_EV_CUT, "cut", "CS cs" },
     { NGX_MCP_JOB_EV_RESUMED, "resumed", "SC sc" },
     { NGX_MCP_JOB_EV_ASK, "ask", "Cc Ss QQ" },
-    { NGX_MCP_JOB_EV_INPUT_REQUIRED, "round", "CQ" },
+    { NGX_MCP_JOB_EV_INPUT_REQUIRED, "input_required", "CQ" },
     { NGX_MCP_JOB_EV_ANSWERED, "answered", "cC sS QC" },
     { NGX_MCP_JOB_EV_END, "end", "CE SE cE sE QE EE KE O-" },
     { NGX_MCP_JOB_EV_KEEP, "keep", "EK O-" },
@@ -43,7 +43,7 @@ static const char  letters[] = "NPFRTB" "CScsQ" "EKO";
 
 static const char  *names[] = {
     "new", "pinning", "fresh", "ready", "turn", "beginning",
-    "calling", "resuming", "calling_asked", "resuming_asked", "round",
+    "calling", "resuming", "calling_asked", "resuming_asked", "input_required",
     "ending", "kept", "over"
 };
 
