@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// A worker for Node 18 or later, without dependencies.
+// A worker for Node.js 18 or later, without dependencies.
 //
 //     examples/worker.mjs http://127.0.0.1:8080/worker
 
@@ -9,9 +9,9 @@ import { fileURLToPath } from "node:url";
 const url = process.argv[2] ?? "http://127.0.0.1:8080/worker";
 const sleep = (seconds) => new Promise((f) => setTimeout(f, seconds * 1000));
 const text = (s, more) => ({ content: [{ type: "text", text: s }], ...more });
-let stopping = false;                               // claims nothing more
+let stopping = false;                               // do not claim more tasks
 
-// The task is not ours any more: cancelled, out of time, or lost.
+// The lease is no longer valid: the task has ended, or the lease has expired.
 class Gone extends Error {}
 
 async function rpc(method, params) {
@@ -25,20 +25,20 @@ async function rpc(method, params) {
     if (answer?.result) return answer.result;
     if (answer?.error.code === -32011) throw new Gone(answer.error.data.reason);
     if (answer) throw new Error(answer.error.message);
-    if (stopping) throw new Gone("nginx is gone");
+    if (stopping) throw new Gone("nginx does not respond");
     await sleep(1);                                 // nginx is being restarted
   }
 }
 
 async function pause(held, seconds) {
-  for (; seconds > 10; seconds -= 10) {             // the lease lasts for 30 s
+  for (; seconds > 10; seconds -= 10) {             // the lease is 30 s
     await sleep(10);
     await rpc("worker/heartbeat", held);
   }
   await sleep(seconds);
 }
 
-// Asks, and waits until every question has its answer.
+// Asks questions, and waits until all of them are answered.
 async function ask(held, inputRequests) {
   await rpc("worker/ask", { ...held, inputRequests });
   for (;;) {
@@ -76,7 +76,7 @@ const tools = {
   },
 };
 
-const taken = new Set();                            // what to give back
+const taken = new Set();                            // tasks to release on exit
 
 async function work(tools, task) {
   const held = { taskId: task.taskId, lease: task.lease };
@@ -87,13 +87,13 @@ async function work(tools, task) {
   } catch (e) {
     console.error(`${task.taskId}: ${e.message}`);
     const error = { code: -32603, message: e.message };
-    if (!(e instanceof Gone))                       // our own fault: once more?
+    if (!(e instanceof Gone))                       // worker error: retry
       await rpc("worker/fail", { ...held, error, retryable: true });
   }
   taken.delete(held);
 }
 
-// One task after the other; with "atOnce" as many at a time as there are.
+// Runs one task at a time, or with "atOnce" all available tasks concurrently.
 async function serve(tools, atOnce = false, worker = "worker.mjs") {
   for (const signal of ["SIGINT", "SIGTERM"])
     process.on(signal, async () => {
@@ -108,10 +108,10 @@ async function serve(tools, atOnce = false, worker = "worker.mjs") {
       const done = work(tools, task).catch((e) => console.error(e.message));
       if (!atOnce) await done;
     }
-    if (drain) await sleep(1);                      // no more work from here
+    if (drain) await sleep(1);                      // drain: claim later
   }
 }
 
-export { ask, rpc, serve, sleep, text };            // for programs like this
+export { ask, rpc, serve, sleep, text };            // for other workers
 if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url))
   await serve(tools);

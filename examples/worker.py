@@ -16,7 +16,7 @@ URL = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080/worker"
 
 
 class Gone(Exception):
-    """The task is not ours any more: cancelled, out of time, or lost."""
+    """The lease is invalid: the task has ended, or the lease has expired."""
 
 
 def rpc(method, **params):
@@ -34,7 +34,7 @@ def rpc(method, **params):
             sys.exit(f"{URL}: {e}")
         except OSError as e:                        # nginx is being restarted
             if stopping:
-                raise Gone("nginx is gone") from e
+                raise Gone("nginx does not respond") from e
             print(f"waiting for nginx: {e}", file=sys.stderr)
             time.sleep(1)
     if "error" not in answer:
@@ -49,7 +49,7 @@ def text(s, **more):
 
 
 def pause(held, seconds):
-    while seconds > 10:                             # the lease lasts for 30 s
+    while seconds > 10:                             # the lease is 30 s
         time.sleep(10)
         rpc("worker/heartbeat", **held)
         seconds -= 10
@@ -92,9 +92,9 @@ stopping = []
 
 
 def stop(*_):
-    if not stopping:                                # once: a second signal
-        stopping.append(True)                       # must not disturb the way
-        sys.exit(0)                                 # out
+    if not stopping:                                # ignore further signals
+        stopping.append(True)                       # while exiting
+        sys.exit(0)
 
 
 signal.signal(signal.SIGINT, stop)
@@ -112,9 +112,9 @@ while True:
             print(f"{task['taskId']}: {e}", file=sys.stderr)
         except SystemExit:
             with contextlib.suppress(Gone):
-                rpc("worker/release", **held)       # for somebody else
+                rpc("worker/release", **held)       # for another worker
             raise
-        except Exception as e:                      # our own fault: once more?
+        except Exception as e:                      # worker error: retry
             rpc("worker/fail", **held, retryable=True,
                 error={"code": -32603, "message": str(e)})
-    time.sleep(1 if got["drain"] else 0)            # no more work from here?
+    time.sleep(1 if got["drain"] else 0)            # drain: claim later

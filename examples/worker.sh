@@ -6,14 +6,14 @@
 # shellcheck disable=SC2016 # dollars are for jq
 
 url=${1-http://127.0.0.1:8080/worker}
-held=                                   # which task, and by what right
-result=                                 # of the last request
-limit=90                                # so many seconds for an answer
+held=                                   # taskId and lease of the current task
+result=                                 # result of the last request
+limit=90                                # request timeout in seconds
 
 
-# rpc METHOD JQ-PROGRAM [JQ-OPTION...]: sets the result.  The program adds to
-# the task that is held, and gives the parameters.  1: the task is not ours any
-# more, or what we said was wrong.
+# rpc METHOD JQ-PROGRAM [JQ-OPTION...]: sends a request and sets $result.  The
+# output of the program is merged with $held to form the parameters.  Returns 1
+# if the lease is no longer valid, or on any other error.
 rpc() {
     local method=$1 program=$2 request answer
     shift 2
@@ -23,13 +23,13 @@ rpc() {
         "{jsonrpc: \"2.0\", id: 1, method: \$method,
           params: (\$held + $program)}") || return 1
 
-    # signals interrupt read and wait, and nothing else
+    # in bash, signals interrupt only read and wait
     until IFS= read -rd '' answer < <(
               exec curl -sS --max-time "$limit" -d "$request" \
                   -H 'Content-Type: application/json' "$url")
           [ -n "$answer" ]
     do
-        [ "$limit" = 90 ] || return 1   # nginx is gone, and so are we
+        [ "$limit" = 90 ] || return 1   # stopping: do not retry
         nap 1                           # nginx is being restarted
     done
 
@@ -50,7 +50,7 @@ complete() {                            # complete TEXT IS-ERROR
 
 pause() {
     local i seconds=$1
-    for ((i = ${seconds%.*}; i > 10; i -= 10)); do    # the lease lasts for 30 s
+    for ((i = ${seconds%.*}; i > 10; i -= 10)); do    # the lease is 30 s
         nap 10
         rpc worker/heartbeat '{}' || return
         seconds=$(jq -n "$seconds - 10")
@@ -96,9 +96,9 @@ fail() {
 }
 
 stop() {
-    kill "$!" 2> /dev/null              # what was waited for
+    kill "$!" 2> /dev/null              # sleep or curl in progress
     limit=3
-    [ -z "$held" ] || rpc worker/release '{}'         # for somebody else
+    [ -z "$held" ] || rpc worker/release '{}'         # for another worker
     exit
 }
 

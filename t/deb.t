@@ -36,7 +36,7 @@ is($license, slurp("$top/LICENSE") =~ s/\A.*\n\n//r,
    'debian/copyright has the license');
 
 # one example, for a whole configuration and for a part of one
-my ($part) = slurp("$top/conf/nginx.conf") =~ /^(    # Tasks live.*)^\}\n\z/ms;
+my ($part) = slurp("$top/conf/nginx.conf") =~ /^(    # Shared memory.*)^\}\n\z/ms;
 $part //= '';
 $part =~ s/^    //mg;
 is(slurp("$top/conf/mcp-tasks.conf") =~ s/\A.*?\n\n//sr, $part,

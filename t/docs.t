@@ -53,6 +53,14 @@ while ($doc =~ /^### (\w+)\n\n(.*?)(?=^### |\z)/msg) {
 is_deeply([sort keys %documented], [sort keys %command],
           'every directive is documented, and no other');
 
+# the page begins with a table of contents
+{
+    my ($contents) = $doc =~ /\A# Directives\n\n((?:[^#\n].*\n)+)\n/;
+    my @headings = $doc =~ /^### (\w+)$/mg;
+    is($contents, join('', map { "- [$_](#$_)\n" } @headings),
+       'the table of contents lists every directive, in order, and no other');
+}
+
 for my $name (sort keys %command) {
     my $text = $documented{$name} // '';
     like($text, qr/^Syntax: \*\*\Q$name\E\*\* .*;$/m, "$name: syntax");
