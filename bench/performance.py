@@ -11,8 +11,8 @@ tasks made with the TypeScript SDK, run by NODE.
 
 The compared sides take turns, ROUNDS (10) times for SECONDS (1) each, and the
 best value of each figure counts: other programs on the machine can only make a
-figure worse.  QUICK=1 is a short run: one round, and 100,000 tasks instead of a
-million.  ONLY is a list of measures, as in ONLY=get,lock.
+figure worse.  QUICK=1 is a short run: one round, and 100,000 tasks instead of
+a million.  ONLY is a list of measures, as in ONLY=get,lock.
 
 Also writes the figures to DIRECTORY/results.json for bench/report.py.  Exits
 with status 1 if a limit is not met.

@@ -2,8 +2,8 @@
 
 bench/report.py RESULTS PLOT DOCUMENT
 
-Reads RESULTS, written by bench/performance.py, draws the plot, and replaces the
-table in DOCUMENT.
+Reads RESULTS, written by bench/performance.py, draws the plot, and replaces
+the table in DOCUMENT.
 """
 
 import json
