@@ -1,4 +1,4 @@
-"""What the benchmarks share: an nginx of their own, and what it uses."""
+"""Shared code of the benchmarks: runs nginx and measures its CPU time."""
 
 import os
 import socket
@@ -95,9 +95,9 @@ def others():
 
 
 def was_busy(share):
-    return ("others used %.2f of %d processors meanwhile%s"
+    return ("other programs used %.2f of %d processors meanwhile%s"
             % (max(share, 0), os.cpu_count(),
-               ": too much to believe the figures" if share > BUSY else ""))
+               ": the figures are not reliable" if share > BUSY else ""))
 
 
 class Nginx:

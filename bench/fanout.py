@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Event streams with many readers: this module beside nchan.
+"""Compares event streams with many readers in this module and in nchan.
 
 bench/fanout.py NGINX MODULE NCHAN CLIENT DIRECTORY
 
-Both modules run in the same nginx, one after the other and in turns, since
-the machine may be busy with other things, which can only make a figure worse:
-each is the best of ROUNDS (3) rounds.  bench/fanout.c is the client, and says
-what is measured.  QUICK=1 is a short look: 1,000 readers, one round.  JSON=FILE
-writes the figures to that file, too.
+Both modules run in the same nginx binary and take turns.  Other programs on
+the machine can only make a figure worse, so each figure is the best of ROUNDS
+(3) rounds.  bench/fanout.c is the client, and describes the measurements.
+QUICK=1 is a short run: 1,000 readers, one round.  JSON=FILE also writes the
+figures to that file.
 
-A third server merely holds requests, with no module but nginx's own, to know
-what a connection costs anyway.
+A third server only holds requests, without additional modules, to measure the
+basic cost of a connection.
 
-Exits with 1 if something does not hold.
+Exits with status 1 if a limit is not met.
 """
 
 import json

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Instructions that nginx executes for a request, counted by callgrind.
+"""Counts the instructions that nginx executes per request, with callgrind.
 
 bench/instructions.py NGINX MODULE TEST_MODULE DIRECTORY RECORD [--record]
 
-Other than time, these are the same on a busy machine and an idle one.  What is
-counted is the difference of two runs, one with twice as many requests: what it
-takes to start and to stop cancels out.  The kernel's share is not in it.
+Unlike time, these counts are the same on a busy and on an idle machine.  A
+count is the difference of two runs, one with twice as many requests, so that
+startup and shutdown cancel out.  The kernel is not included.
 
-RECORD has the figures that were recorded, with what they belong to: counts of
-another compiler, C library or nginx are not comparable.  Exits with 1 if a
-request takes more than 10 % more than recorded.  --record writes them anew.
+RECORD contains the recorded counts and the system on which they were made:
+counts of another compiler, C library or nginx are not comparable.  Exits with
+status 1 if a request takes over 10 % more instructions than recorded.
+--record records the new counts.
 
-DIRECTORY keeps the profiles: callgrind_annotate DIRECTORY/tasks-get-legacy/2000.out
+Profiles are kept in DIRECTORY; to view one:
+callgrind_annotate DIRECTORY/tasks-get-legacy/2000.out
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Messages of MCP and of the worker protocol, as whole HTTP requests."""
+"""Builds HTTP requests with messages of MCP and of the worker protocol."""
 
 import json
 import re

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""How fast the module is beside nginx itself, and beside others.
+"""Compares the module's performance with nginx itself and with other servers.
 
 bench/performance.py NGINX MODULE TEST_MODULE FANOUT NODE SERVER DIRECTORY
 
-MODULE is what users get.  TEST_MODULE has mcp_tasks_stub, which reads the body
-of a request and answers with fixed bytes, the same as ours: the floor; and it
-knows how long the lock is held.  FANOUT is the JSON that bench/fanout.py wrote,
-SERVER the TypeScript SDK's server with tasks, run by NODE.
+MODULE is the production build.  TEST_MODULE is the test build.  It has
+mcp_tasks_stub, which reads the request body and returns a fixed response, the
+same as the module's: this is the floor.  It also measures how long the lock is
+held.  FANOUT is the JSON output of bench/fanout.py.  SERVER is a server with
+tasks made with the TypeScript SDK, run by NODE.
 
-Sides that are compared take turns, ROUNDS (10) times for SECONDS (1) each, and
-of each figure the best one counts: others who use the machine can only make it
-worse.  QUICK=1 is a short look: one round, 100,000 tasks for a million.  ONLY
-is a list of what to measure, as in ONLY=get,lock.
+The compared sides take turns, ROUNDS (10) times for SECONDS (1) each, and the
+best value of each figure counts: other programs on the machine can only make a
+figure worse.  QUICK=1 is a short run: one round, and 100,000 tasks instead of
+a million.  ONLY is a list of measures, as in ONLY=get,lock.
 
-Writes the figures to DIRECTORY/results.json as well, where bench/report.py finds
-them.  Exits with 1 if something does not hold.
+Also writes the figures to DIRECTORY/results.json for bench/report.py.  Exits
+with status 1 if a limit is not met.
 """
 
 import contextlib
@@ -293,8 +294,8 @@ def measure_get(lines, turns):
                 sent, plain = gets(client[era], ids), gets(bare, ids)
                 check_same(nginx, sent[0], stub, plain[0])
 
-                what = "tasks/get, %s, %d worker%s" % (era, workers,
-                                                       "s" * (workers > 1))
+                what = "tasks/get, %s, %d process%s" % (era, workers,
+                                                        "es" * (workers > 1))
                 mine, its = turns.run(
                     what,
                     ours=lambda: measure(nginx.port, nginx.children(), sent),
@@ -367,7 +368,7 @@ def measure_create(lines, turns):
         for era in ERAS:
             bare = Client("/%s" % era, era, "x" * 48
                           if era == "legacy" else None)
-            what = "tools/call that makes a task, %s" % era
+            what = "tools/call that creates a task, %s" % era
             mine, its = turns.run(
                 what, ours=lambda: create(era),
                 floor=lambda: measure(stub.port, stub.children(),
@@ -451,7 +452,7 @@ def measure_sdk(lines, turns):
                 for what, requests in sides.items()}
 
     for what, its in best.items():
-        lines.add("%s, per second of processor time" % what,
+        lines.add("%s, per second of CPU time" % what,
                   "TypeScript SDK", "1/s", 1e6 / mine[what]["cpu"],
                   1e6 / its["cpu"], ">=", 22)
 
@@ -484,7 +485,7 @@ def measure_gateway(lines, turns):
 
         # A call, its task, and what became of it: two requests of the client,
         # which has to look at the answers, those of the bare call as well.
-        what = "gateway, call in the background, whole life"
+        what = "gateway, background call, full cycle"
         life = [through.call(), through.result("@" * 36)]
         made = ['"task":{"taskId":"']
         mine, its = turns.run(
@@ -534,16 +535,16 @@ def measure_lock(lines, turns):
             + cpu["rare"] / cpu["times"])
     busy = each * wall["times"] / 1e9
 
-    lines.add("lock held by two workers at full load", None, "share",
+    lines.add("lock held by two processes at full load, share", None, "share",
               busy / wall["seconds"], None, "<=", 0.1)
     lines.add("lock, longest hold", None, "ms", cpu["longest"] / 1e6, None,
               "<=", 1)
-    lines.note("the lock was taken %d times, for %.2f us each; if clients were"
-               " elsewhere, and the two had a processor each, it would be held"
-               " for %.2f of the time" % (wall["times"], each / 1e3,
-                                          busy / (wall["cpu"] / 2)))
-    lines.note("the longest hold by the clock on the wall was %.2f ms, with"
-               " the time that others had the processor"
+    lines.note("the lock was taken %d times, for %.2f us on average; with"
+               " clients on another machine and a processor for each of the two"
+               " processes, it would be held for %.2f of the time"
+               % (wall["times"], each / 1e3, busy / (wall["cpu"] / 2)))
+    lines.note("the longest hold in wall-clock time was %.2f ms, including"
+               " time when other programs had the processor"
                % (wall["longest"] / 1e6))
 
 
@@ -591,7 +592,7 @@ def measure_bytes(lines, turns):
         payload = (now["payloadBytes"] - payload) / n
         each = (touched() - before) / n + 12     # 12: of the indexes, at most
 
-    lines.add("bytes of a task with a result of 1 KB, beside its %d bytes"
+    lines.add("overhead of a task with a 1 KB result (payload %d B)"
               % payload, None, "B", each - payload, None, "<=", 768)
 
 
@@ -602,10 +603,10 @@ def take_fanout(lines, turns):
     for cell in cells:
         mine, its = cell["ours"], cell["nchan"]
         one = cell["tasks"] == 1
-        what = ("events to %s readers, %s, %d worker%s"
+        what = ("events to %s readers, %s, %d process%s"
                 % ("{:,}".format(cell["readers"]),
                    "one task" if one else "a task each", cell["workers"],
-                   "s" * (cell["workers"] > 1)))
+                   "es" * (cell["workers"] > 1)))
 
         lines.add(what + ": CPU", "nchan", "us", mine["cpu"], its["cpu"],
                   "<=", fanout.CPU_ONE if one else fanout.CPU_EACH)
@@ -620,7 +621,7 @@ def take_fanout(lines, turns):
             ("nchan", "nchan", fanout.MEMORY_NCHAN),
             ("held", "a held request", fanout.MEMORY_HELD)):
         cell = max(most, key=lambda c: c["ours"]["mem"] / c[beside]["mem"])
-        lines.add("memory of an idle stream", whose, "B",
+        lines.add("memory per idle stream", whose, "B",
                   cell["ours"]["mem"], cell[beside]["mem"], "<=", limit)
 
 
@@ -649,7 +650,7 @@ def main():
 
     passed = time.monotonic() - started
 
-    lines.note("%d round%s of %d s, %d s in all, on %d processors: %s"
+    lines.note("%d round%s of %d s, %d s in total, on %d processors: %s"
                % (ROUNDS, "s" * (ROUNDS > 1), SECONDS, passed, os.cpu_count(),
                   model()))
     lines.note(was_busy((others() - before) / passed))

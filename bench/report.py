@@ -1,9 +1,9 @@
-"""What was measured: as a table, as JSON, and as a plot.
+"""Benchmark results as a table, as JSON, and as a plot.
 
 bench/report.py RESULTS PLOT DOCUMENT
 
-Draws what bench/performance.py has left in RESULTS, and puts the table into
-DOCUMENT, in the place of the one that is there.
+Reads RESULTS, written by bench/performance.py, draws the plot, and replaces
+the table in DOCUMENT.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 
 ROW = 22
 LEFT = 400
-LINE = 260              # from there to where all holds are drawn
+LINE = 260              # from there to where all limits are drawn
 RIGHT = 210
 
 STYLE = """
@@ -41,7 +41,7 @@ class Lines:
         self.notes = []
 
     def add(self, what, beside, unit, ours, its, sense, limit):
-        """beside nothing, it is the figure itself that has to hold"""
+        """without a reference, the limit applies to the figure itself"""
 
         ratio = ours / its if its else ours
         self.lines.append({
@@ -51,7 +51,7 @@ class Lines:
             "holds": ratio >= limit if sense == ">=" else ratio <= limit})
 
     def rate(self, what, beside, ours, its, limit, cpu=None, p99=None):
-        """requests per second, and at least as well by processor time"""
+        """requests per second, and the CPU time of each"""
 
         self.add(what, beside, "1/s", ours["rate"], its["rate"], ">=", limit)
         self.add(what + ": CPU", beside, "us", ours["cpu"], its["cpu"], "<=",
@@ -68,7 +68,7 @@ class Lines:
 
     def print(self):
         print("%-56s %9s %5s %9s  %-15s %6s %8s"
-              % ("", "ours", "", "beside", "", "ratio", "hold"))
+              % ("", "module", "", "reference", "", "ratio", "limit"))
 
         for line in self.lines:
             print("%-56s %9s %-5s %9s  %-15s %6s %2s %5s  %s"
@@ -77,11 +77,11 @@ class Lines:
                      line["beside"] or "",
                      "%.2f" % line["ratio"] if line["its"] else "",
                      line["sense"], "%.4g" % round(line["limit"], 2),
-                     "holds" if line["holds"] else "DOES NOT HOLD"))
+                     "met" if line["holds"] else "NOT MET"))
 
         print("\n" + "\n".join(self.notes))
-        print("%d of %d hold" % (len(self.lines) - len(self.missed()),
-                                 len(self.lines)))
+        print("%d of %d limits are met"
+              % (len(self.lines) - len(self.missed()), len(self.lines)))
 
     def save(self, path):
         with open(path, "w") as f:
@@ -94,9 +94,9 @@ class Lines:
         self.lines, self.notes = saved["lines"], saved["notes"]
 
     def document(self, path):
-        """the table there, and what is noted below it"""
+        """the table in the document, and the notes below it"""
 
-        rows = ["| measure | ours | beside | ratio | hold | |",
+        rows = ["| measure | module | reference | ratio | limit | |",
                 "| --- | ---: | ---: | ---: | ---: | --- |"]
 
         for line in self.lines:
@@ -108,7 +108,7 @@ class Lines:
                 "%.2f" % line["ratio"] if line["its"] else "",
                 "at least" if line["sense"] == ">=" else "at most",
                 round(line["limit"], 2),
-                "holds" if line["holds"] else "**does not hold**"))
+                "met" if line["holds"] else "**not met**"))
 
         text = "\n".join(rows) + "\n\n" + "\n".join(
             "- " + note for note in self.notes) + "\n"
@@ -121,13 +121,13 @@ class Lines:
             f.write(after)
 
     def plot(self, path):
-        """bars, as long as the ratio is beside what has to hold"""
+        """bars whose length is the ratio divided by its limit"""
 
         out = []
         y = 4
 
-        for sense, title in ((">=", "at least: the bar has to reach the line"),
-                             ("<=", "at most: the bar has to end before it")):
+        for sense, title in ((">=", "at least: the bar must reach the line"),
+                             ("<=", "at most: the bar must not pass the line")):
             y += ROW
             out.append('<text class="head" x="8" y="%d">%s</text>'
                        % (y, title))

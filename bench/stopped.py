@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""How long requests take while a worker process is stopped.
+"""Measures the latency of requests while a worker process is stopped.
 
 bench/stopped.py [-t SECONDS] [-r RATE] [--pause SECONDS] [--rounds N]
                  [--busy N] [--only NAME,...] NGINX MODULE DIRECTORY
 
-One of four processes is stopped by SIGSTOP for some seconds, as a debugger or a
-machine without memory would.  Clients come at a fixed rate, whether the ones
-before them were answered or not, each with a connection of its own; half of the
-requests create a task, half read one.  --busy adds processes that send requests
-as fast as they can.  For each kind of listening socket: which
-share of those who came while the process was stopped waited for more than a
-second, and how long the slowest did.
+One of four worker processes is stopped with SIGSTOP for some seconds, as a
+debugger or a machine without free memory would do.  Clients connect at a fixed
+rate, independent of earlier responses, each with its own connection; half of
+the requests create a task, half read one.  --busy adds processes that send
+requests as fast as they can.  For each type of listening socket, prints the
+share of requests sent while the process was stopped that waited for more than
+a second, and the longest wait.
 
-"held": the process was stopped while it held the lock of the zone, and all
-others wait for that.  These rounds are shown apart.
+"held" means that the process was stopped while it held the lock of the zone,
+so that all others wait for it.  These rounds are listed separately.
 """
 
 import argparse

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""What a store on disk costs, beside a plain zone and beside SQLite alone.
+"""Compares a store on disk with a plain zone and with SQLite alone.
 
 bench/store.py NGINX MODULE BARE DIRECTORY
 
-How many tasks a second are created, and claimed and completed, by 64 clients at
-once, with one worker process: in a plain zone, and with a store and each sync.
-BARE (bench/store.c) makes the same changes to the same database without nginx:
-with a commit for each, and with as many in a commit as there were with
-sync=always.  All take turns, for ROUNDS and SECONDS as in bench/performance.py,
-and of each the best counts.
+Measures how many tasks per second are created, and how many are claimed and
+completed, by 64 concurrent clients with one worker process: in a plain zone,
+and with a store and each sync mode.  BARE (bench/store.c) makes the same
+changes to the same database without nginx: with a commit for each change, and
+with as many changes in each commit as there were with sync=always.  All
+variants take turns, for ROUNDS and SECONDS as in bench/performance.py, and the
+best round counts.
 
-Then nginx starts with a database of 1,000,000 tasks.  DIRECTORY should be on the
-disk that is meant.  QUICK=1 is a short look: one round, and 100,000 tasks.
+Then nginx starts with a database of 1,000,000 tasks.  DIRECTORY should be on
+the disk to be measured.  QUICK=1 is a short run: one round, and 100,000 tasks.
 
-Exits with 1 if something does not hold.
+Exits with status 1 if a limit is not met.
 """
 
 import contextlib

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Sourced: an apt of our own under build/apt, so that what the machine's
-# suite lacks, or what need not be installed, can be fetched (with signatures
-# checked) without root and without touching the system's apt.
+# Sourced: a private apt under build/apt.  It fetches packages that the
+# machine's suite lacks, or that need not be installed, without root and
+# without changing the system's apt.  Signatures are checked.
 #
 # A profile is either "own", the machine's own sources, or the name of another
-# suite, looked up on the mirror that the machine already uses.  SUITE:ARCH is
+# suite, fetched from the mirror that the machine already uses.  SUITE:ARCH is
 # that suite for another architecture.
 
 APT_DIR=$BUILD/apt

@@ -1,10 +1,11 @@
 #!/bin/bash
 # Runs all tests under AddressSanitizer and UndefinedBehaviorSanitizer, and
-# fails if there is any report, even one that no test noticed.
+# fails if there is any report, even if no test failed.
 #
-# nginx is built without UBSan, because it has habits of its own, such as
-# memcpy() of nothing from NULL, that are not ours to mend; the module, and
-# what it inlines from nginx's headers, is built with both.
+# nginx itself is built without UBSan, because it relies on undefined behavior
+# in places, such as memcpy() of zero bytes from NULL, which this project
+# cannot fix.  The module, and what it inlines from nginx's headers, is built
+# with both.
 
 set -eu
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# How fast the module is, beside nginx itself, nchan, and servers made with the
-# TypeScript SDK: see docs/performance.md.  QUICK=1 is a short look, ONLY a list
-# of what to measure.
+# Compares the module's performance with nginx itself, with nchan, and with
+# servers made with the TypeScript SDK: see docs/performance.md.  QUICK=1 is a
+# short run; ONLY is a list of measures.
 
 set -eu
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds nginx and the module in one way, and uses them:
+# Builds nginx and the module with one set of options, and tests the result:
 #
 #   tools/build-as-users.sh 'readme VERSION'
 #   tools/build-as-users.sh 'LINK COMPILER LEVEL THREADS SQLITE PCRE SSL [m32]'
@@ -7,11 +7,11 @@
 #   tools/build-as-users.sh -l
 #   tools/build-as-users.sh -c
 #
-# The first runs the commands of README.md, word for word but for paths.  The
-# second builds VERSION of nginx, as tools/builds.sh sets it; "-" stands for a
-# feature left out.  The third builds nginx alone, and others then
-# take its objects.  -l lists the builds with README.md's commands, and -c
-# prints these.
+# The first form runs the commands of README.md, with only the paths changed.
+# The second builds the nginx version in VERSION, which tools/builds.sh sets;
+# "-" means that a feature is left out.  The third builds nginx alone; other
+# builds then use its objects.  -l lists the builds that use README.md's
+# commands, and -c prints these commands.
 
 set -eu
 

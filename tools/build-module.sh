@@ -6,7 +6,7 @@
 # -t  with failpoints and probes, for the test suite
 # -s  against a source tree other than that of the distribution's nginx
 # -c  compiler options to use in place of the distribution's
-# -l  linker options likewise
+# -l  linker options to use in place of the distribution's
 
 set -eu
 

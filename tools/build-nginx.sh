@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds nginx itself, without the module, as OBJS/nginx, for the builds that
-# need more than the distribution's executable:
+# Builds nginx itself, without the module, as OBJS/nginx, for builds that
+# cannot use the distribution's executable:
 #
 #   tools/build-nginx.sh [-c CFLAGS] [-l LDFLAGS] TREE OBJS
 

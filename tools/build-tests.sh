@@ -1,13 +1,13 @@
 #!/bin/bash
-# Builds all that tools/test.sh needs in a directory, with other options than
-# the default: OUT/prod, OUT/test and OUT/unit:
+# Builds everything that tools/test.sh needs, as OUT/prod, OUT/test and
+# OUT/unit, with options other than the default:
 #
 #   tools/build-tests.sh [-s TREE] [-c CFLAGS] [-n CFLAGS] [-l LDFLAGS] OUT
 #
 # -s  nginx's tree, by default that of the distribution's nginx
 # -c  compiler options for the module
 # -n  compiler options for the parts of nginx that unit tests link with, if
-#     not the same
+#     different
 # -l  linker options for the module
 
 set -eu

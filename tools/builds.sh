@@ -1,16 +1,16 @@
 #!/bin/bash
-# Builds nginx and the module as users do, and uses what was built:
+# Builds nginx and the module as users do, and tests the results:
 #
 #   tools/builds.sh [-a] [-l]
 #
-# -a  all combinations, and some for 32 bits; by default as many as it takes to
-#     have every pair of values in one of them
-# -l  lists what would be built, and builds nothing
+# -a  builds all combinations, and some for 32 bits; by default only as many as
+#     needed to cover every pair of values
+# -l  lists the builds without running them
 #
-# First come the commands of README.md, then combinations of: linked
-# dynamically or statically, compiler, optimization, with and without threads,
-# SQLite, PCRE, TLS.  ONLY is a regular expression for lines of the list, and
-# VERSION is nginx's version, by default the distribution's.
+# The commands of README.md come first, then combinations of: dynamic or static
+# linking, compiler, optimization, with and without threads, SQLite, PCRE, TLS.
+# ONLY is a regular expression that selects lines of the list, and VERSION is
+# the nginx version, by default the distribution's.
 
 set -eu
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Static analysis and style.  Reports everything before it fails.
+# Runs static analysis and style checks.  Runs all of them before it fails.
 
 set -eu
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by every script here: where things are, and how to complain.
+# Sourced by every script here: paths and messages.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 BUILD=$ROOT/build

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs all tests with an instrumented module in the distribution's nginx, then
-# prints which share of the lines of src/ was run by unit tests or suites.
+# prints the share of lines of src/ that unit tests or suites executed.
 
 set -eu
 

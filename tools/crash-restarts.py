@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
-"""Kills nginx at random moments, and looks whether its store lost anything.
+"""Kills nginx at random moments, and checks whether its store lost anything.
 
 tools/crash-restarts.py [-n RESTARTS] [--sync MODE] [--promise MODE]
                         [--lanes N] [--seed N] NGINX MODULE DIRECTORY
 
-Several lanes run at once, each an nginx with two worker processes and eight
-clients who do all that can be done to tasks.  All processes of it are killed
-by SIGKILL, it is started again, and everything that was acknowledged must be
-there, and nothing that nobody asked for.  With sync=everysec up to a second may
-be lost: nothing that was asked for later than a second after the first change
-that is lost was acknowledged.  That holds for each restart, however late
-processes of a busy machine are.  How long before it was killed that was is
-another matter: in most restarts less than a second, and always less than SLACK.
---promise holds nginx to more, or less, than the sync that it has.
+Several lanes run at once.  Each is an nginx with two worker processes and
+eight clients that perform all operations on tasks.  All its processes are
+killed with SIGKILL, and it is started again.  Every acknowledged change must
+be present, and nothing that no client requested.
 
-Exits with 1 if something is wrong.  A seed makes clients do the same again, but
-not the kernel.
+With sync=everysec, up to a second may be lost: lost changes that were
+acknowledged must have been requested within a second of the first lost change.
+This must hold for each restart, even if processes are delayed on a busy
+machine.  The time from the first lost change to the kill must be less than a
+second in most restarts, and always less than SLACK.  --promise checks for the
+guarantees of another sync mode than the one in use.
+
+Exits with status 1 if a check fails.  A seed repeats the actions of the
+clients, but not the scheduling of the kernel.
 """
 
 import argparse

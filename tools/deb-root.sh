@@ -1,16 +1,16 @@
 #!/bin/bash
-# Runs a command beside a throw-away Debian system, without touching the
-# machine's own:
+# Runs a command with a temporary Debian system, without changing the machine's
+# own:
 #
 #   tools/deb-root.sh SUITE NAME PACKAGES COMMAND...
 #
-# The command runs here, as root of namespaces of its own: it sees no other
-# process, no network but its own loopback, and it may chroot to $DEB_ROOT, a
-# fresh system of that suite with these packages (separated by commas).  What
-# is left of it when the command ends is removed.  It works for root, and for
-# anybody who has user ids to give away (/etc/subuid, package uidmap).
+# The command runs on the host system, as root in its own namespaces: it sees
+# no other processes and no network except its own loopback, and may chroot to
+# $DEB_ROOT, a fresh system of that suite with these packages (separated by
+# commas).  The system is removed when the command ends.  The caller must be
+# root or have subordinate user ids (/etc/subuid, package uidmap).
 #
-# The system is kept as build/apt/SUITE-NAME.tar.
+# An archive of the system is kept as build/apt/SUITE-NAME.tar.
 
 set -eu
 

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Builds the Debian package of debian/ into build/deb, in a throw-away system
-# and without network, and has lintian look at it:
+# Builds the Debian package of debian/ into build/deb, in a temporary system
+# without network, and checks it with lintian:
 #
 #   tools/deb.sh [-t] [SUITE]
 #
-# -t  then run t/deb.t, in a throw-away system with the distribution's nginx
+# -t  then runs t/deb.t, in a temporary system with the distribution's nginx
 #
-# SUITE is bookworm or another, by default the machine's own.
+# SUITE is a Debian suite such as bookworm, by default the machine's own.
 
 set -eu
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Installs the Debian packages that are missing, if any, and fetches the rest
-# under build/: tools/deps.sh [build] [builds] [run] [check] [test] [interop]
-# [bench] [instructions] [deb]
+# Installs missing Debian packages, and fetches other dependencies into build/:
+# tools/deps.sh [build] [builds] [run] [check] [test] [interop] [bench]
+# [instructions] [deb]
 
 set -eu
 

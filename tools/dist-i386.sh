@@ -1,7 +1,7 @@
 #!/bin/bash
-# Lays out what it takes to build for 32 bits as build/dist/i386, from the
-# distribution's packages, which are unpacked and not installed.  Where that is
-# not possible there will be no build/dist/i386/complete.
+# Unpacks the distribution's packages for 32-bit builds into build/dist/i386,
+# without installing them.  If that is not possible, build/dist/i386/complete
+# does not exist.
 
 set -eu
 

@@ -1,11 +1,12 @@
 #!/bin/bash
-# Lays out the nchan module that belongs to the distribution's nginx, as
-# build/dist/nchan.so, for the benchmark that compares it with ours.
+# Unpacks the nchan module for the distribution's nginx as build/dist/nchan.so,
+# for the benchmarks that compare it with this module.
 #
-# It creates the directory /var/lib/nginx/body whenever nginx starts, gives it
-# to the user that nginx runs as, and its directive for another place is out
-# of order ("is duplicate").  That would touch the system, or fail, so our copy
-# has a name of the same length there, below nginx's prefix.
+# nchan creates the directory /var/lib/nginx/body whenever nginx starts, and
+# changes its owner to the user that nginx runs as.  Its directive for another
+# directory does not work ("is duplicate").  That would change the system, or
+# fail, so the path in this copy is replaced by one of the same length below
+# nginx's prefix.
 
 set -eu
 

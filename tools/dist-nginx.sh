@@ -1,12 +1,13 @@
 #!/bin/bash
-# Lays out the distribution's nginx: build/dist/nginx, the executable, and
-# build/dist/src, the tree of package nginx-dev to build modules against.
+# Provides the distribution's nginx: build/dist/nginx, the executable, and
+# build/dist/src, the source tree of package nginx-dev to build modules
+# against.
 #
-# What is installed is used as it is.  What is not is unpacked under build/
-# rather than installed, because the package would start a service on port 80
-# and nginx-dev brings some hundred packages of which none is needed here.
+# Installed packages are used directly.  Missing ones are unpacked under build/
+# and not installed, because the nginx package starts a service on port 80, and
+# nginx-dev depends on about a hundred packages that are not needed here.
 #
-# tools/dist-nginx.sh [-n]: -n to download nothing
+# tools/dist-nginx.sh [-n]: -n downloads nothing
 
 set -eu
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Lays out promtool, which judges what we tell Prometheus, as
-# build/dist/promtool: the machine's own, or the one in the package prometheus,
-# which is unpacked and not installed.
+# Provides promtool, which validates the metrics and alerts, as
+# build/dist/promtool: the installed one, or the one from the package
+# prometheus, which is unpacked and not installed.
 
 set -eu
 

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Kills nginx twice in a row, and looks whether a version was used twice.
+"""Kills nginx twice in a row, and checks whether a version was used twice.
 
 tools/double-crashes.py [-n CRASHES] [--sync MODE] [--seed N]
                         NGINX MODULE DIRECTORY
 
-Workers tell the progress of tasks, each time in other words, and readers note
-the version of what they see.  All processes are killed by SIGKILL, nginx is
-started again, and at most 250 ms later it is killed once more: what was seen
-meanwhile may be lost, and was never saved.  Whatever is seen afterwards must
-not have a version that had other words before: such a reader would be told that
-nothing has changed.
+Workers report the progress of tasks, each time with a different message, and
+readers record the version and message that they see.  All processes are killed
+with SIGKILL, nginx is started again, and at most 250 ms later it is killed
+once more: changes that readers saw in between may be lost, because they were
+never saved.  A version seen afterwards must not have had a different message
+before: otherwise a reader that polls with this version would not receive the
+change.
 
-Exits with 1 if something is wrong.
+Exits with status 1 if a check fails.
 """
 
 import argparse

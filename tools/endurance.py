@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Clients that wait for tasks to end, while nginx loses processes.
+"""Tests clients that wait for tasks to end while processes are killed.
 
 tools/endurance.py storm [--waiters N] [--seconds S] [--kills PER-SECOND]
                          [--reload-every S] [--life FROM TO] [--limit S]
@@ -8,26 +8,26 @@ tools/endurance.py reloads [--waiters N] [--reloads N] [--load N] [--old S]
                            [--life FROM TO] [--limit S]
                            NGINX MODULE DIRECTORY
 
-"storm" kills a random worker process now and then, and reloads nginx.  Waiters
-of all kinds wait for the ends of tasks: long-polls, event streams of a task and
-of an owner, subscriptions/listen, blocked tasks/result, session streams.  A
-waiter that is cut comes back as such a client does: with the version, or with
-Last-Event-ID, after the time that "retry" says.  An end that a waiter has not
-heard of after --limit seconds is missed.  Nothing may be missed, and no answer
-may be one that such a client does not expect.  Tasks end between FROM and TO
-seconds after they were created, and must have ended before their --ttl.
+"storm" kills random worker processes and reloads nginx.  Waiters of all kinds
+wait for tasks to end: long polls, event streams of a task and of an owner,
+subscriptions/listen, blocked tasks/result, session streams.  A waiter that is
+disconnected reconnects like a real client: with the version, or with
+Last-Event-ID, after the time in "retry".  If a waiter has not learned that a
+task ended after --limit seconds, that end is missed.  No end may be missed,
+and no response may be unexpected.  Tasks end between FROM and TO seconds after
+their creation, and must have ended before their --ttl.
 
-"reloads" reloads nginx beside so many processes that are busy.  An old worker
-process must have gone --old seconds after the signal, and no connection may be
-cut.  It is overdue only if it took longer than that and than the time for which
-this process had to wait for a processor meanwhile.
+"reloads" reloads nginx while --load busy processes use the processors.  Old
+worker processes must exit within --old seconds after the signal, and no
+connection may be cut.  A process is overdue only if it took longer than that,
+and longer than this script had to wait for a processor in the same time.
 
-In the end, when all tasks are gone, the zone must have as many slots and blocks
-in use as in the beginning, nobody may be counted as waiting, and the memory and
-descriptors of processes must be what they were.
+At the end, when all tasks are gone, the zone must use as many slots and blocks
+as at the start, no waiter may be counted, and the memory and descriptors of
+processes must be as at the start.
 
-Exits with 1 if something is wrong.  --deaf has so many waiters not come back,
-to see that it is noticed.
+Exits with status 1 if a check fails.  --deaf sets the number of waiters that
+do not reconnect, to verify that the test detects them.
 """
 
 import argparse

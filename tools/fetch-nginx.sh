@@ -5,8 +5,8 @@
 #   tools/fetch-nginx.sh VERSION
 #   tools/fetch-nginx.sh -n
 #
-# -n  the newest version that Debian's suites offer; prints it, and after it
-#     newer versions that are listed but cannot be fetched
+# -n  the newest version in Debian's suites; prints it, followed by newer
+#     versions that are listed but cannot be fetched
 
 set -eu
 

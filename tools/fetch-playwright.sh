@@ -1,7 +1,7 @@
 #!/bin/bash
 # Fetches playwright-core, which drives the browser in tests of the console,
-# into build/dist/playwright: by npm, as t/browser/package-lock.json has it, and
-# without a browser, which is the distribution's.
+# into build/dist/playwright: with npm, in the version that
+# t/browser/package-lock.json pins.  The browser is the distribution's.
 
 set -eu
 

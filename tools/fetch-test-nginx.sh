@@ -1,7 +1,7 @@
 #!/bin/bash
-# Unpacks Test::Nginx, which Debian has only since forky, under build/perl.
-# Its dependencies come from the machine's own suite, because those in C must
-# match the machine's perl.
+# Unpacks Test::Nginx, which is in Debian since forky, under build/perl.  Its
+# dependencies come from the machine's own suite, because those written in C
+# must match the machine's perl.
 
 set -eu
 

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Sourced: options for gcc and clang to compile and link for 32 bits with what
-# tools/dist-i386.sh unpacked, so that executables run on this machine.
+# Sourced: options for gcc and clang to compile and link for 32 bits with the
+# packages that tools/dist-i386.sh unpacked, so that executables run on this
+# machine.
 
 I386_ROOT=$BUILD/dist/i386
 

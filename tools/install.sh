@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the module where nginx looks for modules:
+# Installs the module into nginx's modules directory:
 # tools/install.sh [DESTDIR]
 
 set -eu

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Sourced: installs what t/interop/package-lock.json lists, if it is not there.
-# $INTEROP is where it lies, $INTEROP_NODE the directory of a Node that runs it.
+# Sourced: installs the packages in t/interop/package-lock.json, if missing.
+# $INTEROP is t/interop; $INTEROP_NODE is the directory of a Node that runs
+# them.
 
 INTEROP=$ROOT/t/interop
 modules=$INTEROP/node_modules

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs other people's MCP clients, if they are not there, and runs them
-# against the distribution's nginx with the module: see t/interop/README.md.
+# Installs third-party MCP clients, if missing, and runs them against the
+# distribution's nginx with the module: see t/interop/README.md.
 
 set -eu
 

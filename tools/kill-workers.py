@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Kills worker processes, and looks whether sessions are told of every end.
+"""Kills worker processes, and checks that sessions learn when tasks end.
 
 tools/kill-workers.py [-n KILLS] [--lanes N] [--seed N] NGINX MODULE DIRECTORY
 
 Several lanes run at once, each an nginx with four worker processes.  Clients
-with sessions call a tool as a task, again and again, each with its session's
-stream open beside that; a worker completes the tasks.  Worker processes are
-killed by SIGKILL: half of them at any time, the others by a client at the
-moment in which it has the answer to its call, from the process that gave it.
-The stream, opened again whenever it breaks, has to tell of the end of every
-task that a client was given.
+with sessions repeatedly call a tool as a task, each with its session's stream
+open; a worker completes the tasks.  Worker processes are killed with SIGKILL:
+half of them at random times; the others by a client, when it receives the
+response to its call, and it kills the process that sent it.  The stream, which
+is reopened whenever it breaks, must report the end of every task that a client
+received.
 
-Exits with 1 if an end was not told, or if the table is inconsistent.  Shows how
-long it took, from the time when the task was known to have ended and its stream
-was open.
+Exits with status 1 if the end of a task was not reported, or if the table is
+inconsistent.  Prints how long the reports took, from the time when the task
+was known to have ended and its stream was open.
 """
 
 import argparse

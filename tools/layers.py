@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Checks that includes and calls point down from layer to layer.
+"""Checks that includes and calls point only to lower layers.
 
     tools/layers.py ROOT OBJS...    fails if one of them points up
-    tools/layers.py --self-test     shows that it would
+    tools/layers.py --self-test     verifies that violations are detected
 
-The order of the folders of src/ is the first fenced block of
-docs/architecture.md: a row for each layer, the highest first.  Folders of one
-row must not know each other.  Calls are read from the object files, so that
-macros and inlined functions count as what they are.
+The first fenced block of docs/architecture.md defines the order of the folders
+of src/: a row for each layer, the highest first.  Folders in the same row must
+not depend on each other.  Calls are read from the object files, after macro
+expansion and inlining.
 """
 
 import pathlib

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Runs all tests with nginx versions built from their own sources, and with
-# several workers: VERSIONS="..." tools/matrix.sh
+# Runs all tests with several nginx versions, built from their original
+# sources, and with several worker processes: VERSIONS="..." tools/matrix.sh
 #
-# By default with 1.22.1, 1.26.3 and the newest that Debian's suites offer.
+# The default is 1.22.1, 1.26.3 and the newest version in Debian's suites.
 
 set -eu
 

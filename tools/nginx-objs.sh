@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced: configures a source tree into an objects directory outside of it,
-# and makes there.  Several objects directories may share one tree.
+# Sourced: configures a source tree for an objects directory outside of it, and
+# builds there.  Several objects directories may share one tree.
 
 
 # nginx_configure TREE OBJS ARGUMENT...: again only if something changed.

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced: lets perl find what tools/fetch-test-nginx.sh unpacked, if it did.
+# Sourced: adds the modules from tools/fetch-test-nginx.sh to PERL5LIB.
 
 for perl_inc in "$BUILD"/perl/usr/share/perl5 \
                 "$BUILD"/perl/usr/lib/*/perl5/5.*

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Runs the distribution's nginx with the module and conf/nginx.conf, and next
-# to it a worker for the tools in conf/tools.json, both until Ctrl-C.  All that
-# they write goes under build/run.  PORT is where to listen, 8080 by default;
-# RUN_DIR, RUN_NGINX and RUN_MODULE are for the test of this script.
+# Runs the distribution's nginx with the module and conf/nginx.conf, and a
+# worker for the tools in conf/tools.json, until Ctrl-C.  Both write only under
+# build/run.  PORT is the port to listen on, 8080 by default; RUN_DIR,
+# RUN_NGINX and RUN_MODULE are for the test of this script.
 
 set -eu
 

@@ -3,11 +3,11 @@
 #
 #   tools/test.sh OUT [NGINX]
 #
-# OUT has the test build in test/, the production build in prod/, and the unit
-# tests in unit/; it receives everything that the tests write.  TESTS, if set,
-# is what to run instead of everything; PROVE_FLAGS goes to prove, by default
-# two files at once, as most of them wait most of the time.  NGINX is an
-# executable other than the distribution's.
+# OUT contains the test build in test/, the production build in prod/, and the
+# unit tests in unit/; the tests write all their files there.  TESTS, if set,
+# is the list of tests to run instead of all.  PROVE_FLAGS is passed to prove;
+# the default runs two files at once, because most tests spend most of their
+# time waiting.  NGINX is an executable to use instead of the distribution's.
 
 set -eu
 
