@@ -47,7 +47,7 @@ tr/,//d for $tasks, $result;
 
 my $blocks = 0;
 $blocks += int(($_ + 123) / 124) for $params, $result, $message;
-like($sizing, qr/ = $blocks blocks each/, "$blocks blocks: the sum is right");
+like($line, qr/ = $blocks blocks each/, "$blocks blocks: the sum is right");
 
 my $row = qr/^\| `(\d+m(?: max_tasks=\d+)?)` \| ([\d,]+) \| ([\d.]+) ([MG])B/m;
 my @rows = $directives =~ /$row/g;
