@@ -3,7 +3,7 @@
 class Problem extends Error {
     constructor(status, problem) {
         super(problem.detail || reasons[problem.reason] || problem.reason
-              || problem.title || `The server answered ${status}.`);
+              || problem.title || `The server returned status ${status}.`);
         this.status = status;
         this.reason = problem.reason;
     }
@@ -11,13 +11,13 @@ class Problem extends Error {
 
 
 const reasons = {
-    task_not_found: "There is no such task any more.",
-    task_terminal: "The task has ended in the meantime.",
-    task_state_invalid: "The task is not in a state that allows this.",
-    not_retryable: "This task cannot be run again.",
-    read_only: "This console is read-only.",
-    tool_not_found: "There is no such tool.",
-    worker_not_found: "There is no such worker.",
+    task_not_found: "The task no longer exists.",
+    task_terminal: "The task has already ended.",
+    task_state_invalid: "The state of the task does not allow this action.",
+    not_retryable: "The task cannot be retried.",
+    read_only: "The console is read-only.",
+    tool_not_found: "The tool does not exist.",
+    worker_not_found: "The worker does not exist.",
     zone_full: "The zone is full.",
 };
 
@@ -245,7 +245,7 @@ const connection = {
 
     state() {
         if (this.refused) {
-            return ["down", "Refused"];
+            return ["down", "Request refused"];
         }
 
         if (!this.handlers) {

@@ -284,7 +284,8 @@ async function copyText(text, what) {
         area.select();
         const done = document.execCommand("copy");
         area.remove();
-        note(done ? `Copied ${what}.` : "The browser did not let me copy.");
+        note(done ? `Copied ${what}.`
+                  : "Copying failed: the browser denied clipboard access.");
     }
 }
 

@@ -101,7 +101,7 @@ function choicesField(id, schema, options) {
             }
 
             if (value.length > maxItems) {
-                return { error: `Choose no more than ${maxItems}.` };
+                return { error: `Choose at most ${maxItems}.` };
             }
 
             return { value };
@@ -157,30 +157,36 @@ function readNumber(text, schema, whole) {
     if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text)
         || !Number.isFinite(Number(text)))
     {
-        return { error: "This is not a number." };
+        return { error: "Enter a number." };
     }
 
     const value = Number(text);
 
     if (whole && !Number.isInteger(value)) {
-        return { error: "A whole number, please." };
+        return { error: "Enter a whole number." };
     }
 
-    if (value < schema.minimum || value <= schema.exclusiveMinimum) {
-        return { error: `At least ${schema.minimum
-                 ?? `more than ${schema.exclusiveMinimum}`}.` };
+    if (value < schema.minimum) {
+        return { error: `Must be at least ${schema.minimum}.` };
     }
 
-    if (value > schema.maximum || value >= schema.exclusiveMaximum) {
-        return { error: `At most ${schema.maximum
-                 ?? `less than ${schema.exclusiveMaximum}`}.` };
+    if (value <= schema.exclusiveMinimum) {
+        return { error: `Must be greater than ${schema.exclusiveMinimum}.` };
+    }
+
+    if (value > schema.maximum) {
+        return { error: `Must be at most ${schema.maximum}.` };
+    }
+
+    if (value >= schema.exclusiveMaximum) {
+        return { error: `Must be less than ${schema.exclusiveMaximum}.` };
     }
 
     // digits that a number of JavaScript has not
     if (whole && !Number.isSafeInteger(value)) {
         return JSON.rawJSON && /^-?[1-9]\d*$/.test(text)
             ? { value: JSON.rawJSON(text) }
-            : { error: "This number is too large." };
+            : { error: "The number is too large." };
     }
 
     return { value };
@@ -188,9 +194,10 @@ function readNumber(text, schema, whole) {
 
 
 const formats = {
-    email: ["email", /^[^\s@]+@[^\s@]+$/, "an address such as ann@example.org"],
+    email: ["email", /^[^\s@]+@[^\s@]+$/,
+            "an email address such as ann@example.org"],
     uri: ["url", /^[a-z][a-z0-9+.-]*:\S+$/i,
-          "an address such as https://example.org/"],
+          "a URI such as https://example.org/"],
     date: ["date", /^\d{4}-\d\d-\d\d$/, "a date such as 2026-11-30"],
     "date-time": ["datetime-local", null, "a date and a time"],
 };
@@ -228,8 +235,7 @@ function stringField(id, schema) {
 function readString(input, schema, format, matches) {
     // what a browser could not read as a date is an empty value
     if (input.value === "") {
-        return input.validity.badInput ? { error: `This is not ${format[2]}.` }
-                                       : {};
+        return input.validity.badInput ? { error: `Enter ${format[2]}.` } : {};
     }
 
     if (schema.format === "date-time") {
@@ -240,20 +246,20 @@ function readString(input, schema, format, matches) {
     const length = [...input.value].length;
 
     if (length < schema.minLength) {
-        return { error: `At least ${schema.minLength} characters.` };
+        return { error: `Must have at least ${schema.minLength} characters.` };
     }
 
     if (length > schema.maxLength) {
-        return { error: `At most ${schema.maxLength} characters,`
-                        + ` these are ${length}.` };
+        return { error: `Must have at most ${schema.maxLength} characters,`
+                        + ` has ${length}.` };
     }
 
     if (format && format[1] && !format[1].test(input.value)) {
-        return { error: `This is not ${format[2]}.` };
+        return { error: `Enter ${format[2]}.` };
     }
 
     if (!matches(input.value)) {
-        return { error: `This does not match ${visible(schema.pattern)}.` };
+        return { error: `Must match ${visible(schema.pattern)}.` };
     }
 
     return { value: input.value };
@@ -292,7 +298,7 @@ function jsonField(id, schema) {
             try {
                 return { value: JSON.parse(input.value) };
             } catch {
-                return { error: "This is not JSON." };
+                return { error: "Enter valid JSON." };
             }
         },
     };
@@ -336,7 +342,7 @@ function hintOf(schema) {
 
     range(schema.minLength, schema.maxLength, " characters");
     range(schema.minimum, schema.maximum, "");
-    range(schema.minItems, schema.maxItems, " of these");
+    range(schema.minItems, schema.maxItems, " items");
 
     if (schema.type === "integer") {
         hints.push("a whole number");
@@ -390,7 +396,8 @@ function makeField(name, schema, isRequired) {
             const got = made.read();
             const missing = isRequired
                 && (got.value === undefined || got.empty) && !got.error;
-            const text = got.error || (missing ? "This is required." : "");
+            const text = got.error
+                || (missing ? "This field is required." : "");
 
             put(problem, text);
             show(problem, text !== "");
@@ -482,7 +489,7 @@ function actionButtons(label, onaccept, answer) {
         accept,
         button("Decline", () => answer("{\"action\":\"decline\"}")),
         button("Dismiss", () => answer("{\"action\":\"cancel\"}"), {
-            title: "Neither accept nor decline: the action \"cancel\"" }));
+            title: "Send the action \"cancel\": neither accept nor decline" }));
 }
 
 
@@ -513,13 +520,13 @@ function urlQuestion(params, answer) {
 
     return [
         h("p", { class: "address" }, said(params.url ?? "", "code")),
-        isWeb ? h("p", {}, "It leads to ", said(url.host, "b"), ". ",
+        isWeb ? h("p", {}, "Host: ", said(url.host, "b"), ". ",
                   h("a", { href: url.href, target: "_blank",
                            rel: "noopener noreferrer" },
-                    "Open it in a new tab"))
+                    "Open in a new tab"))
               : h("p", { class: "problem" },
-                  "This is not an address of a web page."),
-        actionButtons("Done there", () =>
+                  "This is not an HTTP or HTTPS URL."),
+        actionButtons("Done", () =>
             answer("{\"action\":\"accept\"}"), answer),
     ];
 }
@@ -571,7 +578,7 @@ function rawQuestion(question, raw, answer) {
     return [
         jsonBox("the question", raw, "question"),
         h("div", { class: "form-field" },
-          h("label", { for: id }, "Answer, as JSON"), input, problem),
+          h("label", { for: id }, "Answer (JSON)"), input, problem),
         h("div", { class: "buttons" }, send),
     ];
 }

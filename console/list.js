@@ -303,7 +303,7 @@ function drawList() {
     show(list.view.empty, list.loaded && sorted.length === 0);
     put(list.view.empty, Object.keys(list.filters).length
         ? "No task matches these filters."
-        : "There are no tasks. New ones appear here by themselves.");
+        : "There are no tasks. New tasks appear here automatically.");
     list.view.element.setAttribute("aria-busy", String(list.abort != null));
 
     // not while a task is shown, to which a last drawing of the list may come
@@ -355,11 +355,11 @@ function listState(n, waiting) {
     }
 
     const text = n >= keptRows
-        ? `The ${keptRows} tasks that changed last`
+        ? `The ${keptRows} most recently changed tasks`
         : `${n}${list.cursor ? " or more" : ""} `
           + (n === 1 ? "task" : "tasks");
 
-    return waiting ? `${text} · order held, ${waiting} waiting` : text;
+    return waiting ? `${text} · order frozen, ${waiting} pending` : text;
 }
 
 
@@ -445,13 +445,14 @@ function flash(row) {
 // --- the view, made once
 
 function makeListView() {
-    const { element, body, row } = table("Tasks, last changed first", columns);
+    const { element, body, row }
+        = table("Tasks, most recently changed first", columns);
     const state = h("p", { class: "list-state", role: "status" });
     const more = button("Load more", loadMore, { class: "more", hidden: true });
     const empty = h("p", { class: "empty-list", hidden: true });
-    const hold = button("Hold", toggleHold, {
+    const hold = button("Freeze order", toggleHold, {
         "aria-pressed": "false",
-        title: "Rows change where they are, and do not move (p)" });
+        title: "Update rows in place without moving them (p)" });
     const counts = h("div", { class: "counts", role: "group",
                               "aria-label": "Tasks by state" });
     const filters = makeFilters();

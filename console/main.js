@@ -150,9 +150,10 @@ function showDialog(dialog) {
 
 const keys = [
     ["/", "filter by tool"], ["j, k", "next, previous task"],
-    ["Enter", "open the task"], ["Esc", "back, or leave what has the focus"],
-    ["p", "hold the list, or let it go"], ["r", "read everything again"],
-    ["1, 2, 3", "tasks, queues, zone"], ["?", "this"],
+    ["Enter", "open the task"],
+    ["Esc", "leave a field or row, or return to the list"],
+    ["p", "freeze or unfreeze the order of the list"], ["r", "reload the data"],
+    ["1, 2, 3", "tasks, queues, zone"], ["?", "show this help"],
 ];
 
 
@@ -160,13 +161,13 @@ function showHelp() {
     const on = h("input", { type: "checkbox", id: "keys-on",
                             checked: keysAreOn() });
     const dialog = h("dialog", { "aria-labelledby": "help-title" },
-        h("h2", { id: "help-title" }, "Keys"),
+        h("h2", { id: "help-title" }, "Keyboard shortcuts"),
         h("table", { class: "keys" }, h("tbody", {}, keys.map(([key, what]) =>
             h("tr", {}, h("th", { scope: "row" }, key.split(", ").flatMap(
                 (name, i) => [i ? " " : null, h("kbd", {}, name)])),
               h("td", {}, what))))),
         h("p", {}, h("label", { class: "check", for: "keys-on" }, on,
-                     "Single keys do this")),
+                     "Enable keyboard shortcuts")),
         h("div", { class: "buttons" },
           button("Close", () => dialog.close(), { autofocus: true })));
 

@@ -5,16 +5,16 @@ const page = { id: null, version: 0, view: null };
 const events = {
     created: "created",
     claimed: "claimed",
-    asked: "asked something",
-    answered: "all answers came",
+    asked: "input requested",
+    answered: "all answers received",
     completed: "completed",
     failed: "failed",
     retried: "attempt failed, queued again",
     released: "released, queued again",
     cancelled: "cancelled",
     lease_lost: "lease lost",
-    queue_timeout: "nobody claimed it in time",
-    run_timeout: "took too long",
+    queue_timeout: "not claimed in time",
+    run_timeout: "timed out while running",
     process_lost: "nginx process lost",
 };
 
@@ -69,8 +69,8 @@ function taskFailed(view, error) {
     const isGone = error.status === 404;
 
     put(view.problem, isGone && page.version
-        ? "This task is gone: it has expired, or was deleted. What is shown is"
-          + " the last that was known of it."
+        ? "This task no longer exists: it expired or was deleted. The page"
+          + " shows its last known state."
         : error.message);
     show(view.problem, true);
     show(view.actions, !isGone && view.actions.firstChild !== null);
@@ -128,8 +128,8 @@ function makeTaskView(id) {
     for (const [name, label] of [
         ["questions", "Questions"], ["error", "Error"], ["result", "Result"],
         ["arguments", "Arguments"], ["history", "History"],
-        ["answers", "Answers given"], ["metadata", "Metadata"],
-        ["raw", "Everything, as JSON"]])
+        ["answers", "Answers"], ["metadata", "Metadata"],
+        ["raw", "Task as JSON"]])
     {
         const content = h("div", { class: "content" });
         const heading = h("h2", { id: `s-${name}` }, label);
@@ -150,7 +150,7 @@ function makeTaskView(id) {
           h("div", { class: "task-title" }, view.title, view.badge),
           h("div", { class: "task-id" },
             h("code", {}, visible(id)),
-            button("Copy id", () => copyText(id, "the id"), {
+            button("Copy ID", () => copyText(id, "the ID"), {
                 class: "quiet" })),
           view.actions),
         view.problem, view.bar, view.message,
@@ -261,8 +261,8 @@ function drawFacts(view, task) {
          task.expiresAt ? ["in ", view.expires] : null],
         ["Attempt", `${task.attempt ?? "–"} of ${task.attempts ?? "–"}`],
         ["Worker", task.worker ? said(task.worker) : "–"],
-        ["Run by", task.kind === "gateway" ? "the server behind the gateway"
-                                           : "workers, by way of the queue"],
+        ["Run by", task.kind === "gateway" ? "upstream (gateway)"
+                                           : "workers (queue)"],
         ["Method", said(task.method ?? "–", "code")],
         ["Poll interval", seconds(task.pollIntervalMs / 1000)],
         ["Version", String(task.version)],
@@ -346,7 +346,7 @@ function resultParts(task, raw) {
 
     return [
         task.isError
-            ? h("p", { class: "problem" }, "The tool says that it failed.")
+            ? h("p", { class: "problem" }, "The tool reported an error.")
             : null,
         ...content.map((block, i) => contentPart(block || {}, i, name)),
         members.structuredContent === undefined ? null
@@ -354,7 +354,7 @@ function resultParts(task, raw) {
                 jsonBox("the structured content", members.structuredContent,
                         `${name}-structured`)),
         h("details", { open: content.length === 0 },
-          h("summary", {}, "As JSON"),
+          h("summary", {}, "Show as JSON"),
           jsonBox("the result", raw, `${name}-result`)),
     ].filter((part) => part);
 }
@@ -371,7 +371,7 @@ function contentPart(block, i, name) {
 
     return h("div", { class: "content-part" },
         block.type === "text" ? null
-            : h("p", { class: "muted" }, said(title || "no type"),
+            : h("p", { class: "muted" }, said(title || "unknown type"),
                 from === undefined ? null : [" ", said(from, "code")]),
         typeof text === "string"
             ? textBox(`part ${i + 1} of the result`, text,
@@ -418,8 +418,8 @@ function drawHistory(section, task) {
             task.historyDropped > 0
                 ? h("p", { class: "muted small" }, `${task.historyDropped}`
                     + (task.historyDropped === 1
-                       ? " earlier change is no longer kept."
-                       : " earlier changes are no longer kept.")) : null,
+                       ? " earlier entry is no longer kept."
+                       : " earlier entries are no longer kept.")) : null,
             h("ol", { class: "timeline" },
               history.map((entry) => historyItem(entry, start))),
         ].filter((part) => part);
@@ -450,10 +450,10 @@ async function cancelTask(task) {
 
     await ask({
         title: "Cancel this task?",
-        body: [h("p", {}, "Its worker is told to stop. This cannot be undone."),
-               field("Reason, for the client to see (optional)", reason)],
-        confirm: "Cancel the task",
-        dismiss: "Keep it",
+        body: [h("p", {}, "The worker is notified. This cannot be undone."),
+               field("Reason shown to the client (optional)", reason)],
+        confirm: "Cancel task",
+        dismiss: "Keep task",
         action: async () => {
             const text = reason.value.trim();
             await post(`${taskPath(task.taskId)}/cancel`,
@@ -469,7 +469,7 @@ async function retryTask(task) {
     const made = await attempt(() => post(`${taskPath(task.taskId)}/retry`));
 
     if (made) {
-        note("Queued again, as a new task.");
+        note("Retried as a new task.");
         location.hash = `#/task/${encodeURIComponent(made.taskId)}`;
     }
 }
@@ -479,11 +479,11 @@ async function deleteTask(task) {
     await ask({
         title: "Delete this task?",
         body: [h("p", {}, isOver(task)
-            ? "It and its result are gone for its owner as well."
-            : "It has not ended. It is gone for its owner and its worker as"
-              + " well.")],
+            ? "The task and its result are also deleted for its owner."
+            : "The task has not ended. It is also deleted for its owner and its"
+              + " worker.")],
         confirm: "Delete",
-        dismiss: "Keep it",
+        dismiss: "Keep task",
         action: async () => {
             await request(taskPath(task.taskId), { method: "DELETE" });
             note("The task was deleted.");

@@ -25,9 +25,9 @@ function makeQueuesView() {
     const tools = table("Tools", [...toolColumns, action]);
     const workers = table("Workers", [...workerColumns, action]);
     const noTools = h("p", { class: "empty-list" },
-                      "No tool has had a task yet.");
+                      "No tool has received a task yet.");
     const noWorkers = h("p", { class: "empty-list" },
-                        "No worker was seen yet.");
+                        "No worker has connected yet.");
 
     tools.element.classList.add("figures");
     workers.element.classList.add("figures");
@@ -107,7 +107,7 @@ function updateToolRow(row, tool) {
     const { tasks = {}, finished = {} } = tool;
     const isPaused = Boolean(tool.paused);
 
-    stateTag(row, isPaused, "paused", "open");
+    stateTag(row, isPaused, "paused", "active");
     put(row.parts.queued, number(tasks.queued));
     put(row.parts.oldest, tasks.queued ? seconds(tool.oldestQueued) : "–");
     put(row.parts.running, number(tasks.running));
@@ -120,8 +120,9 @@ function updateToolRow(row, tool) {
     put(row.parts.run, mean(tool.run));
     switchButton(row, isPaused, ["Pause", "Resume"], async (verb) => {
         await post(`tools/${verb}`, JSON.stringify({ tool: tool.name }));
-        return verb === "pause" ? `${tool.name} is paused: its tasks wait.`
-                                : `${tool.name} goes on.`;
+        return verb === "pause"
+            ? `${tool.name} is paused: its tasks stay in the queue.`
+            : `${tool.name} is resumed.`;
     });
 }
 
@@ -147,8 +148,9 @@ function updateWorkerRow(row, worker) {
         ? new Date(seen).toISOString() : "");
     switchButton(row, isDraining, ["Drain", "Resume"], async (verb) => {
         await post(`workers/${verb}`, JSON.stringify({ worker: worker.name }));
-        return verb === "drain" ? `${worker.name} gets no more work.`
-                                : `${worker.name} gets work again.`;
+        return verb === "drain"
+            ? `${worker.name} is drained: it receives no new tasks.`
+            : `${worker.name} receives tasks again.`;
     });
 }
 
@@ -171,20 +173,21 @@ const figures = [
     ["Since nginx started", [
         ["Created", "created"], ["Completed", "finished.completed"],
         ["Failed", "finished.failed"], ["Cancelled", "finished.cancelled"],
-        ["Expired before the end", "finished.expired"],
-        ["Deleted before the end", "finished.deleted"],
+        ["Expired before they ended", "finished.expired"],
+        ["Deleted before they ended", "finished.deleted"],
         ["Claims", "claims"], ["Retries", "retries"],
-        ["Lost leases", "lostLeases"], ["Stale tokens", "staleTokens"],
+        ["Lost leases", "lostLeases"], ["Stale lease tokens", "staleTokens"],
     ]],
     ["Housekeeping", [
         ["Sweeps", "sweep.runs"], ["Tasks swept", "sweep.tasks"],
-        ["Last batch", "sweep.batch"],
-        ["Last lag", "sweep.lag", seconds], ["Largest lag", "sweep.maxLag",
-                                             seconds],
-        ["Removed, expired", "removed.expired"],
-        ["Removed, deleted", "removed.deleted"],
+        ["Tasks in the last sweep", "sweep.batch"],
+        ["Delay in the last sweep", "sweep.lag", seconds],
+        ["Maximum delay in a sweep", "sweep.maxLag", seconds],
+        ["Removed (expired)", "removed.expired"],
+        ["Removed (deleted)", "removed.deleted"],
         ["Recoveries after a crash", "recoveries"],
-        ["News dropped", "newsDropped"], ["Signals", "signals"],
+        ["Changes dropped", "newsDropped"],
+        ["Change notifications", "signals"],
     ]],
 ];
 
@@ -194,7 +197,7 @@ function makeZoneView() {
     health.cards = h("div", { class: "cards" });
     health.element = h("section", { class: "zone-view", "aria-label": "Zone" },
         h("h1", {}, "Memory"), health.meters,
-        h("h1", {}, "Figures"), health.cards);
+        h("h1", {}, "Metrics"), health.cards);
 }
 
 
@@ -220,9 +223,9 @@ function drawZone() {
         ...figures.map(([title, entries]) =>
             [title, entries.map(([label, path, format = number]) =>
                 [label, format(valueAt(path))])]),
-        ["Refused", entriesOf(status.refused, (n) => n > 0)],
+        ["Refused operations", entriesOf(status.refused, (n) => n > 0)],
         ["Time in the queue", status.wait],
-        ["Time to run", status.run],
+        ["Run time", status.run],
         ...Object.keys(status).filter((name) => /store/i.test(name))
             .map((name) => ["Store", entriesOf(status[name], () => true)]),
     ].filter(([, content]) => content);
@@ -274,7 +277,7 @@ function updateCard(element, [title, content]) {
 
 
 function figureList(entries) {
-    return entries.length === 0 ? h("p", { class: "muted" }, "nothing")
+    return entries.length === 0 ? h("p", { class: "muted" }, "none")
         : h("dl", { class: "figure-list" }, entries.flatMap(([name, value]) =>
             [h("dt", {}, said(name)), h("dd", {}, said(value))]));
 }
@@ -307,7 +310,7 @@ function histogram(title, times) {
     });
 
     return h("div", {}, h("p", { class: "muted" },
-             `${number(times.count)} measured, mean ${mean(times)}`),
+             `${number(times.count)} samples, mean ${mean(times)}`),
         h("table", { class: "histogram", "aria-label": title },
           h("tbody", {}, rows)));
 }

@@ -47,7 +47,7 @@ tr/,//d for $tasks, $result;
 
 my $blocks = 0;
 $blocks += int(($_ + 123) / 124) for $params, $result, $message;
-like($sizing, qr/ = $blocks blocks each/, "$blocks blocks: the sum is right");
+like($line, qr/ = $blocks blocks each/, "$blocks blocks: the sum is right");
 
 my $row = qr/^\| `(\d+m(?: max_tasks=\d+)?)` \| ([\d,]+) \| ([\d.]+) ([MG])B/m;
 my @rows = $directives =~ /$row/g;
@@ -287,7 +287,7 @@ cmp_ok($written, '>=', keys %lines, 'all were found');
 # --- what is not there yet is marked so, and what is there is not
 
 my $store = $directives =~ /`store=sqlite:`/ ? 1 : 0;
-is(section('What survives what') =~ /not part of this version/ ? 0 : 1, $store,
+is(section('Durability') =~ /not part of this version/ ? 0 : 1, $store,
    'the store is ' . ($store ? '' : 'not ') . 'part of this version');
 
 is($t->faults('invalid zone size'), '',

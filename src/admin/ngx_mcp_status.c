@@ -51,9 +51,9 @@
 
 
 #define TASKS     "Tasks by state."
-#define FINISHED  "Tasks that came to an end, by how."
-#define REMOVED   "Tasks that were removed, ended or not."
-#define REFUSED   "Operations on tasks that were refused, by reason."
+#define FINISHED  "Finished tasks by outcome."
+#define REMOVED   "Removed tasks by reason, ended or not."
+#define REFUSED   "Refused operations on tasks by reason."
 
 
 static ngx_int_t ngx_mcp_status_done(ngx_http_request_t *r, ngx_mcp_op_t *o);
@@ -74,27 +74,27 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
     { "tasks", "cancelled", "tasks", "state", TASKS, zone_state(CANCELLED) },
 
     { NULL, "oldestQueued", "queue_oldest_seconds", NULL,
-      "For how long the oldest task in a queue could have been claimed.",
+      "How long the oldest queued task has been claimable.",
       zone_ms(oldest) },
 
     { NULL, "waitingRequests", "waiting_requests", NULL,
-      "Requests that wait for a change, streams among them.",
+      "Requests that wait for a change, including event streams.",
       zone32(waiting) },
     { NULL, "streams", "streams", NULL,
       "Open event streams.", zone32(streams) },
     { NULL, "runningCalls", "running_calls", NULL,
-      "Calls to upstreams that run in the background.", zone32(running) },
+      "Running background calls to upstreams.", zone32(running) },
 
     { "slots", "used", "slots_used", NULL,
-      "Slots for tasks in use.", zone32(slots_used) },
+      "Task slots in use.", zone32(slots_used) },
     { "slots", "total", "slots", NULL,
-      "Slots for tasks in the zone.", zone32(slots) },
+      "Task slots in the zone.", zone32(slots) },
     { "blocks", "used", "blocks_used", NULL,
       "Blocks of 128 bytes in use.", zone32(blocks_used) },
     { "blocks", "total", "blocks", NULL,
       "Blocks of 128 bytes in the zone.", zone32(blocks) },
     { NULL, "payloadBytes", "payload_bytes", NULL,
-      "Bytes that tasks carry.", zone64(bytes) },
+      "Payload of all tasks in bytes.", zone64(bytes) },
 
     { NULL, "owners", "owners", NULL,
       "Owners that have tasks.", zone32(owners) },
@@ -103,10 +103,10 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
     { NULL, "sessions", "sessions", NULL,
       "Sessions that have tasks.", zone32(sessions) },
     { NULL, "workers", "workers", NULL,
-      "Workers that were seen in the last two minutes.", zone32(workers) },
+      "Workers seen in the last two minutes.", zone32(workers) },
 
     { NULL, "created", "created_total", NULL,
-      "Tasks that were created.", zone64(task_counters.created) },
+      "Created tasks.", zone64(task_counters.created) },
 
     { "finished", "completed", "finished_total", "outcome", FINISHED,
       zone64(task_counters.completed) },
@@ -125,15 +125,15 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
       zone64(count.deleted) },
 
     { NULL, "claims", "claims_total", NULL,
-      "Attempts that were begun: by a worker, or as a call.",
+      "Attempts started, by workers or as background calls.",
       zone64(task_counters.claimed) },
     { NULL, "retries", "retries_total", NULL,
       "Attempts after which the task was queued again.",
       zone64(task_counters.requeued) },
     { NULL, "lostLeases", "lost_leases_total", NULL,
-      "Leases that ran out.", zone64(task_counters.leases_lost) },
+      "Expired leases.", zone64(task_counters.leases_lost) },
     { NULL, "staleTokens", "stale_tokens_total", NULL,
-      "Messages with a lease that does not hold any more.",
+      "Worker requests with a lease token that is no longer valid.",
       zone64(count.stale_leases) },
 
     { "refused", "task_not_found", "refused_total", "reason", REFUSED,
@@ -166,40 +166,40 @@ static ngx_mcp_figure_t  ngx_mcp_zone_figures[] = {
       zone_refused(STORE_FAILED) },
 
     { NULL, "newsDropped", "dropped_news_total", NULL,
-      "Changes that sessions were not told, being too far behind.",
+      "Changes not sent to sessions that were too far behind.",
       zone64(count.changes_dropped) },
     { NULL, "signals", "signals_total", NULL,
-      "Changes that worker processes were told of.", zone64(count.signals) },
+      "Change notifications sent to worker processes.", zone64(count.signals) },
     { NULL, "recoveries", "recoveries_total", NULL,
-      "Times that the zone was rebuilt after a crash.",
+      "Times the zone was rebuilt after a crash.",
       zone64(count.recoveries) },
 
     { "sweep", "runs", "sweeps_total", NULL,
-      "Looks for tasks whose time has come.", zone64(count.sweeps) },
+      "Sweeps for due tasks.", zone64(count.sweeps) },
     { "sweep", "tasks", "swept_tasks_total", NULL,
-      "Tasks that these handled.", zone64(count.swept) },
+      "Tasks handled by sweeps.", zone64(count.swept) },
     { "sweep", "batch", "sweep_batch_tasks", NULL,
-      "Tasks that the last one handled.", zone64(count.sweep_batch) },
+      "Tasks handled by the last sweep.", zone64(count.sweep_batch) },
     { "sweep", "lag", "sweep_lag_seconds", NULL,
-      "How late the last one was for one of its tasks.",
+      "Maximum delay of a task in the last sweep.",
       zone_ms(count.sweep_lag) },
     { "sweep", "maxLag", "sweep_lag_max_seconds", NULL,
-      "The most that this ever was.", zone_ms(count.sweep_lag_max) },
+      "Maximum delay of a task in any sweep.", zone_ms(count.sweep_lag_max) },
 
     { "lock", "held", "lock_held_seconds", NULL,
-      "For how long a process has held the zone's lock now, if for long.",
+      "How long a process has held the zone lock, if over a second.",
       zone_ms(lock_held) },
     { "lock", "waits", "lock_waits_total", NULL,
-      "Times that a process waited for the lock for long.",
+      "Times a process waited over 0.1 seconds for the lock.",
       zone64(count.lock_waits) },
     { "lock", "maxWait", "lock_wait_max_seconds", NULL,
-      "The longest of these.", zone_ms(count.lock_wait_max) },
+      "Longest wait for the lock.", zone_ms(count.lock_wait_max) },
 
     { NULL, "wait", "wait_seconds", NULL,
-      "How long tasks could have been claimed until they were.",
+      "Time from when a task became claimable until its claim.",
       zone_times(task_counters.wait) },
     { NULL, "run", "run_seconds", NULL,
-      "How long attempts ran, without the time they waited for input.",
+      "Duration of attempts, excluding the wait for input.",
       zone_times(task_counters.run) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
@@ -219,16 +219,16 @@ static ngx_mcp_figure_t  ngx_mcp_tool_figures[] = {
       tool_state(CANCELLED) },
 
     { NULL, "oldestQueued", "tool_queue_oldest_seconds", NULL,
-      "For how long the oldest task in a queue could have been claimed.",
+      "How long the oldest queued task has been claimable.",
       tool_ms(oldest) },
     { NULL, "runningCalls", "tool_running_calls", NULL,
-      "Calls to upstreams that run in the background.",
+      "Running background calls to upstreams.",
       tool32(stat.running) },
     { NULL, "paused", "tool_paused", NULL,
-      "Whether no more tasks of the tool are begun.", tool32(stat.paused) },
+      "1 while the tool is paused, otherwise 0.", tool32(stat.paused) },
 
     { NULL, "created", "tool_created_total", NULL,
-      "Tasks that were created.", tool64(stat.count.created) },
+      "Created tasks.", tool64(stat.count.created) },
 
     { "finished", "completed", "tool_finished_total", "outcome", FINISHED,
       tool64(stat.count.completed) },
@@ -242,19 +242,19 @@ static ngx_mcp_figure_t  ngx_mcp_tool_figures[] = {
       tool64(stat.count.dropped) },
 
     { NULL, "claims", "tool_claims_total", NULL,
-      "Attempts that were begun: by a worker, or as a call.",
+      "Attempts started, by workers or as background calls.",
       tool64(stat.count.claimed) },
     { NULL, "retries", "tool_retries_total", NULL,
       "Attempts after which the task was queued again.",
       tool64(stat.count.requeued) },
     { NULL, "lostLeases", "tool_lost_leases_total", NULL,
-      "Leases that ran out.", tool64(stat.count.leases_lost) },
+      "Expired leases.", tool64(stat.count.leases_lost) },
 
     { NULL, "wait", "tool_wait_seconds", NULL,
-      "How long tasks could have been claimed until they were.",
+      "Time from when a task became claimable until its claim.",
       tool_times(stat.count.wait) },
     { NULL, "run", "tool_run_seconds", NULL,
-      "How long attempts ran, without the time they waited for input.",
+      "Duration of attempts, excluding the wait for input.",
       tool_times(stat.count.run) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
@@ -264,16 +264,16 @@ static ngx_mcp_figure_t  ngx_mcp_tool_figures[] = {
 static ngx_mcp_figure_t  ngx_mcp_worker_figures[] = {
 
     { NULL, "claims", "worker_claims_total", NULL,
-      "Tasks that the worker has claimed.", worker64(claimed) },
+      "Tasks claimed by the worker.", worker64(claimed) },
     { NULL, "completed", "worker_completed_total", NULL,
-      "Tasks that it has completed.", worker64(completed) },
+      "Tasks completed by the worker.", worker64(completed) },
     { NULL, "failed", "worker_failed_total", NULL,
-      "Attempts of which it said that they failed.", worker64(failed) },
+      "Attempts reported as failed by the worker.", worker64(failed) },
     { NULL, "lastSeen", "worker_last_seen_timestamp_seconds", NULL,
-      "When it last said something, as a time of the clock.",
+      "Time of the last request of the worker, Unix time.",
       worker_ms(seen_wall) },
     { NULL, "draining", "worker_draining", NULL,
-      "Whether it gets no more tasks.", worker32(draining) },
+      "1 while the worker is drained, otherwise 0.", worker32(draining) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };
@@ -282,21 +282,21 @@ static ngx_mcp_figure_t  ngx_mcp_worker_figures[] = {
 static ngx_mcp_figure_t  ngx_mcp_store_figures[] = {
 
     { NULL, "up", "store_up", NULL,
-      "Whether changes are saved.", zone64(disk.up) },
+      "1 if changes are saved, 0 if the store fails.", zone64(disk.up) },
     { NULL, "unsaved", "store_unsaved_tasks", NULL,
-      "Tasks that have changed, or went, since they were saved.",
+      "Tasks changed or removed since they were last saved.",
       zone32(unsaved) },
     { NULL, "commits", "store_commits_total", NULL,
-      "Commits that were made.", zone64(disk.commits) },
+      "Successful commits.", zone64(disk.commits) },
     { NULL, "rows", "store_rows_total", NULL,
-      "Tasks that these wrote or removed.", zone64(disk.rows) },
+      "Tasks written or removed by commits.", zone64(disk.rows) },
     { NULL, "failures", "store_failures_total", NULL,
-      "Commits that failed.", zone64(disk.failures) },
+      "Failed commits.", zone64(disk.failures) },
     { NULL, "lastCommit", "store_last_commit_timestamp_seconds", NULL,
-      "When the last one was made, as a time of the clock.",
+      "Time of the last successful commit, Unix time.",
       zone_ms(disk.last_wall) },
     { NULL, "commitTime", "store_commit_seconds", NULL,
-      "How long commits took.", zone_times(disk.time) },
+      "Duration of commits.", zone_times(disk.time) },
 
     { NULL, NULL, NULL, NULL, NULL, 0, 0 }
 };

@@ -164,7 +164,7 @@ async function answers(page) {
     is(await page.locator("form.question").count(),
        6 + Object.keys(wrongSchemas).length, "asking: every question is there");
     await shown(page.getByRole("form", { name: "Question breaks" })
-        .getByLabel("Answer, as JSON"), "asking: what is no form takes JSON");
+        .getByLabel("Answer (JSON)"), "asking: what is no form takes JSON");
     is(await form.locator("select option").first().evaluate((option) =>
         option.children.length), 0, "asking: options are text");
     is(await page.getByRole("link", { name: /Open/ }).evaluateAll((links) =>
@@ -187,7 +187,7 @@ async function inTheQueues(browser, options) {
     await pause.click();
     await shown(page.getByText(`${markup} is paused`), "queues: it is named");
     await pause.click();
-    await shown(page.getByText(`${markup} goes on`), "queues: and again");
+    await shown(page.getByText(`${markup} is resumed`), "queues: and again");
     await fine(page, "queues");
 }
 

@@ -75,7 +75,7 @@ async function holds(browser) {
     const task = await claim("held");
     is(task.taskId, first, "the older one is claimed");
     await shown(row(page, first).getByText("running"), "it changes in place");
-    await shown(page.getByText("order held"), "and it says so");
+    await shown(page.getByText("order frozen"), "and it says so");
     is(await rows(page).nth(1).locator("a").getAttribute("href"),
        `#/task/${first}`, "where it was");
 
@@ -84,11 +84,11 @@ async function holds(browser) {
         document.querySelector(".list-view tbody tr a").href.endsWith(id),
         first), "it moves when the pointer is gone");
 
-    await page.getByRole("button", { name: "Hold" }).click();
+    await page.getByRole("button", { name: "Freeze order" }).click();
     await create("held", {});
-    await shown(page.getByText("order held, 1 waiting"), "held by a button");
+    await shown(page.getByText("order frozen, 1 pending"), "held by a button");
     is(await rows(page).count(), 2, "no new row meanwhile");
-    await page.getByRole("button", { name: "Hold" }).click();
+    await page.getByRole("button", { name: "Freeze order" }).click();
     await becomes(() => page.waitForFunction(() =>
         document.querySelectorAll(".list-view tbody tr").length === 3),
         "and let go");

@@ -95,9 +95,10 @@ async function walk(browser) {
 
 async function help(page, keys) {
     await keys.press("?");
-    const dialog = page.getByRole("dialog", { name: "Keys" });
+    const dialog = page.getByRole("dialog",
+                                  { name: "Keyboard shortcuts" });
     await shown(dialog, "? shows the keys");
-    await dialog.getByLabel("Single keys do this").uncheck();
+    await dialog.getByLabel("Enable keyboard shortcuts").uncheck();
     await keys.press("Escape");
     await dialog.waitFor({ state: "detached" });
     await keys.press("2");
@@ -105,8 +106,8 @@ async function help(page, keys) {
     await live(page);
     await keys.press("2");
     ok(/tasks/.test(page.url()), "they can be switched off");
-    await page.getByRole("button", { name: "Keys" }).click();
-    await dialog.getByLabel("Single keys do this").check();
+    await page.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    await dialog.getByLabel("Enable keyboard shortcuts").check();
     await keys.press("Escape");
 }
 

@@ -86,11 +86,12 @@ async function fillWrongly(form) {
 
     await form.getByRole("button", { name: "Send answer" }).click();
     is(await form.locator(".problem:visible").allInnerTexts(), [
-        "At least 2 characters.", "This is not an address such as"
-        + " ann@example.org.", "This is not an address such as"
-        + " https://example.org/.", "This does not match ^[A-Z]{3}$.",
-        "At most 3.", "This is not a number.", "A whole number, please.",
-        "This is required.", "This is required.", "Choose no more than 2.",
+        "Must have at least 2 characters.",
+        "Enter an email address such as ann@example.org.",
+        "Enter a URI such as https://example.org/.", "Must match ^[A-Z]{3}$.",
+        "Must be at most 3.", "Enter a number.", "Enter a whole number.",
+        "This field is required.", "This field is required.",
+        "Choose at most 2.",
     ], "what is wrong is said beside each field");
     ok(await form.getByLabel("Full name").evaluate((input) =>
         input === document.activeElement), "and the first has the focus");
@@ -131,7 +132,7 @@ async function answerOthers(page) {
 
     is(await question("url").getByRole("link").getAttribute("href"),
        "https://pay.example/cart?id=1", "an address to open");
-    await press(question("url"), "Done there");
+    await press(question("url"), "Done");
     await gone(question("url"), "and done there");
 
     is(await question("trap").getByRole("link").count(), 0,
@@ -139,11 +140,11 @@ async function answerOthers(page) {
     await press(question("trap"), "Dismiss");
     await gone(question("trap"), "dismissed");
 
-    await question("think").getByLabel("Answer, as JSON").fill("[]");
+    await question("think").getByLabel("Answer (JSON)").fill("[]");
     await press(question("think"), "Send answer");
     await shown(question("think").getByText("must be a JSON object"),
                 "an answer that is none");
-    await question("think").getByLabel("Answer, as JSON")
+    await question("think").getByLabel("Answer (JSON)")
         .fill("{\"n\":12345678901234567890}");
     await press(question("think"), "Send answer");
     await gone(question("think"), "an answer as JSON");
@@ -179,7 +180,7 @@ async function asks(browser) {
     await held("complete", task, { result: text("All is well") });
     await shown(page.locator(".s-result").getByText("All is well"),
                 "and its result is shown");
-    await shown(page.locator(".timeline").getByText("all answers came"),
+    await shown(page.locator(".timeline").getByText("all answers received"),
                 "it is in the history");
     await fine(page, "questions");
 }
@@ -302,7 +303,7 @@ async function results(browser) {
     const page = await open(browser, taskPage(id));
     const result = page.locator(".s-result");
 
-    await shown(result.getByText("The tool says that it failed."),
+    await shown(result.getByText("The tool reported an error."),
                 "a result that is an error");
     await shown(result.getByText("8 B of data"), "an image is described");
     is(await page.locator("img").count(), 0, "and not loaded");
@@ -324,12 +325,12 @@ async function cancels(browser) {
     const page = await open(browser, taskPage(id));
     await press(page, "Cancel");
     const dialog = page.getByRole("dialog");
-    await press(dialog, "Keep it");
+    await press(dialog, "Keep task");
     await gone(dialog, "one may think again");
 
     await press(page, "Cancel");
     await dialog.getByLabel("Reason").fill(`not <b>needed</b>`);
-    await press(dialog, "Cancel the task");
+    await press(dialog, "Cancel task");
     await shown(badge(page).getByText("cancelled"), "a task is cancelled");
     await shown(page.locator(".task-view").getByText("not <b>needed</b>")
         .first(), "with a reason");
@@ -399,7 +400,7 @@ async function pauses(browser) {
     is(await claim("paused", "w-1", 0), undefined, "nobody gets its tasks");
 
     await press(its, "Resume");
-    await shown(its.getByText("open"), "and goes on");
+    await shown(its.getByText("active"), "and goes on");
     ok(await claim("paused"), "somebody gets one");
     await fine(page, "pausing");
 }
@@ -437,7 +438,7 @@ async function staysPaused(browser) {
        "and not what they said before");
 
     await press(its, "Resume");
-    await shown(its.getByText("open"), "it goes on");
+    await shown(its.getByText("active"), "it goes on");
     await page.unrouteAll({ behavior: "ignoreErrors" });
     await fine(page, "pausing with old figures");
 }
