@@ -290,6 +290,9 @@ sub statuses {
         my $pid = fork();
         die "fork: $!\n" unless defined $pid;
 
+        # a group of its own, with curl
+        setpgrp($pid, $pid || $$);
+
         if ($pid == 0) {
             statuses('/mcp/tasks/events', 10);
             POSIX::_exit(0);
@@ -316,8 +319,10 @@ sub statuses {
     ok($told, 'others are told so');
     cmp_ok($streams->(), '<=', 50, 'and do not stay');
 
-    kill('TERM', @pids);
+    # requests that are still on their way must not meet nginx while it stops
+    kill('KILL', map { -$_ } @pids);
     waitpid($_, 0) for @pids;
+    ok(scalar(wait_for { $streams->() == 0 }), 'no stream is left');
 }
 
 # --- what may be instead
