@@ -469,7 +469,7 @@ ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
 }
 
 
-/* a random lease token; never 0, which means none */
+/* a random lease token or instance; never 0, which means none */
 
 ngx_int_t
 ngx_mcp_random_token(uint64_t *lease)
