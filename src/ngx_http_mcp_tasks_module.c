@@ -1,5 +1,12 @@
 
-/* The module: its directives, and what it does in each process. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The module: its directives, and its initialization and exit in each process.
+ */
 
 
 #include "ngx_mcp_conf.h"
@@ -243,6 +250,11 @@ ngx_mcp_create_main_conf(ngx_conf_t *cf)
 }
 
 
+/*
+ * Runs in the master.  The descriptors that wake worker processes are created
+ * here, so that all worker processes inherit them.
+ */
+
 static ngx_int_t
 ngx_mcp_init_module(ngx_cycle_t *cycle)
 {
@@ -269,7 +281,7 @@ ngx_mcp_init_process(ngx_cycle_t *cycle)
         { NULL, NULL }
     };
 
-    /* not in the cache manager, nor without an http block */
+    /* only worker processes use zones; mcf is NULL without an http block */
 
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
     {
@@ -289,6 +301,8 @@ ngx_mcp_init_process(ngx_cycle_t *cycle)
     return ngx_mcp_init_zones(cycle, mcf);
 }
 
+
+/* starts the timers, jobs and store of each zone in this process */
 
 static ngx_int_t
 ngx_mcp_init_zones(ngx_cycle_t *cycle, ngx_mcp_main_conf_t *mcf)
@@ -320,6 +334,8 @@ ngx_mcp_init_zones(ngx_cycle_t *cycle, ngx_mcp_main_conf_t *mcf)
     return NGX_OK;
 }
 
+
+/* the stores go first: they may still have changes to save */
 
 static void
 ngx_mcp_exit_process(ngx_cycle_t *cycle)

@@ -1,5 +1,10 @@
 
-/* Directives of a location: reading, defaults, inheritance. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The settings of a location: parsing, defaults, inheritance and checks. */
 
 
 #include "ngx_mcp_conf.h"
@@ -14,7 +19,10 @@ typedef enum {
 } ngx_mcp_arg_e;
 
 
-/* the parameters of directives; one without a name stands first */
+/*
+ * Parameters of directives with several values.  A value with an empty name is
+ * given without one, and must be the first argument of its directive.
+ */
 
 typedef struct {
     const char  *directive;
@@ -112,6 +120,10 @@ ngx_mcp_create_loc_conf(ngx_conf_t *cf)
 }
 
 
+/*
+ * A ttl that exceeds its maximum is an error only if it is set at this level.
+ */
+
 char *
 ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 {
@@ -140,7 +152,7 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
             return NGX_CONF_ERROR;
         }
 
-        /* one from above, or the default */
+        /* the default ttl, or one of an outer level, is limited silently */
 
         conf->ttl = conf->max_ttl;
     }
@@ -149,7 +161,7 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 }
 
 
-/* what the location does not have is inherited, or the default */
+/* values that are not set are inherited, or get their default */
 
 static void
 ngx_mcp_conf_merge_values(ngx_mcp_loc_conf_t *prev, ngx_mcp_loc_conf_t *conf)
@@ -158,7 +170,7 @@ ngx_mcp_conf_merge_values(ngx_mcp_loc_conf_t *prev, ngx_mcp_loc_conf_t *conf)
         conf->owner = prev->owner;
     }
 
-    /* both come from one directive */
+    /* mcp_tasks_allow_origin sets both */
 
     if (conf->any_origin == NGX_CONF_UNSET) {
         conf->any_origin = prev->any_origin;
@@ -201,7 +213,7 @@ ngx_mcp_conf_merge_values(ngx_mcp_loc_conf_t *prev, ngx_mcp_loc_conf_t *conf)
 static ngx_int_t
 ngx_mcp_check_values(ngx_conf_t *cf, ngx_mcp_loc_conf_t *conf)
 {
-    /* some clients poll without a pause if they are told none */
+    /* some clients poll without a pause if the interval is 0 */
 
     if (conf->poll_interval == 0) {
         return ngx_mcp_zero(cf, "mcp_tasks_poll_interval");
@@ -211,7 +223,7 @@ ngx_mcp_check_values(ngx_conf_t *cf, ngx_mcp_loc_conf_t *conf)
         return ngx_mcp_zero(cf, "mcp_tasks_lease");
     }
 
-    /* records keep them in 32 bits */
+    /* task records keep both in 32 bits */
 
     if (conf->poll_interval >= NGX_MCP_UNLIMITED
         || conf->lease >= NGX_MCP_UNLIMITED)
@@ -344,6 +356,8 @@ ngx_mcp_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+/* sets the parameters of any directive listed in ngx_mcp_args */
+
 char *
 ngx_mcp_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
@@ -393,7 +407,11 @@ ngx_mcp_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* all of them are words of the machine, and -1 if they are not set */
+/*
+ * All values are machine words, and NGX_CONF_UNSET until they are set.
+ * Returns NGX_DECLINED if the parameter is a duplicate, and NGX_ERROR if the
+ * value is invalid.
+ */
 
 static ngx_int_t
 ngx_mcp_set_arg(ngx_str_t *value, ngx_mcp_arg_t *arg, void *conf)

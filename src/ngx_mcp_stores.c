@@ -1,5 +1,10 @@
 
-/* The kinds of stores that were built in. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The stores that are built in. */
 
 
 #include "ngx_mcp_store.h"

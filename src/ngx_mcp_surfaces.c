@@ -1,5 +1,10 @@
 
-/* Directives by which a location becomes one of the surfaces of a zone. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The directives that make a location one of the surfaces of a zone. */
 
 
 #include "ngx_mcp_conf.h"
@@ -133,7 +138,7 @@ ngx_mcp_set_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "needs a location that is given by a prefix";
     }
 
-    /* a page knows what is below it by the slash */
+    /* links of the page are relative and need the trailing slash */
 
     if (clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/') {
         clcf->auto_redirect = 1;
@@ -142,6 +147,8 @@ ngx_mcp_set_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     return NGX_CONF_OK;
 }
 
+
+/* a location has at most one surface */
 
 static char *
 ngx_mcp_surface(ngx_conf_t *cf, void *conf, ngx_http_handler_pt handler)
@@ -173,8 +180,9 @@ ngx_mcp_surface(ngx_conf_t *cf, void *conf, ngx_http_handler_pt handler)
 
 
 /*
- * "if" and "limit_except" blocks are part of their location: the former keeps
- * its handler, the latter does not.
+ * "if" and "limit_except" blocks belong to the surface of their location.
+ * nginx keeps the content handler of the location in an "if" block, but not in
+ * a "limit_except" block.
  */
 
 ngx_int_t
@@ -208,7 +216,10 @@ ngx_mcp_conf_merge_surface(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
 }
 
 
-/* a copy: nginx itself forgets them when it has read its configuration */
+/*
+ * A copy, since nginx keeps server names only while it reads the
+ * configuration.
+ */
 
 static ngx_array_t *
 ngx_mcp_server_names(ngx_conf_t *cf)

@@ -1,5 +1,10 @@
 
-/* Directive mcp_tasks_zone: its parameters, and its memory. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The directive mcp_tasks_zone: its parameters, and the memory of the zone. */
 
 
 #include "ngx_mcp_conf.h"
@@ -113,7 +118,7 @@ ngx_mcp_set_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* "store=" comes first, wherever it is: it says what others mean */
+/* "store=" is read first, since it defines which other parameters are valid */
 
 static ngx_int_t
 ngx_mcp_zone_store(ngx_conf_t *cf, ngx_mcp_zone_t *zone)
@@ -250,7 +255,10 @@ ngx_mcp_zone_tasks(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
 }
 
 
-/* of no zone, but of its store; or of a store, where there is none */
+/*
+ * A parameter of the store; without a store, it is an error that names the
+ * cause.
+ */
 
 static ngx_int_t
 ngx_mcp_zone_param(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
@@ -282,6 +290,8 @@ ngx_mcp_zone_param(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
 }
 
 
+/* whether the zone has room for its header and for max_tasks */
+
 static ngx_int_t
 ngx_mcp_zone_large(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 {
@@ -309,9 +319,10 @@ ngx_mcp_zone_large(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 
 
 /*
- * Before anything is made: whether it is the size of the zone that is in use.
- * nginx itself would silently replace that by a new one, and every task would
- * be lost, unless a store has them.
+ * Refuses a new size for a zone that is in use.  nginx would silently create a
+ * new zone, and all tasks would be lost, unless the store keeps them and they
+ * fit into the new zone.  Runs before anything is created, so that the old
+ * configuration stays in use.
  */
 
 static ngx_int_t
@@ -347,7 +358,7 @@ ngx_mcp_zone_resized(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 }
 
 
-/* the zone of that name in the cycle before this one */
+/* the zone with this name in the previous cycle; NULL: none */
 
 static ngx_shm_zone_t *
 ngx_mcp_zone_in_use(ngx_conf_t *cf, ngx_str_t *name)
@@ -385,7 +396,7 @@ ngx_mcp_zone_in_use(ngx_conf_t *cf, ngx_str_t *name)
 }
 
 
-/* whether two configurations have the same store, or none */
+/* whether both zones have the same store, or both have none */
 
 static ngx_uint_t
 ngx_mcp_zone_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *old)
@@ -395,7 +406,7 @@ ngx_mcp_zone_same(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *old)
 }
 
 
-/* what belongs to a zone, beside its memory */
+/* the parts of a zone outside of shared memory */
 
 static ngx_int_t
 ngx_mcp_zone_local(ngx_conf_t *cf, ngx_mcp_main_conf_t *mcf,
@@ -461,6 +472,12 @@ ngx_mcp_zone_add(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 }
 
 
+/*
+ * Called by nginx when the memory of the zone exists.  The contents are kept
+ * if the zone was in use in the previous cycle, or if the memory already has
+ * them.
+ */
+
 static ngx_int_t
 ngx_mcp_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 {
@@ -493,7 +510,7 @@ ngx_mcp_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 }
 
 
-/* "zone=NAME" of a location */
+/* "zone=NAME" of a surface; NULL: an error was logged */
 
 ngx_mcp_zone_t *
 ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value)

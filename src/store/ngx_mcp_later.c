@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Operations that are submitted until the store accepts them. */
+
+
 #include "ngx_mcp_later.h"
 #include "ngx_mcp_op.h"
 #include "ngx_mcp_zone.h"
@@ -6,14 +14,14 @@
 #include <ngx_event.h>
 
 
-/* those that are kept for the next one, since most are done at once */
+/* pools kept for reuse, since most operations are done at once */
 #define NGX_MCP_LATER_KEPT   64
 
-/* from one attempt to the next, in milliseconds */
+/* delay between attempts, ms */
 #define NGX_MCP_LATER_FIRST  50
 #define NGX_MCP_LATER_LAST   2000
 
-/* a process that exits does not try for longer */
+/* an exiting process gives up after so many ms */
 #define NGX_MCP_LATER_EXIT   5000
 
 
@@ -24,9 +32,9 @@ struct ngx_mcp_later_s {
     ngx_mcp_zone_t   *zone;
     ngx_uint_t        kind;
     ngx_msec_t        delay;
-    ngx_msec_t        exiting;     /* for how long it was tried since */
+    ngx_msec_t        exiting;     /* ms waited while exiting */
 
-    /* debug logs want an fd of what an event is for */
+    /* debug logs read an fd, as of a connection */
     ngx_event_t       event;
     struct {
         ngx_mcp_later_t  *data;
@@ -39,13 +47,13 @@ struct ngx_mcp_later_s {
 };
 
 
-/* a request that waits has one of the small ones */
+/* a waiting request needs one of the first, small kind */
 
 typedef struct {
-    size_t       op;
-    size_t       zero;        /* of it; the store fills in the rest */
-    size_t       pool;
-    ngx_uint_t   n;
+    size_t       op;          /* size of an operation */
+    size_t       zero;        /* bytes of it that are cleared */
+    size_t       pool;        /* size of its pool */
+    ngx_uint_t   n;           /* pools in free */
     ngx_pool_t  *free[NGX_MCP_LATER_KEPT];
 } ngx_mcp_later_kind_t;
 
@@ -101,7 +109,7 @@ ngx_mcp_later_op(ngx_mcp_zone_t *zone, ngx_uint_t type)
         }
     }
 
-    /* the event is only for those that have to be submitted again */
+    /* the event is initialized when the first attempt fails */
 
     l = ngx_palloc(pool, sizeof(ngx_mcp_later_t) + kind->op);
     if (l == NULL) {

@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Submitting operations; cursors of lists. */
+
+
 #include "ngx_mcp_op.h"
 #include "ngx_mcp_zone.h"
 #include "ngx_mcp_table.h"
@@ -24,7 +32,7 @@ ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 }
 
 
-/* at what is pinned: NGX_OK or NGX_ERROR, at once */
+/* only what is pinned; NGX_OK or NGX_ERROR, never NGX_AGAIN */
 
 ngx_int_t
 ngx_mcp_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
@@ -35,7 +43,7 @@ ngx_mcp_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 }
 
 
-/* to give back what was claimed, as if it had not been */
+/* prepares an update that returns a claimed task, as if it were not claimed */
 
 void
 ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed)
@@ -47,10 +55,10 @@ ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed)
 
 
 /*
- * A cursor is hidden, because its numbers would tell how many tasks others
- * create, and sealed for its owner, because what a client makes up must be
+ * A cursor is encrypted, because its numbers would reveal how many tasks
+ * others create, and sealed for its owner, because a forged cursor must be
  * refused.  Its text is hexadecimal: a seal of the plain cursor, and the
- * cursor masked with what follows from that seal.
+ * cursor XORed with a mask that is derived from the seal.
  */
 
 u_char *
@@ -71,6 +79,8 @@ ngx_mcp_cursor_text(ngx_mcp_zone_t *zone, u_char *p, ngx_str_t *owner,
     return ngx_mcp_hex(p, &sealed, sizeof(sealed));
 }
 
+
+/* NGX_DECLINED: it is not a cursor of this owner */
 
 ngx_int_t
 ngx_mcp_cursor_parse(ngx_mcp_zone_t *zone, ngx_str_t *text, ngx_str_t *owner,

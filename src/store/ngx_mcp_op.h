@@ -1,5 +1,10 @@
 
-/* Submitting operations, and what goes with them. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Submitting operations, and helpers for callers. */
 
 
 #ifndef _NGX_MCP_OP_H_INCLUDED_
@@ -9,7 +14,7 @@
 #include "ngx_mcp_op_types.h"
 
 
-/* the clock on the wall, ms */
+/* wall clock, ms */
 
 static ngx_inline uint64_t
 ngx_mcp_wall(void)
@@ -33,8 +38,9 @@ ngx_int_t ngx_mcp_cursor_parse(ngx_mcp_zone_t *zone, ngx_str_t *text,
     ngx_str_t *owner, ngx_mcp_cursor_t *cursor);
 
 /*
- * A task will be asked for: where it is to be found is fetched into the cache,
- * and then the task, while the request is looked at.
+ * Prefetch into the CPU cache, before a task is looked up: first the entry of
+ * the hash table, then the slot, while the request is parsed in between.  Both
+ * are hints only and take no lock.
  */
 void ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
 void ngx_mcp_hint_task(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);

@@ -1,19 +1,26 @@
 
 /*
- * Operations: the only way to a task, for surfaces, executors and timers.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Operations: the only interface to tasks, for surfaces, jobs and timers.
  *
- * The caller fills in a struct and submits it.  NGX_OK: done, reason says
- * whether it was refused, and the results are filled in.  NGX_AGAIN: the
- * handler will be called when it is.  NGX_ERROR: it was not done, for lack of
- * memory outside of the zone, and nothing has changed.  Which of them a store
- * answers is its own affair; nothing may rely on it.  Until the handler is
- * called the struct, and everything it refers to, belongs to the store.
+ * The caller fills in a struct and submits it.  NGX_OK: the operation is done,
+ * reason says whether it was refused, and the results are filled in.
+ * NGX_AGAIN: the handler is called when it is done.  NGX_ERROR: there was no
+ * memory outside of the zone, and nothing has changed.  A store may return any
+ * of them for any operation, and callers must handle all.  Until the handler
+ * is called, the struct and everything that it refers to belong to the store.
  * Operations on one task are done in the order in which they were submitted.
  *
- * A request that waits looks again and again, and cannot wait for each of its
- * looks.  It pins what it waits for first, which may take its time: from then
- * on GET, NEWS, SESSION and RECENT may also be looked up, which is answered at
- * once from the memory of this machine.
+ * A waiting request looks up its tasks again after each change, and cannot
+ * wait for the store each time.  It first pins what it waits for, which may
+ * take time.  Then GET, CHANGES, SESSION and RECENT may also be looked up,
+ * which is answered at once from the memory of this machine.
+ *
+ * In each struct a blank line separates arguments from results.
  */
 
 
@@ -32,17 +39,17 @@
 #define NGX_MCP_CLAIM_TOOLS   64
 #define NGX_MCP_CURSOR_LEN    64
 
-/* tasks looked at for one page: a filter that matches little ends it early */
+/* tasks examined for one page: if few of them match, the page is short */
 #define NGX_MCP_LIST_SCAN     1000
 
-/* beside the bits of states: completed, with a tool that says isError */
+/* an additional bit of states: completed with isError */
 #define NGX_MCP_LIST_ERROR    (1u << NGX_MCP_STATES)
 
-/* tasks handled in one hold of the lock */
+/* tasks handled while the lock is held once */
 #define NGX_MCP_SWEEP_BATCH   256
 
 
-/* which bytes of a task are wanted: these, or 1 << ngx_mcp_payload_e */
+/* parts of a task to copy: these, or NGX_MCP_WANT(payload) */
 
 #define NGX_MCP_WANT(payload)   (1u << (payload))
 #define NGX_MCP_WANT_OWNER      0x0100
@@ -52,7 +59,7 @@
 #define NGX_MCP_WANT_HISTORY    0x1000
 #define NGX_MCP_WANT_ALL        0xffff
 
-/* of an update: not even the record, since nobody looks at it */
+/* of an update: not even the record is copied */
 #define NGX_MCP_WANT_NOTHING    0x10000
 
 
@@ -91,21 +98,22 @@ typedef ngx_int_t (*ngx_mcp_submit_pt)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 struct ngx_mcp_op_s {
     ngx_uint_t     type;
     ngx_uint_t     reason;
-    ngx_uint_t     detached;   /* nobody is told: it need not be durable yet */
+    ngx_uint_t     detached;   /* no response depends on it: it need
+                                  not be durable when it is done */
     ngx_pool_t    *pool;
     ngx_mcp_op_pt  handler;
     void          *data;
 };
 
 
-/* a change of a task's state; what went before is told by others */
+/* a change of the task's state */
 
 typedef struct {
     uint64_t    at;         /* wall clock, ms */
     ngx_uint_t  event;
-    ngx_uint_t  state;      /* after it */
+    ngx_uint_t  state;      /* after the change */
     ngx_uint_t  attempt;
-    ngx_str_t   worker;     /* of a claim; empty: unknown */
+    ngx_str_t   worker;     /* that claimed it; empty: unknown */
 } ngx_mcp_view_history_t;
 
 
@@ -113,30 +121,30 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_id_t             id;
-    uint64_t                 seq;
-    uint64_t                 changed;
-    uint64_t                 turned;
-    uint64_t                 moved;
+    uint64_t                 seq;      /* order of creation */
+    uint64_t                 changed;  /* number of the last change */
+    uint64_t                 turned;   /* of the last change of status */
+    uint64_t                 moved;    /* of the last higher progress */
     ngx_mcp_task_t           task;
-    ngx_uint_t               asks;     /* its questions are ours now */
-    ngx_uint_t               drain;    /* its worker gets no more */
+    ngx_uint_t               asks;     /* this stream asks its questions */
+    ngx_uint_t               drain;    /* its worker is draining */
     ngx_str_t                owner;
     ngx_str_t                tool;
     ngx_str_t                token;
-    ngx_str_t                worker;   /* that has or had it */
+    ngx_str_t                worker;   /* name of the last one */
     ngx_mcp_view_history_t  *history;  /* oldest first */
     ngx_uint_t               nhistory;
-    ngx_uint_t               dropped;  /* before these; 255: or more */
-    ngx_str_t                method;   /* with the params */
+    ngx_uint_t               dropped;  /* older ones; 255: or more */
+    ngx_str_t                method;   /* of the call */
     ngx_str_t                payload[NGX_MCP_PAYLOADS];
 } ngx_mcp_view_t;
 
 
 typedef struct {
     ngx_mcp_op_t    op;
-    ngx_mcp_new_t   task;       /* id and times are filled in */
+    ngx_mcp_new_t   task;       /* the store sets id and times */
 
-    ngx_mcp_view_t  view;       /* without bytes */
+    ngx_mcp_view_t  view;       /* without payloads */
 } ngx_mcp_op_create_t;
 
 
@@ -145,17 +153,17 @@ typedef struct {
     ngx_mcp_id_t    id;
     ngx_str_t      *owner;      /* NULL: not for a client */
     ngx_uint_t      want;
-    ngx_uint_t      watch;      /* tell this process of changes */
-    uint64_t        carrier;    /* stream that would ask */
+    ngx_uint_t      watch;      /* wake this process on changes */
+    uint64_t        carrier;    /* stream to ask questions; 0: none */
 
     ngx_mcp_view_t  view;
 } ngx_mcp_op_get_t;
 
 
-/* where a page ended: which task was the last, and where it was kept */
+/* the end of a page: the last task on it, and its slot */
 
 typedef struct {
-    uint64_t  seq;        /* 0: none */
+    uint64_t  seq;        /* 0: no cursor */
     uint64_t  hint;
 } ngx_mcp_cursor_t;
 
@@ -164,14 +172,14 @@ typedef struct {
     ngx_mcp_op_t      op;
     ngx_str_t         owner;
     ngx_str_t         tool;       /* empty: any */
-    ngx_uint_t        states;     /* a bit each; 0: any */
-    ngx_mcp_cursor_t  after;      /* none: from the newest */
+    ngx_uint_t        states;     /* bits; 0: any */
+    ngx_mcp_cursor_t  after;      /* none: start at the newest */
     ngx_uint_t        limit;
     ngx_uint_t        want;
 
     ngx_mcp_view_t   *views;
     ngx_uint_t        n;
-    ngx_mcp_cursor_t  next;       /* none: that was all */
+    ngx_mcp_cursor_t  next;       /* none: this is the last page */
 } ngx_mcp_op_list_t;
 
 
@@ -179,28 +187,28 @@ typedef struct {
     ngx_mcp_op_t     op;
     ngx_str_t       *tools;
     ngx_uint_t       ntools;
-    ngx_uint_t       max;        /* tasks; 0: one */
-    uint32_t         lease_time; /* 0: as the task says */
-    ngx_str_t        worker;     /* empty: not known */
+    ngx_uint_t       max;        /* number of tasks; 0: one */
+    uint32_t         lease_time; /* ms; 0: of the task's policy */
+    ngx_str_t        worker;     /* name; empty: unknown */
     ngx_uint_t       want;
-    ngx_uint_t       watch;      /* if there is none */
+    ngx_uint_t       watch;      /* wake this process, if none */
 
     ngx_mcp_view_t  *views;
     ngx_uint_t       n;
-    ngx_uint_t       more;       /* none was found, but there may be */
-    ngx_uint_t       drain;      /* there is none for this one */
+    ngx_uint_t       more;       /* none found yet, try again */
+    ngx_uint_t       drain;      /* the worker is draining */
 } ngx_mcp_op_claim_t;
 
 
-/* any event but a claim or one of time, with the bytes that come with it */
+/* any event except claims and timeouts, with its payloads */
 
 typedef struct {
     ngx_mcp_op_t      op;
     ngx_mcp_id_t      id;
     ngx_str_t        *owner;      /* NULL: not for a client */
-    ngx_str_t         token;      /* of the owner, for the id */
-    uint64_t          version;    /* only if still so; 0: any */
-    ngx_mcp_event_t   event;      /* times are filled in */
+    ngx_str_t         token;      /* progress token, instead of id */
+    uint64_t          version;    /* expected; 0: any */
+    ngx_mcp_event_t   event;      /* the store sets the times */
     ngx_mcp_change_t  change;
     ngx_uint_t        want;
 
@@ -212,7 +220,8 @@ typedef struct {
     ngx_mcp_op_t  op;
     ngx_mcp_id_t  id;
     ngx_str_t    *owner;
-    uint64_t      unsaved;    /* only if this is; 0: anyway */
+    uint64_t      unsaved;    /* a change: delete only if it is not
+                                 saved; 0: delete in any case */
 
     uint64_t      changed;
 } ngx_mcp_op_delete_t;
@@ -220,24 +229,24 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_op_t  op;
-    ngx_uint_t    limit;      /* tasks at most */
+    ngx_uint_t    limit;      /* maximum number of tasks */
 
     ngx_uint_t    done;
-    uint64_t      next;       /* when to come back */
+    uint64_t      next;       /* time of the next deadline */
 } ngx_mcp_op_sweep_t;
 
 
-/* how a tool or a worker gets on */
+/* counters of a tool */
 
 typedef struct {
     ngx_mcp_tool_stat_t  stat;
-    uint64_t             oldest;     /* ms in the queue */
+    uint64_t             oldest;     /* age of its oldest queued task, ms */
 } ngx_mcp_tool_view_t;
 
 
 typedef struct {
     ngx_mcp_op_t            op;
-    ngx_uint_t              detail;     /* tools and workers, too */
+    ngx_uint_t              detail;     /* include tools and workers */
 
     ngx_mcp_counters_t       count;
     ngx_mcp_task_counters_t  task_counters;
@@ -245,22 +254,22 @@ typedef struct {
     uint32_t                 owners;
     uint32_t                 tools;
     uint32_t                 sessions;
-    uint32_t                 workers;    /* seen lately */
+    uint32_t                 workers;    /* active recently */
     uint64_t                 bytes;
     uint32_t                 slots;
     uint32_t                 slots_used;
     uint32_t                 blocks;
     uint32_t                 blocks_used;
     uint64_t                 sweep_at;
-    uint64_t                 lock_held;  /* ms; then that is all */
-    uint64_t                 oldest;     /* ms in the queue */
-    uint32_t                 waiting;    /* in all processes */
-    uint32_t                 streams;    /* of these */
+    uint64_t                 lock_held;  /* ms; not 0: no detail */
+    uint64_t                 oldest;     /* detail: oldest queued task, ms */
+    uint32_t                 waiting;    /* requests, in all processes */
+    uint32_t                 streams;    /* of these, event streams */
     uint32_t                 running;
     uint32_t                 unsaved;
     ngx_mcp_store_stat_t     disk;
 
-    /* with the detail */
+    /* only with detail */
     ngx_mcp_tool_view_t    *tool_views;
     ngx_uint_t              ntools;
     ngx_mcp_worker_stat_t  *worker_views;
@@ -268,27 +277,27 @@ typedef struct {
 } ngx_mcp_op_stats_t;
 
 
-/* a request begins to wait, or ceases to */
+/* a request starts to wait (WAIT), or ends (LEAVE) */
 
 typedef struct {
     ngx_mcp_op_t   op;
-    ngx_mcp_id_t  *id;         /* NULL: for no task */
-    ngx_mcp_id_t   task;       /* room for it, where there is no other */
+    ngx_mcp_id_t  *id;         /* NULL: not for a task */
+    ngx_mcp_id_t   task;       /* where id may point to */
     ngx_str_t     *owner;      /* NULL: not for a client */
-    ngx_uint_t     max_task;   /* 0: no limit */
+    ngx_uint_t     max_task;   /* waiters; 0: no limit */
     ngx_uint_t     max_zone;
-    ngx_uint_t     result;     /* tasks/result */
-    ngx_uint_t     counted;    /* who leaves was */
-    uint64_t       carrier;    /* the stream that leaves */
-    ngx_str_t      session;    /* that it spoke for */
-    ngx_uint_t     ended;      /* so does the session */
-    uint64_t       seal;       /* which is known by this */
+    ngx_uint_t     result;     /* it waits in tasks/result */
+    ngx_uint_t     counted;    /* LEAVE: the WAIT succeeded */
+    uint64_t       carrier;    /* LEAVE: its stream; 0: none */
+    ngx_str_t      session;    /* LEAVE: of its stream */
+    ngx_uint_t     ended;      /* LEAVE: wake its streams */
+    uint64_t       seal;       /* LEAVE: of an ended session; or 0 */
 
-    uint32_t       epoch;      /* to be kept until it leaves */
+    uint32_t       epoch;      /* of the WAIT; LEAVE needs it */
 } ngx_mcp_op_wait_t;
 
 
-/* what a request looks at while it waits, and then no longer does */
+/* what a waiting request looks up, until it is unpinned */
 
 typedef enum {
     NGX_MCP_PIN_TASKS = 0,
@@ -301,66 +310,71 @@ typedef enum {
 typedef struct {
     ngx_mcp_op_t   op;
     ngx_uint_t     kind;
-    ngx_mcp_id_t  *ids;        /* of tasks */
+    ngx_mcp_id_t  *ids;        /* PIN_TASKS */
     ngx_uint_t     n;
-    ngx_str_t      name;       /* of an owner or a session */
+    ngx_str_t      name;       /* PIN_OWNER, PIN_SESSION */
 
-    ngx_uint_t     held;       /* until it is unpinned */
+    ngx_uint_t     held;       /* an UNPIN is required */
 } ngx_mcp_op_pin_t;
 
 
-/* an owner's tasks that changed, the earliest change first */
+/* the changed tasks of an owner, earliest change first */
 
 typedef struct {
     ngx_mcp_op_t     op;
     ngx_str_t        owner;
-    uint64_t         after;      /* a change; 0: from the first */
-    uint64_t         hint;       /* both go on from the last */
+    /* the operation advances after and hint to the last task returned */
+    uint64_t         after;      /* number of a change; 0: all */
+    uint64_t         hint;       /* slot of it; 0: unknown */
     ngx_uint_t       limit;
     ngx_uint_t       want;
     ngx_uint_t       watch;
 
     ngx_mcp_view_t  *views;
     ngx_uint_t       n;
-    ngx_uint_t       more;       /* there may be */
+    ngx_uint_t       more;       /* call again */
 } ngx_mcp_op_changes_t;
 
 
-/* the same for a session, which remembers what it was told */
+/*
+ * The changed tasks of a session.  The zone stores which changes were
+ * delivered.  The stream that was opened last delivers them; earlier ones are
+ * silent.
+ */
 
 typedef struct {
     ngx_mcp_op_t     op;
     ngx_str_t        session;
-    uint64_t         stream;     /* that will tell it */
-    uint32_t         opened;     /* when; 0: now */
-    uint64_t         after;      /* if opened now; 0: goes on */
+    uint64_t         stream;     /* that delivers */
+    uint32_t         opened;     /* its order; 0: opened now */
+    uint64_t         after;      /* client has up to; 0: unknown */
     ngx_uint_t       limit;
     ngx_uint_t       want;
     ngx_uint_t       watch;
 
-    ngx_uint_t       silent;     /* another stream speaks */
-    uint64_t         delivered;  /* before */
+    ngx_uint_t       silent;     /* another stream delivers */
+    uint64_t         delivered;  /* the last change before these */
     ngx_mcp_view_t  *views;
     ngx_uint_t       n;
 } ngx_mcp_op_session_t;
 
 
-/* a call that this process has begins, if it may */
+/* starts a background call that this process holds, if the limits allow it */
 
 typedef struct {
     ngx_mcp_op_t    op;
     ngx_mcp_id_t    id;
     uint64_t        holder;
-    uint32_t        max_zone;   /* running at once; 0: any */
+    uint32_t        max_zone;   /* running calls; 0: no limit */
     uint32_t        max_tool;
 
-    ngx_mcp_view_t  view;       /* without bytes */
+    ngx_mcp_view_t  view;       /* without payloads */
 } ngx_mcp_op_attempt_t;
 
 
 /*
- * What processes that are dead have left: calls, of which those that may be
- * run again are ours now, and tasks that they were to announce
+ * Takes over from processes that died: calls, of which the views are those
+ * that the holder may run again, and tasks that were not announced yet.
  */
 
 typedef struct {
@@ -371,51 +385,51 @@ typedef struct {
 
     ngx_mcp_view_t  *views;
     ngx_uint_t       n;
-    ngx_uint_t       more;       /* there may be */
+    ngx_uint_t       more;       /* call again */
 } ngx_mcp_op_orphans_t;
 
 
-/* which of all tasks in the zone */
+/* which tasks of the zone; times are of the wall clock, in ms */
 
 typedef struct {
     ngx_str_t  *owner;      /* NULL: any */
     ngx_str_t   tool;       /* empty: any */
-    ngx_uint_t  states;     /* a bit each; 0: any */
-    uint64_t    from;       /* created then or later, and */
-    uint64_t    to;         /* not after; wall clock, ms */
+    ngx_uint_t  states;     /* bits; 0: any */
+    uint64_t    from;       /* created then or later */
+    uint64_t    to;         /* created then or earlier; 0: any */
 } ngx_mcp_criteria_t;
 
 
 /*
- * Tasks whosever they are, which is not for clients: those that changed last
- * come first, or, as news, the earliest change after the one that is known.
+ * Tasks of all owners, for the console: the last changed first, or as changes
+ * the earliest change after a known one.
  */
 
 typedef struct {
     ngx_mcp_op_t        op;
     ngx_mcp_criteria_t  criteria;
     ngx_uint_t          changes;
-    ngx_mcp_cursor_t    after;    /* seq is of the change; none:
-                                     the last, or from now on */
+    ngx_mcp_cursor_t    after;    /* seq is a change; none: from the
+                                     last change, or from now on */
     ngx_uint_t          limit;
     ngx_uint_t          want;
     ngx_uint_t          watch;
 
     ngx_mcp_view_t   *views;
     ngx_uint_t        n;
-    ngx_mcp_cursor_t  next;       /* of a page: none, if it was
-                                     the last one */
-    ngx_uint_t        more;       /* news, there may be */
-    ngx_uint_t        lost;       /* too much has changed since */
+    ngx_mcp_cursor_t  next;       /* page: none, if this is the last
+                                     one */
+    ngx_uint_t        more;       /* changes: call again */
+    ngx_uint_t        lost;       /* too many changes since after */
 } ngx_mcp_op_recent_t;
 
 
-/* a tool is paused, or a worker drained; or goes on */
+/* pauses a tool (PAUSE) or drains a worker (DRAIN), or ends that */
 
 typedef struct {
     ngx_mcp_op_t  op;
     ngx_str_t     name;
-    ngx_uint_t    on;         /* 0: goes on */
+    ngx_uint_t    on;         /* 0: resume */
 } ngx_mcp_op_control_t;
 
 

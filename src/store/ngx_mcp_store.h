@@ -1,9 +1,15 @@
 
 /*
- * A kind of store: where the tasks of a zone are kept, beside its memory.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The interface of a store, which keeps the tasks of a zone in addition to
+ * shared memory.
  *
- * "store=NAME:ARGUMENT" of mcp_tasks_zone chooses one.  Which kinds there are
- * is known to ngx_mcp_stores.c alone.
+ * "store=NAME:ARGUMENT" of mcp_tasks_zone selects one.  Only ngx_mcp_stores.c
+ * knows which stores are built in.
  */
 
 
@@ -19,45 +25,45 @@ typedef struct ngx_mcp_store_s  ngx_mcp_store_t;
 struct ngx_mcp_store_s {
     ngx_str_t     name;
 
-    /* the names of its parameters; ends without one */
+    /* names of its parameters; the list ends with an empty name */
     ngx_str_t    *params;
 
-    /* makes zone->stored, with what follows the name */
+    /* sets zone->store_data; the argument follows the name and a colon */
     ngx_int_t   (*create)(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
                           ngx_str_t *argument);
 
-    /* another parameter; NGX_DECLINED: it is not valid */
+    /* any other parameter; NGX_DECLINED: it is invalid */
     ngx_int_t   (*param)(ngx_mcp_zone_t *zone, ngx_str_t *arg);
 
-    /* all were read; zones are those before this one */
+    /* called after all parameters; zones has the zones defined before */
     ngx_int_t   (*conf)(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
                         ngx_array_t *zones);
 
-    /* whether two zones with this kind of store have the same one */
+    /* whether two zones with this kind of store use the same one */
     ngx_uint_t  (*same)(ngx_mcp_zone_t *zone, ngx_mcp_zone_t *other);
 
-    /* the zone has its memory, which may be kept from an earlier cycle */
+    /* called when the zone has its memory; kept: with its contents */
     ngx_int_t   (*init_zone)(ngx_mcp_zone_t *zone, ngx_uint_t kept);
 
     void        (*init_process)(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
     void        (*exit_process)(ngx_mcp_zone_t *zone);
 
-    /* any operation, and looks: see ngx_mcp_op_types.h */
+    /* submits any operation; answers a lookup; see ngx_mcp_op_types.h */
     ngx_int_t   (*submit)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
     ngx_int_t   (*look)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 
-    /* whether tasks have to be pinned, before they are looked at */
+    /* whether a lookup needs a pin */
     ngx_uint_t    pins;
 
-    /* whether it has the tasks of a zone whose memory is gone */
+    /* whether it restores the tasks of a zone whose memory is lost */
     ngx_uint_t    keeps;
 
-    /* its part of what operators see; NULL: it has none */
+    /* its part of the statistics; NULL: none */
     void        (*status)(ngx_mcp_zone_t *zone, ngx_mcp_op_stats_t *stats);
 };
 
 
-/* those that were built in; ends with NULL */
+/* the stores that are built in; ends with NULL */
 extern ngx_mcp_store_t  *ngx_mcp_stores[];
 
 

@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Validation of records read from a store. */
+
+
 #include "ngx_mcp_valid.h"
 #include "ngx_mcp_history.h"
 #include "ngx_mcp_input.h"
@@ -6,10 +14,10 @@
 #include "ngx_mcp_result.h"
 
 
-/* the last millisecond that has a date of four digits */
+/* the last millisecond whose year has four digits */
 #define NGX_MCP_VALID_DATE   253402300799999ULL
 
-/* what a completed task has, as its result says */
+/* flags of a completed task that its result determines */
 #define NGX_MCP_VALID_FLAGS  (NGX_MCP_TOOL_ERROR|NGX_MCP_RESULT_READ          \
                               |NGX_MCP_HAS_TYPE|NGX_MCP_HAS_META)
 
@@ -72,7 +80,7 @@ ngx_mcp_record_valid(ngx_mcp_record_t *rec)
 }
 
 
-/* what the rules of ngx_mcp_task.c bring about, and rely on */
+/* the invariants that ngx_mcp_task.c keeps and relies on */
 
 static const char *
 ngx_mcp_valid_state(ngx_mcp_record_t *rec)
@@ -88,7 +96,7 @@ ngx_mcp_valid_state(ngx_mcp_record_t *rec)
             return "lease";
         }
 
-        /* one more has to fit */
+        /* the next claim increments it */
         if (task->attempt == 0xff) {
             return "attempt";
         }
@@ -170,7 +178,7 @@ ngx_mcp_valid_end(ngx_mcp_record_t *rec)
 }
 
 
-/* these go out as they are, and are read without another look */
+/* payloads are sent without being parsed again, so they must be valid now */
 
 static const char *
 ngx_mcp_valid_bytes(ngx_mcp_record_t *rec)
@@ -191,7 +199,7 @@ ngx_mcp_valid_bytes(ngx_mcp_record_t *rec)
         }
     }
 
-    /* older releases have taken keys that stand twice */
+    /* older releases accepted duplicate keys */
 
     if (value[NGX_MCP_METADATA].type != NGX_MCP_JSON_NONE
         && ngx_mcp_input_size(&value[NGX_MCP_METADATA]))
@@ -212,7 +220,7 @@ ngx_mcp_valid_bytes(ngx_mcp_record_t *rec)
         return "input_requests";
     }
 
-    /* who calls a server again has to have something to call it with */
+    /* a background call needs its params to be sent again */
 
     if (rec->task.policy.route && rec->payload[NGX_MCP_PARAMS].len == 0) {
         return "params";
@@ -244,7 +252,7 @@ ngx_mcp_valid_result(ngx_mcp_record_t *rec)
     flags = rec->task.flags;
 
     if (!(flags & NGX_MCP_RESULT_READ)) {
-        /* an older release has kept but one of them */
+        /* an older release set only this flag */
         result.flags &= NGX_MCP_TOOL_ERROR;
     }
 
@@ -252,7 +260,7 @@ ngx_mcp_valid_result(ngx_mcp_record_t *rec)
 }
 
 
-/* nothing but a value of that type, without space around it */
+/* exactly one value of this type, without white space around it */
 
 static ngx_uint_t
 ngx_mcp_valid_json(ngx_str_t *text, ngx_uint_t type, ngx_mcp_json_t *value)

@@ -1,9 +1,14 @@
 
 /*
- * Whether a record may become a task.  What comes from a store is no better
- * than what comes from a client: somebody may have written there, or the disk
- * may have failed.  What is said of single values, see ngx_mcp_record_set(),
- * was looked at already; here it is what they say together, and the bytes.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Checks whether a record may become a task.  Data from a store is not trusted
+ * more than data from a client: somebody may have written to the database, or
+ * the disk may have failed.  ngx_mcp_record_set() has already checked each
+ * value; this checks whether the values fit together, and the payloads.
  */
 
 
@@ -14,7 +19,7 @@
 #include "ngx_mcp_record.h"
 
 
-/* a whole record in store time: NULL, or the field or payload that is wrong */
+/* a record in store time; NULL: valid, or the name of the invalid field */
 
 const char *ngx_mcp_record_valid(ngx_mcp_record_t *rec);
 

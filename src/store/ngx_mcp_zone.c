@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Functions of a zone for layers that do not access its table. */
+
+
 #include "ngx_mcp_zone.h"
 #include "ngx_mcp_op.h"
 #include "ngx_mcp_names.h"
@@ -9,12 +17,12 @@ static void ngx_mcp_zone_swept(ngx_mcp_op_t *op);
 
 
 /*
- * Words of the header that never change, or that may be read without the
- * lock, since whoever reads them looks again.
+ * These functions read the header without the lock.  The values either never
+ * change, or a wrong one only causes another look.
  */
 
 
-/* the number of the last change */
+/* number of the last change */
 
 uint64_t
 ngx_mcp_zone_changes(ngx_mcp_zone_t *zone)
@@ -23,7 +31,7 @@ ngx_mcp_zone_changes(ngx_mcp_zone_t *zone)
 }
 
 
-/* grows when a worker is to drain, or to go on */
+/* incremented when a worker is drained or resumed */
 
 uint32_t
 ngx_mcp_zone_drains(ngx_mcp_zone_t *zone)
@@ -32,7 +40,7 @@ ngx_mcp_zone_drains(ngx_mcp_zone_t *zone)
 }
 
 
-/* whether processes have anything that they would leave behind */
+/* whether processes hold calls or unannounced tasks, which others take over */
 
 ngx_uint_t
 ngx_mcp_zone_held(ngx_mcp_zone_t *zone)
@@ -44,6 +52,8 @@ ngx_mcp_zone_held(ngx_mcp_zone_t *zone)
     return sh->held.head != 0 || sh->unannounced != 0;
 }
 
+
+/* the seal identifies the session */
 
 ngx_uint_t
 ngx_mcp_zone_session_ended(ngx_mcp_zone_t *zone, uint64_t seal)
@@ -69,7 +79,7 @@ ngx_mcp_zone_hash(ngx_mcp_zone_t *zone, ngx_uint_t kind, ngx_str_t *name)
 }
 
 
-/* lets time pass for one batch of tasks; NGX_AGAIN: that is under way */
+/* handles one batch of due tasks; NGX_AGAIN: a sweep is pending */
 
 ngx_int_t
 ngx_mcp_zone_sweep(void *data)

@@ -1,7 +1,13 @@
 
 /*
- * A zone, as one process with one configuration sees it; what is in shared
- * memory outlives both.  Stores see its table, others ask the functions here.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * A zone, as seen by one process with one configuration; its shared memory
+ * outlives both.  Stores access the table, other layers use the functions
+ * below.
  */
 
 
@@ -16,32 +22,32 @@ struct ngx_mcp_zone_s {
     ngx_str_t                 name;
     ngx_mcp_submit_pt         submit;
     ngx_mcp_submit_pt         look;
-    ngx_uint_t                pins;       /* looks need them */
+    ngx_uint_t                pins;       /* lookups need pins */
     struct ngx_mcp_table_s   *table;
     uint64_t                 *secret;     /* two words, for keyed hashes */
     ngx_uint_t                ready;      /* requests may be served */
 
-    /* of the configuration */
+    /* configuration */
     ngx_shm_zone_t           *shm_zone;
-    uint64_t                  max_tasks;   /* 0: as many as there is room for */
-    struct ngx_mcp_store_s   *store;       /* NULL: there is but memory */
-    void                     *store_data;  /* what the store keeps of it */
-    ngx_array_t               gateways;    /* of locations */
+    uint64_t                  max_tasks;   /* 0: as many as fit */
+    struct ngx_mcp_store_s   *store;       /* NULL: memory only */
+    void                     *store_data;  /* of the store */
+    ngx_array_t               gateways;    /* locations that are gateways */
 
-    /* of the process */
-    struct ngx_mcp_local_s   *local;      /* who waits here for what */
-    struct ngx_mcp_jobs_s    *jobs;       /* calls in the background */
+    /* of this process */
+    struct ngx_mcp_local_s   *local;      /* watches, wake-ups */
+    struct ngx_mcp_jobs_s    *jobs;       /* background calls */
     ngx_queue_t               waits;      /* parked requests */
-    ngx_connection_t          dummy;      /* debug logs want an fd of it */
+    ngx_connection_t          dummy;      /* debug logs read its fd */
 
     ngx_mcp_op_sweep_t        sweep;
-    ngx_uint_t                sweeping;   /* it is under way */
+    ngx_uint_t                sweeping;   /* an operation is pending */
 
-    /* something is due at that time; may be NULL */
+    /* called when a deadline precedes the next sweep; may be NULL */
     void                    (*sweep_at)(struct ngx_mcp_local_s *local,
                                         uint64_t time);
 
-    /* whether a process that exits may let go of the store; may be NULL */
+    /* whether an exiting process may leave the store; may be NULL */
     ngx_uint_t              (*leaves)(ngx_mcp_zone_t *zone);
 };
 

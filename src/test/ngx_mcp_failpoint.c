@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Test build only: failpoints, see ngx_mcp_failpoint.h. */
+
+
 #include "ngx_mcp_failpoint.h"
 
 
@@ -13,7 +21,10 @@ static size_t       ngx_mcp_failpoint_size;
 static int          ngx_mcp_failpoint_signo = SIGKILL;
 
 
-/* die at the hit-th place (any place if label is NULL); 0: never */
+/*
+ * Kills the process at the hit-th failpoint with this label, or at the hit-th
+ * failpoint at all if label is NULL.  With hit 0, never.
+ */
 
 void
 ngx_mcp_failpoint_arm(const char *label, ngx_uint_t hit)
@@ -24,7 +35,10 @@ ngx_mcp_failpoint_arm(const char *label, ngx_uint_t hit)
 }
 
 
-/* SIGSTOP: it is not to die, but to wait there for SIGCONT */
+/*
+ * Sets the signal to use instead of SIGKILL.  With SIGSTOP the process waits
+ * at the failpoint for SIGCONT.
+ */
 
 void
 ngx_mcp_failpoint_signal(int signo)
@@ -33,7 +47,10 @@ ngx_mcp_failpoint_signal(int signo)
 }
 
 
-/* where to leave the label that was died at: memory that outlives us */
+/*
+ * Sets where to write the label of the failpoint that was hit.  The memory has
+ * to outlive the process.
+ */
 
 void
 ngx_mcp_failpoint_note(char *buf, size_t size)
@@ -42,6 +59,8 @@ ngx_mcp_failpoint_note(char *buf, size_t size)
     ngx_mcp_failpoint_size = size;
 }
 
+
+/* how many failpoints with the label were passed since it was armed */
 
 ngx_uint_t
 ngx_mcp_failpoint_hits(void)

@@ -1,7 +1,12 @@
 
 /*
- * Places, most of them inside the critical sections, where the test build can
- * kill or stop the process.  Other builds contain nothing of it.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Failpoints, most of them in critical sections, at which the test build can
+ * kill or stop the process.  Other builds contain none of this code.
  */
 
 
@@ -15,7 +20,7 @@
 
 #if (NGX_MCP_TEST)
 
-/* barriers: the compiler must not move stores across the place */
+/* the compiler must not move stores across a failpoint */
 
 #define ngx_mcp_failpoint(label)                                              \
     __asm__ volatile ("" ::: "memory");                                       \

@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Test build only: how long the lock is held, see ngx_mcp_hold.h. */
+
+
 #include "ngx_mcp_hold.h"
 
 #include <time.h>
@@ -18,7 +26,7 @@ ngx_mcp_hold_now(ngx_mcp_hold_t *hold)
 }
 
 
-/* it lies in the zone, and is written by whoever holds the lock */
+/* the struct is in the zone, and only the holder of the lock writes it */
 
 void
 ngx_mcp_hold_begin(ngx_mcp_hold_t *hold)
@@ -32,7 +40,7 @@ ngx_mcp_hold_end(ngx_mcp_hold_t *hold)
 {
     uint64_t  ns;
 
-    /* measuring has begun, or its clock has changed, during this hold */
+    /* measuring was started while the lock was held */
 
     if (hold->since == 0) {
         return;

@@ -1,7 +1,12 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * How long the lock is held: measured in the test build, for benchmarks.
- * Other builds contain nothing of it.
+ * Other builds contain none of this code.
  */
 
 
@@ -15,17 +20,17 @@
 
 #if (NGX_MCP_TEST)
 
-/* ns; the process may have been interrupted, if the clock is on the wall */
+/* ns; with a clock of real time, a long hold may be a preempted process */
 #define NGX_MCP_HOLD_LONG  50000
 
 typedef struct {
-    uint32_t  clock;             /* which one; 0: none */
+    uint32_t  clock;             /* clockid_t; 0: not measuring */
     uint32_t  reserved;
-    uint64_t  since;             /* ns, as all here */
-    uint64_t  sum;
-    uint64_t  rare;              /* of the long ones */
+    uint64_t  since;             /* all times in ns */
+    uint64_t  sum;               /* of all holds */
+    uint64_t  rare;              /* of the long holds */
     uint64_t  longest;
-    uint64_t  times;
+    uint64_t  times;             /* number of holds */
 } ngx_mcp_hold_t;
 
 void ngx_mcp_hold_begin(ngx_mcp_hold_t *hold);

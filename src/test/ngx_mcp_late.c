@@ -1,14 +1,19 @@
 
 /*
- * Test build only: "store=late:MS", a store in shared memory that does every
- * operation later, and answers later again, as one on another machine would.
- * Operations on one task, or of one waiter, are done and answered in the order
- * in which they were submitted; otherwise the order is random.  Looks are
- * answered at once, and only at what is pinned.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Test build only: "store=late:MS", a store in shared memory that delays each
+ * operation, and then its answer, like a store on another machine.  Operations
+ * on one task, or of one waiting request, are done and answered in the order
+ * in which they were submitted; otherwise the order is random.  Lookups are
+ * answered at once, and only for what is pinned.
  *
- * With "store=late:MS,drop" requests end while an operation is under way, as
- * if their clients had gone; with "store=late:MS,drop,fail" pins and changes
- * that nobody waits for are refused now and then, too.
+ * With "store=late:MS,drop" some requests end while an operation is pending,
+ * as if the client had closed the connection.  With "store=late:MS,drop,fail"
+ * some pins and detached changes are refused as well.
  */
 
 
@@ -22,21 +27,23 @@
 #if (NGX_MCP_TEST)
 
 
-/* queues of operations that are under way, by the hash of their key */
+/* queues of pending operations, by the hash of their key */
 #define NGX_MCP_LATE_QUEUES  1024
 
-/* how often what is looked at was pinned, by the hash of its key */
+/* counters of pins, by the hash of what is pinned */
 #define NGX_MCP_LATE_PINS    65536
 
-/* one operation of so many takes ten times as long */
+/* one of so many operations takes ten times as long */
 #define NGX_MCP_LATE_RARE    16
 
-/* one request of so many is ended, if requests are */
+/* with "drop", one of so many requests is ended */
 #define NGX_MCP_LATE_DROP    4
 
-/* and one change of so many is refused */
+/* with "fail", one of so many changes is refused */
 #define NGX_MCP_LATE_FAIL    4
 
+
+/* an operation waits for earlier ones, is delayed, is done, may be answered */
 
 typedef enum {
     NGX_MCP_LATE_QUEUED = 0,
@@ -217,7 +224,7 @@ ngx_mcp_late_init_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 }
 
 
-/* nothing is pinned any more, if all requests have come to their end */
+/* all requests have ended, so no pin may be left */
 
 static void
 ngx_mcp_late_exit_process(ngx_mcp_zone_t *zone)
@@ -235,6 +242,8 @@ ngx_mcp_late_exit_process(ngx_mcp_zone_t *zone)
     }
 }
 
+
+/* a lookup of what is not pinned is logged as an alert, and still answered */
 
 static ngx_int_t
 ngx_mcp_late_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
@@ -354,7 +363,7 @@ ngx_mcp_late_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 
     queue = &lc->queues[late->key % NGX_MCP_LATE_QUEUES];
 
-    /* those of other keys are in the queue by chance */
+    /* operations with other keys may share the queue */
 
     for (q = ngx_queue_last(queue);
          q != ngx_queue_sentinel(queue);
@@ -379,7 +388,7 @@ ngx_mcp_late_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 }
 
 
-/* the task that an operation is about, or else the waiter */
+/* the task of the operation, or else the waiting request */
 
 static uint64_t
 ngx_mcp_late_key(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
@@ -482,6 +491,11 @@ ngx_mcp_late_handler(ngx_event_t *ev)
 }
 
 
+/*
+ * Does the operation, and starts the delays of its answer and of its
+ * successor.
+ */
+
 static void
 ngx_mcp_late_do(ngx_mcp_late_t *late)
 {
@@ -527,7 +541,10 @@ ngx_mcp_late_do(ngx_mcp_late_t *late)
 }
 
 
-/* one that is due, and then those that have waited for it */
+/*
+ * Answers the operation, and then those that were due before but waited for
+ * it.
+ */
 
 static void
 ngx_mcp_late_answer(ngx_mcp_late_t *late)
@@ -568,7 +585,7 @@ ngx_mcp_late_answer(ngx_mcp_late_t *late)
 }
 
 
-/* the client has gone, or so it seems to the request */
+/* ends the request as if its client had closed the connection */
 
 static void
 ngx_mcp_late_end(ngx_mcp_op_t *op)

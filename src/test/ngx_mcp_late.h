@@ -1,5 +1,10 @@
 
-/* Test build only: a store that does and answers everything later. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Test build only: a store that delays all operations and answers. */
 
 
 #ifndef _NGX_MCP_LATE_H_INCLUDED_
@@ -11,10 +16,10 @@
 
 extern ngx_mcp_store_t  ngx_mcp_late_store;
 
-/* how many of each operation there were so far, in all processes */
+/* an array, how many of each operation were submitted, in all processes */
 ngx_atomic_t *ngx_mcp_late_count(ngx_mcp_zone_t *zone);
 
-/* how many are under way in this process */
+/* operations pending in this process */
 extern ngx_uint_t       ngx_mcp_late_pending;
 
 

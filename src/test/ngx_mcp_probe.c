@@ -1,8 +1,13 @@
 
 /*
- * Test build only: operations on the table over HTTP, one a request, with
- * their arguments in the query, and the failpoints.  Each answer names the
- * process that gave it.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Test build only: one operation on the table for each HTTP request, with
+ * arguments in the query, and control of failpoints.  Each response contains
+ * the pid of the process.
  */
 
 
@@ -33,7 +38,7 @@ typedef struct {
 } ngx_mcp_probe_op_t;
 
 
-/* all that it shows; with more, the lock would be taken twice */
+/* what a response contains; with more, the lock would be taken twice */
 #define NGX_MCP_PROBE_WANT                                                    \
     (NGX_MCP_WANT_ALL & ~(NGX_MCP_WANT_WORKER                                 \
                           | NGX_MCP_WANT_HISTORY))
@@ -176,7 +181,7 @@ ngx_mcp_probe_submit(ngx_mcp_probe_t *p, ngx_mcp_op_t *op)
 {
     op->pool = p->r->pool;
 
-    /* in memory, and at once, whatever the store */
+    /* in memory and at once, with any store */
 
     if (ngx_mcp_shm_submit(p->zone, op) != NGX_OK) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"error\"");
@@ -366,7 +371,7 @@ ngx_mcp_probe_delete(ngx_mcp_probe_t *p)
 }
 
 
-/* the stream that asked a task's questions */
+/* as the stream that asked the questions of a task */
 
 static void
 ngx_mcp_probe_leave(ngx_mcp_probe_t *p)
@@ -429,7 +434,7 @@ ngx_mcp_probe_check(ngx_mcp_probe_t *p)
 }
 
 
-/* this process will, the next time it passes that place */
+/* kills or stops this process when it passes the failpoint */
 
 static void
 ngx_mcp_probe_die(ngx_mcp_probe_t *p)
@@ -448,9 +453,9 @@ ngx_mcp_probe_die(ngx_mcp_probe_t *p)
 
 
 /*
- * How many wait in the zone, and of them for a task; how often this process
- * was told that something may have changed for those who wait here; and which
- * one saves changes, and so is woken by all of them.
+ * How many requests wait in the zone, and for the task; how often this process
+ * was woken for waiting requests; and the pid of the writer, which is woken by
+ * all changes.
  */
 
 static void
@@ -490,9 +495,9 @@ ngx_mcp_probe_waits(ngx_mcp_probe_t *p)
 
 
 /*
- * For how long the lock was held since the last time this was asked, in all
- * processes, in nanoseconds, and what it would be if holds took no time; and by
- * which clock it is measured from now on.
+ * How long all processes have held the lock since the last call, in ns;
+ * "clock" is what measuring itself has added.  Sets the clock to use from now
+ * on.
  */
 
 static void
@@ -530,8 +535,8 @@ ngx_mcp_probe_hold(ngx_mcp_probe_t *p)
 
 
 /*
- * How often the late store was asked for each operation, and for how many this
- * process still waits.
+ * How often each operation was submitted to the late store, and how many are
+ * pending in this process.
  */
 
 static void

@@ -1,5 +1,10 @@
 
-/* Directives of the test build. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Directives that only the test build has. */
 
 
 #ifndef _NGX_MCP_PROBE_H_INCLUDED_

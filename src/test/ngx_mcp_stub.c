@@ -1,9 +1,15 @@
 
 /*
- * Test build only: what benchmarks compare with.  The body of a request is
- * read, and the answer is always the same, given in the configuration: that
- * is the least which nginx has to do for any endpoint.  Given as two parts,
- * the id of the request comes between them: a server behind a gateway.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Test build only: the baseline of benchmarks.  It reads the body of a
+ * request, and always sends the same response, which is given in the
+ * configuration: this is the least that nginx has to do for any endpoint.  If
+ * the response is given in two parts, the id of the request is sent between
+ * them, like an MCP server behind a gateway.
  */
 
 

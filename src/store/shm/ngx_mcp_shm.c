@@ -1,7 +1,14 @@
 
 /*
- * The store in shared memory: each operation is one hold of the lock.  What
- * it needs is allocated before, what it found is copied out under the lock.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The operations in shared memory.  Memory for the results is allocated before
+ * the lock is taken, and tasks are copied out while it is held.  If the memory
+ * is too small, the lock is released, and the operation starts again with
+ * more.  No operation returns NGX_AGAIN.
  */
 
 
@@ -14,7 +21,7 @@
 #include "ngx_mcp_wheel.h"
 
 
-/* tasks that ran out while they were queued, skipped by one claim */
+/* expired queued tasks that one claim skips */
 #define NGX_MCP_CLAIM_SKIP   64
 
 
@@ -67,7 +74,7 @@ static ngx_mcp_submit_pt  ngx_mcp_shm[] = {
 };
 
 
-/* a look, too: all of it is done and answered at once */
+/* any operation or lookup; done and answered at once */
 
 ngx_int_t
 ngx_mcp_shm_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
@@ -110,6 +117,7 @@ ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     nt->now = ngx_current_msec;
     nt->wall = ngx_mcp_wall();
 
+    /* page faults happen here, and not while the lock is held */
     ngx_mcp_expect_new(t);
     ngx_mcp_lock(t);
 
@@ -179,7 +187,10 @@ ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         if (size <= buf.size) {
             (void) ngx_mcp_view_locked(t, s, op->want, &op->view, buf.data);
 
-            /* words that recovery does not need: the table stays clean */
+            /*
+             * Both change only data that recovery does not need, so the lock
+             * for reading is enough.
+             */
 
             if (op->watch) {
                 ngx_mcp_await_task_locked(t, s);
@@ -230,7 +241,10 @@ ngx_mcp_shm_list(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 }
 
 
-/* the tasks of a page */
+/*
+ * Finds the tasks of a page, newest first, and sets the cursor of the next
+ * page.
+ */
 
 static void
 ngx_mcp_shm_page_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
@@ -284,8 +298,9 @@ ngx_mcp_shm_page_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 
 
 /*
- * One hold of the lock for each task, so that none is long.  The views of
- * several are moved once; most claims are for one, or find none.
+ * The lock is taken once for each task, so that it is never held for long.
+ * Memory is allocated for one view first, since most claims are for one task
+ * or find none.
  */
 
 static ngx_int_t
@@ -335,7 +350,7 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     } while (rc == NGX_OK && op->n < op->max);
 
     if (op->n) {
-        /* these are the caller's, whatever came after them */
+        /* these tasks are claimed, even if the last attempt failed */
         o->reason = NGX_MCP_OK;
         return NGX_OK;
     }
@@ -344,7 +359,7 @@ ngx_mcp_shm_claim(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 }
 
 
-/* NGX_DECLINED: there is none */
+/* NGX_DECLINED: there is no task */
 
 static ngx_int_t
 ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
@@ -402,7 +417,7 @@ ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
 
         if (size <= buf.size) {
 
-            /* claims come in series */
+            /* claims often come in series */
             ngx_mcp_prefetch(t, s->queue_next);
 
             op->op.reason = ngx_mcp_change_locked(t, s, &ev, NULL);
@@ -425,7 +440,7 @@ ngx_mcp_shm_claim_one(ngx_mcp_zone_t *zone, ngx_mcp_op_claim_t *op,
 }
 
 
-/* whoever got some does not wait for more */
+/* a claim with at least one task does not wait for more */
 
 static void
 ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
@@ -442,11 +457,11 @@ ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
             ngx_mcp_await_name_locked(t, claim->tools[i]);
         }
 
-        /* it may have to drain meanwhile */
+        /* an operator may drain the worker while it waits */
         ngx_mcp_await_name_locked(t, claim->worker);
     }
 
-    /* it may have skipped as many as it may */
+    /* the limit of skipped tasks may be reached */
 
     op->more = (op->ntools
                 && ngx_mcp_queue_first_locked(t, op->tools, claim->tools,
@@ -454,7 +469,7 @@ ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
 }
 
 
-/* never 0, which is none */
+/* a random lease token or instance; never 0, which means none */
 
 ngx_int_t
 ngx_mcp_random_token(uint64_t *lease)
@@ -469,7 +484,10 @@ ngx_mcp_random_token(uint64_t *lease)
 }
 
 
-/* what time has ended must not be handed out, though not swept yet */
+/*
+ * The next task to claim.  Tasks whose time is over, and that are not swept
+ * yet, must not be claimed: they are changed here.
+ */
 
 static ngx_mcp_slot_t *
 ngx_mcp_shm_next_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
@@ -515,7 +533,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     t = zone->table;
     ngx_mcp_event_time(&op->event);
 
-    /* strangers share the empty name: to them the id is the only key */
+    /* clients without an owner share the empty name: they need the id */
 
     if (op->token.len && op->owner->len == 0) {
         op->op.reason = NGX_MCP_NOT_FOUND;
@@ -558,7 +576,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
             break;
         }
 
-        /* before the change, so that afterwards nothing can fail */
+        /* checked before the change, because nothing may fail after it */
 
         size = ngx_mcp_view_size_locked(t, s, op->want) + added;
 
@@ -566,7 +584,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
             op->op.reason = ngx_mcp_change_locked(t, s, &op->event,
                                                   &op->change);
 
-            /* of a refusal too: a worker wants to know how the task ended */
+            /* also if it was refused: a worker needs the final state */
 
             if (op->want != NGX_MCP_WANT_NOTHING) {
                 (void) ngx_mcp_view_locked(t, s, op->want, &op->view,
@@ -584,6 +602,8 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     return NGX_OK;
 }
 
+
+/* with op->unsaved, undoes a creation, if that change is not saved yet */
 
 static ngx_int_t
 ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
@@ -617,7 +637,7 @@ ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 }
 
 
-/* all tasks are here anyway */
+/* pins have no effect: all tasks are in memory */
 
 static ngx_int_t
 ngx_mcp_shm_pin(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
@@ -626,7 +646,7 @@ ngx_mcp_shm_pin(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 }
 
 
-/* a batch of what is due; the sweeper is from now on this process */
+/* Handles a batch of due tasks.  This process becomes the sweeper. */
 
 static ngx_int_t
 ngx_mcp_shm_sweep(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
@@ -682,8 +702,9 @@ ngx_mcp_shm_sweep(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
 
 /*
- * After a change.  If something is now due before the sweeper means to look,
- * this process becomes the sweeper: nobody has to be woken for that.
+ * Releases the lock after a change.  If the change has an earlier deadline
+ * than the next sweep, this process becomes the sweeper, so that no other
+ * process has to be woken.
  */
 
 void

@@ -1,5 +1,10 @@
 
-/* What the operations of the store in shared memory have in common. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Common parts of the operations in shared memory. */
 
 
 #ifndef _NGX_MCP_SHM_H_INCLUDED_
@@ -11,11 +16,11 @@
 #include "ngx_mcp_table.h"
 
 
-/* holds most tasks' bytes, so that the lock is taken once */
+/* enough for most tasks, so that the lock is taken only once */
 #define NGX_MCP_VIEW_BYTES   576
 
 
-/* what is copied out under the lock was allocated before */
+/* a buffer for copies, allocated before the lock is taken */
 
 typedef struct {
     u_char      *data;
@@ -24,14 +29,14 @@ typedef struct {
 } ngx_mcp_view_buf_t;
 
 
-/* tasks that an operation found */
+/* the tasks that an operation has found */
 
 typedef struct {
     uint32_t            slots[NGX_MCP_LIST_MAX];
     ngx_uint_t          n;
-    size_t              size;   /* of the bytes that are wanted */
+    size_t              size;   /* bytes needed for the copies */
     ngx_mcp_view_buf_t  buf;
-    uint32_t            hash;   /* of the name they belong to */
+    uint32_t            hash;   /* of the name that was searched for */
 } ngx_mcp_found_t;
 
 
@@ -40,7 +45,7 @@ typedef void (*ngx_mcp_find_pt)(ngx_mcp_table_t *t, ngx_mcp_op_t *op,
 typedef void (*ngx_mcp_lock_pt)(ngx_mcp_table_t *t);
 
 
-/* of the states that a list may be limited to */
+/* the bit of a task among the states of a list */
 
 static ngx_inline ngx_uint_t
 ngx_mcp_list_bit(ngx_mcp_task_t *task)

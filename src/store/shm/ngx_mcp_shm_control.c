@@ -1,8 +1,13 @@
 
 /*
- * What an operator says: no more tasks of a tool are begun, or none go to a
- * worker, until he says otherwise.  Both are flags in the entries of these,
- * which a crash does not touch.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Control by an operator: a paused tool starts no more tasks, and a draining
+ * worker receives no more tasks, until they are resumed.  Both are flags in
+ * the entries of the statistics, which survive a crash.
  */
 
 
@@ -53,7 +58,7 @@ ngx_mcp_pause_locked(ngx_mcp_table_t *t, ngx_uint_t entry, uint32_t hash,
 {
     t->tool_stats[entry].paused = (on != 0);
 
-    /* calls that wait for their turn, which may be another one now */
+    /* background calls in the queue: one of another tool may be the next */
 
     ngx_mcp_signal_name_locked(t, NGX_MCP_CAPACITY);
 
@@ -61,10 +66,10 @@ ngx_mcp_pause_locked(ngx_mcp_table_t *t, ngx_uint_t entry, uint32_t hash,
         return;
     }
 
-    /* workers that wait for tasks of the tool */
+    /* workers waiting for tasks of the tool */
 
     if (entry == NGX_MCP_OTHER) {
-        /* nobody knows which tools these are */
+        /* the tools that share this entry are unknown */
         ngx_mcp_signal_all_locked(t);
 
     } else {
@@ -93,7 +98,7 @@ ngx_mcp_shm_drain(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         t->worker_stats[entry].draining = (op->on != 0);
         t->sh->drains++;
 
-        /* it may be waiting for a task */
+        /* the worker may be waiting for a task */
 
         ngx_mcp_signal_name_locked(t, hash);
 

@@ -1,7 +1,12 @@
 
 /*
- * Calls that processes of ours run themselves: beginning one, and taking over
- * what a process that has died leaves behind.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Background calls: starting one, and taking over the calls of processes that
+ * died.
  */
 
 
@@ -10,7 +15,7 @@
 #include "ngx_mcp_stats.h"
 
 
-/* calls that are looked at to find one that comes first */
+/* calls examined to find one that has precedence */
 #define NGX_MCP_ATTEMPT_LOOK  1024
 
 
@@ -25,6 +30,11 @@ static void ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 static ngx_uint_t ngx_mcp_announce_locked(ngx_mcp_table_t *t,
     ngx_uint_t limit);
 
+
+/*
+ * NGX_MCP_LIMIT_RUNNING: the call has to wait, and this process is woken when
+ * there may be capacity.
+ */
 
 ngx_int_t
 ngx_mcp_shm_attempt(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
@@ -67,7 +77,7 @@ ngx_mcp_shm_attempt(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     } else if (o->reason == NGX_MCP_OK
                && t->sh->holding > t->sh->running)
     {
-        /* those who let it go first have their turn now */
+        /* calls that waited for this one to start have their turn */
         ngx_mcp_signal_name_locked(t, NGX_MCP_CAPACITY);
     }
 
@@ -80,6 +90,8 @@ ngx_mcp_shm_attempt(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 }
 
 
+/* NGX_MCP_OK: the call may start now */
+
 static ngx_uint_t
 ngx_mcp_attempt_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_op_attempt_t *op, uint64_t now)
@@ -91,7 +103,7 @@ ngx_mcp_attempt_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
         return NGX_MCP_LEASE_LOST;
     }
 
-    /* time may have brought something, though not swept yet */
+    /* its time may be over, though it is not swept yet */
 
     due = ngx_mcp_task_due(&s->body.task, now);
 
@@ -132,10 +144,10 @@ ngx_mcp_tool_full_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 
 /*
- * Whether those who wait for longer, in any process, would take all the room
- * that there is.  There are not many to look at: those that run, which are
- * limited, and those before it whose tool is full or paused.  If those are
- * many, it is not worth the time.
+ * Whether calls that wait longer, in any process, need all of the remaining
+ * capacity.  The calls examined are running ones, whose number is limited, and
+ * waiting ones whose tool is paused or at its limit.  If there are too many of
+ * them, the call may start.
  */
 
 static ngx_uint_t
@@ -147,7 +159,7 @@ ngx_mcp_attempt_before_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_slot_t  *b;
 
     if (t->sh->holding - t->sh->running == 1) {
-        /* nobody else waits */
+        /* this is the only waiting call */
         return 0;
     }
 
@@ -185,6 +197,11 @@ ngx_mcp_attempt_before_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
+/*
+ * A call of a dead process is passed to op->holder if it may be run again, or
+ * else fails.
+ */
+
 ngx_int_t
 ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 {
@@ -205,7 +222,7 @@ ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ev.holder = op->holder;
     ngx_mcp_event_time(&ev);
 
-    /* questions of an attempt that is over are questions no more */
+    /* the questions of the lost attempt are removed */
 
     ngx_memzero(&change, sizeof(ngx_mcp_change_t));
     ngx_str_set(&change.payload[NGX_MCP_REQUESTS], "");
@@ -232,7 +249,7 @@ ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
                 || found.n == op->limit);
 
     if (!op->more) {
-        /* nobody else has to look, until somebody dies again */
+        /* no process has to search again, until another one dies */
         t->sh->orphaned = t->sh->epoch;
     }
 
@@ -241,6 +258,8 @@ ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     return NGX_OK;
 }
 
+
+/* finds the calls of dead processes */
 
 static void
 ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
@@ -267,9 +286,10 @@ ngx_mcp_orphans_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 
 
 /*
- * Tasks that a client may know of, since the process that answered it died
- * before it could say so.  If the answer was lost, the session's stream tells
- * of a task that its client has not heard of, which does no harm.
+ * Announces tasks whose process died after it may have sent the response, and
+ * before it announced them.  If the response was lost, the stream of the
+ * session reports a task that the client does not know, which is harmless.
+ * Returns the number of tasks.
  */
 
 static ngx_uint_t

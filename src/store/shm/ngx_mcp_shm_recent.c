@@ -1,5 +1,10 @@
 
-/* All tasks of the zone, by their last change, for those who look after it. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* All tasks of the zone by their last change, for the console. */
 
 
 #include "ngx_mcp_shm.h"
@@ -7,11 +12,11 @@
 #include "ngx_mcp_signal.h"
 
 
-/* the filter, as it is held against a slot */
+/* criteria with resolved names */
 
 typedef struct {
     ngx_mcp_criteria_t  *criteria;
-    uint32_t             owner;    /* names; 0: any */
+    uint32_t             owner;    /* indexes of names; 0: any */
     uint32_t             tool;
 } ngx_mcp_matcher_t;
 
@@ -106,9 +111,10 @@ ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 
 
 /*
- * Where to go on: after the task that was the last.  If it is gone or has
- * changed, its place is looked for from the front, but not for long: 1, and
- * news go on from the last change.
+ * Finds the task to continue with.  If the last task is gone or has changed,
+ * its place is searched for from the front, for a limited number of steps.
+ * Returns 1 if the place was not found: then pages end, and changes continue
+ * after the last change.
  */
 
 static ngx_uint_t
@@ -125,7 +131,7 @@ ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
         *place = op->changes ? 0 : n;
 
         if (op->changes) {
-            /* there may not have been a change yet */
+            /* seq may be 0: the hint makes it a cursor */
             op->next.seq = t->sh->seq;
             op->next.hint = (uint64_t) -1;
         }
@@ -167,7 +173,7 @@ ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
 }
 
 
-/* 0: no task can pass, as nobody has such a name */
+/* 0: no task can match, since a name does not exist */
 
 static ngx_uint_t
 ngx_mcp_matcher_locked(ngx_mcp_table_t *t, ngx_mcp_criteria_t *criteria,

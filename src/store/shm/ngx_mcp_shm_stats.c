@@ -1,8 +1,13 @@
 
 /*
- * The figures of a zone.  They are copied out in pieces, each in a hold of the
- * lock of its own, so that nobody waits for long; so those of tools may be a
- * moment younger than those of the zone.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The statistics of a zone.  They are copied in pieces, and the lock is
+ * released after each, so that no process waits long.  The counters of tools
+ * may therefore be newer than those of the zone.
  */
 
 
@@ -11,21 +16,22 @@
 #include "ngx_mcp_stats.h"
 
 
-/* entries copied in one hold of the lock */
+/* entries copied while the lock is held once */
 #define NGX_MCP_STATS_PIECE   16
 
-/* calls that are looked at to find those that wait for their turn */
+/* background calls examined to find the waiting ones */
 #define NGX_MCP_STATS_LOOK    1024
 
 /*
- * Tools that share an entry are looked for among all names: so many, or so
- * many buckets of the hash, in one hold of the lock, and not more often
+ * To find the tools that share an entry, all names are examined: so many of
+ * them, or of the buckets of the hash, while the lock is held once, and so
+ * many times at most.
  */
 #define NGX_MCP_STATS_NAMES   1024
 #define NGX_MCP_STATS_HASH    16384
 #define NGX_MCP_STATS_HOLDS   8
 
-/* a worker says something at least once a minute, or it is not there */
+/* ms; a worker sends something at least once a minute, or is gone */
 #define NGX_MCP_STATS_LATELY  120000
 
 
@@ -62,8 +68,9 @@ ngx_mcp_shm_stats(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     if (op->lock_held) {
 
         /*
-         * Who has the lock does not run.  Operators have to be told, even if
-         * it was half-way through a change, so nothing is followed here.
+         * The holder of the lock does not run.  Operators need the statistics
+         * even if it stopped in the middle of a change, so they are read
+         * without the lock, and no link is followed.
          */
 
         op->detail = 0;
@@ -76,7 +83,7 @@ ngx_mcp_shm_stats(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
     if (op->detail) {
 
-        /* how many entries there may be does not change */
+        /* the maximum number of entries never changes */
 
         op->tool_views = ngx_palloc(o->pool, t->sh->tool_stats_end
                                      * sizeof(ngx_mcp_tool_view_t));
@@ -148,7 +155,7 @@ ngx_mcp_stats_zone_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 }
 
 
-/* each process writes its own, without the lock */
+/* each process writes its own entry, without the lock */
 
 static void
 ngx_mcp_stats_present(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
@@ -185,7 +192,7 @@ ngx_mcp_stats_workers_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 }
 
 
-/* goes on where the last piece ended */
+/* continues after the entries copied so far */
 
 static void
 ngx_mcp_stats_tools_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
@@ -203,7 +210,10 @@ ngx_mcp_stats_tools_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 }
 
 
-/* queues keep their order: the first of each priority waits for longest */
+/*
+ * Age of the oldest queued task of a tool, ms.  A queue is in order, so the
+ * first task of each priority is its oldest.
+ */
 
 static uint64_t
 ngx_mcp_stats_queued_locked(ngx_mcp_table_t *t, uint32_t tool)
@@ -235,7 +245,7 @@ ngx_mcp_stats_queued_locked(ngx_mcp_table_t *t, uint32_t tool)
 }
 
 
-/* their entry does not know which they are */
+/* the oldest queued task of all tools that share the entry "other" */
 
 static void
 ngx_mcp_stats_others(ngx_mcp_table_t *t, ngx_mcp_tool_view_t *view)
@@ -264,6 +274,8 @@ ngx_mcp_stats_others(ngx_mcp_table_t *t, ngx_mcp_tool_view_t *view)
     }
 }
 
+
+/* examines a part of the hash, and advances bucket */
 
 static uint64_t
 ngx_mcp_stats_others_locked(ngx_mcp_table_t *t, uint32_t *bucket)
@@ -297,7 +309,9 @@ ngx_mcp_stats_others_locked(ngx_mcp_table_t *t, uint32_t *bucket)
 }
 
 
-/* calls of ours that wait for their turn are among those that run */
+/*
+ * Background calls that wait to start are not in queues, but in the held list.
+ */
 
 static void
 ngx_mcp_stats_held_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op,

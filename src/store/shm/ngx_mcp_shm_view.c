@@ -1,5 +1,10 @@
 
-/* Copies of tasks: what is wanted of them, in memory of the caller's. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Copies of tasks, in memory of the caller. */
 
 
 #include "ngx_mcp_shm.h"
@@ -20,8 +25,10 @@ static u_char *ngx_mcp_view_worker_locked(ngx_mcp_table_t *t, uint32_t worker,
 
 
 /*
- * Finds up to so many tasks, and returns with the lock held and with room for
- * what is wanted of them; NULL: without the lock, for lack of memory.
+ * Finds up to *limit tasks, and returns with the lock held and with enough
+ * memory to copy them.  NULL: there is no memory, and the lock is not held.
+ * The find function runs again, from its beginning, if the buffer was too
+ * small.
  */
 
 ngx_mcp_view_t *
@@ -70,7 +77,7 @@ ngx_mcp_view_buf_grow(ngx_mcp_view_buf_t *buf, size_t size)
         return NGX_OK;
     }
 
-    /* the task may have grown again by the time of the next look */
+    /* a task may grow before the lock is taken again */
 
     if (buf->size) {
         size += size / 4;
@@ -86,6 +93,8 @@ ngx_mcp_view_buf_grow(ngx_mcp_view_buf_t *buf, size_t size)
     return NGX_OK;
 }
 
+
+/* bytes that ngx_mcp_view_locked() may write */
 
 size_t
 ngx_mcp_view_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -126,6 +135,8 @@ ngx_mcp_view_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
+/* copies the wanted parts to p, and returns the end of them */
+
 u_char *
 ngx_mcp_view_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, ngx_uint_t want,
     ngx_mcp_view_t *view, u_char *p)
@@ -161,7 +172,7 @@ ngx_mcp_view_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, ngx_uint_t want,
     }
 
     if (want & NGX_MCP_WANT_TOKEN && s->token) {
-        /* it comes after the number of its owner */
+        /* the index of its owner precedes the token */
         view->token.data = p + sizeof(uint32_t);
         p = ngx_mcp_name_read_locked(t, s->token, p);
         view->token.len = p - view->token.data;
@@ -208,7 +219,9 @@ ngx_mcp_view_history_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     n = ngx_mcp_history_entries_locked(t, s, entries, &dropped);
 
-    /* a change may add one; and they have to be aligned */
+    /*
+     * Room for one more entry, which a change may add, and for the alignment.
+     */
 
     size = NGX_ALIGNMENT + (n + 1) * sizeof(ngx_mcp_view_history_t)
            + NGX_MCP_WORKER_NAME;
@@ -235,7 +248,7 @@ ngx_mcp_view_history_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     view->nhistory = n;
     p = (u_char *) (view->history + n);
 
-    /* the attempt is known now, and before each claim it was one less */
+    /* from the current attempt backwards: each claim has incremented it */
 
     attempt = s->body.task.attempt;
 
@@ -274,7 +287,7 @@ ngx_mcp_history_entries_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
-/* the name is known as long as the worker has its entry */
+/* the name is known as long as the worker has an entry in the statistics */
 
 static u_char *
 ngx_mcp_view_worker_locked(ngx_mcp_table_t *t, uint32_t worker,

@@ -1,5 +1,10 @@
 
-/* The operations of those who wait, in shared memory. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The operations of waiting requests, in shared memory. */
 
 
 #include "ngx_mcp_shm.h"
@@ -9,7 +14,7 @@
 #include "ngx_mcp_signal.h"
 
 
-/* a session's tasks that may have something to ask, the last changed ones */
+/* tasks of a session examined for questions, the last changed first */
 #define NGX_MCP_SESSION_ASKING  1024
 
 
@@ -25,6 +30,8 @@ static void ngx_mcp_changes_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 static void ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
 
+
+/* NGX_MCP_LIMIT_WAITERS: too many requests wait already */
 
 ngx_int_t
 ngx_mcp_shm_wait(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
@@ -48,7 +55,7 @@ ngx_mcp_shm_wait(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         }
     }
 
-    /* who asks for a task that has ended will not wait */
+    /* a request for a task that has ended does not wait */
 
     if (op->op.reason == NGX_MCP_OK
         && !(s && ngx_mcp_terminal(s->body.task.state))
@@ -69,6 +76,11 @@ ngx_mcp_shm_wait(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     return NGX_OK;
 }
 
+
+/*
+ * Counts are valid for one epoch: when a process dies, a new epoch begins, and
+ * each process counts its requests again.
+ */
 
 static void
 ngx_mcp_count_wait_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -96,9 +108,10 @@ ngx_mcp_count_wait_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 
 /*
- * What it has asked and nobody answered is to be asked by another stream; so
- * is what the session's stream left to tasks/result, which did not come to
- * it.  That the task is touched for this brings it to the session's.
+ * Questions that the leaving stream has asked, and that are not answered, have
+ * to be asked by another stream.  So have those that the stream of the session
+ * left to a tasks/result request that leaves now.  Touching the task makes it
+ * a change for the stream of the session.
  */
 
 ngx_int_t
@@ -174,7 +187,7 @@ ngx_mcp_leave_session_locked(ngx_mcp_table_t *t, ngx_mcp_op_wait_t *op)
         op->ended = 1;
     }
 
-    /* another stream may take its place; or has to end, too */
+    /* another stream takes its place, or has to end too */
 
     if (op->ended) {
         ngx_mcp_signal_name_locked(t, hash);
@@ -183,8 +196,8 @@ ngx_mcp_leave_session_locked(ngx_mcp_table_t *t, ngx_mcp_op_wait_t *op)
 
 
 /*
- * If the set is full one of it is forgotten, and that session could be used
- * again.  Words are read without the lock, and so never moved.
+ * If the set is full, one of its sessions is replaced, and could be used
+ * again.  The words are read without the lock, so they are never moved.
  */
 
 static void
@@ -207,9 +220,9 @@ ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal)
 
 
 /*
- * Another stream speaks for the session, or a process has died: what was asked
- * by the stream before, if there is one, or by one that is dead, is to be asked
- * again.
+ * Called when another stream takes over the session, or a process has died.
+ * Questions asked by the stream before, or by a stream of a dead process, are
+ * to be asked again. 0: there is no stream before.
  */
 
 static void
@@ -244,9 +257,9 @@ ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_delivery_t *delivery,
 
 
 /*
- * Whether the stream is to ask the questions of this task, and has not done
- * so yet; without a stream, whether one could.  The session's stream yields
- * to tasks/result.
+ * Whether the stream has to ask the questions of this task; it is then noted
+ * as the one that does.  Stream 0: whether any stream could ask.  The stream
+ * of a session yields to tasks/result requests.
  */
 
 ngx_uint_t
@@ -347,7 +360,7 @@ ngx_mcp_changes_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 
     if (last && found->n == 0) {
 
-        /* all of these have expired: on from there */
+        /* all of them have expired: continue after them */
 
         op->after = ngx_mcp_slot(t, last)->body.changed;
         op->hint = last;
@@ -398,8 +411,8 @@ ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
 
 /*
- * The stream that came last speaks for the session: the client may know that
- * an earlier one is dead long before we do.
+ * The stream that was opened last delivers for the session: the client may
+ * know long before nginx that an earlier one is broken.
  */
 
 static void
@@ -435,7 +448,7 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
         } else if (delivery->stream != op->stream) {
             ngx_mcp_regain_locked(t, delivery, delivery->stream);
 
-            /* the one before has to learn that it is silent from now on */
+            /* the stream before has to learn that it is silent now */
 
             ngx_mcp_signal_name_locked(t, found->hash);
             delivery->stream = op->stream;
@@ -446,7 +459,7 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
             }
 
         } else if (delivery->epoch != t->sh->epoch) {
-            /* what this stream has asked itself stays asked */
+            /* its own questions are not asked again */
             ngx_mcp_regain_locked(t, delivery, 0);
         }
 

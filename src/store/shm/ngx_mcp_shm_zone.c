@@ -1,11 +1,16 @@
 
-/* The memory of a zone: how much it takes, making it, and finding it again. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The memory of a zone: the size it needs, creating it and attaching to it. */
 
 
 #include "ngx_mcp_shm.h"
 
 
-/* 0, or the size that so many tasks need at least, if it is too small */
+/* 0, or the size that max_tasks needs, if this size is too small */
 
 size_t
 ngx_mcp_shm_zone_need(size_t size, uint64_t max_tasks)
@@ -26,8 +31,8 @@ ngx_mcp_shm_zone_need(size_t size, uint64_t max_tasks)
 
 
 /*
- * Whether the tasks of another zone would fit.  Read without the lock: if it
- * is wrong by then, the new zone says so.
+ * Whether the tasks of the old zone fit into a new one.  This reads without
+ * the lock: if more tasks are added, loading them into the new zone fails.
  */
 
 ngx_uint_t
@@ -64,7 +69,7 @@ ngx_mcp_shm_zone_create(ngx_mcp_zone_t *zone, ngx_log_t *log)
 }
 
 
-/* it is there already, made by an earlier configuration */
+/* the zone exists and was created by an earlier configuration */
 
 ngx_int_t
 ngx_mcp_shm_zone_attach(ngx_mcp_zone_t *zone, ngx_log_t *log)

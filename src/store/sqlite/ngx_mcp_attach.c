@@ -1,7 +1,12 @@
 
 /*
- * Whose a database is: a zone gets it, fills itself from it, shares it with
- * the processes that have the same memory, and lets go of it.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Ownership of a database: a zone takes it, loads its tasks, shares it with
+ * all processes that use the same memory, and releases it.
  */
 
 
@@ -14,7 +19,7 @@
 #if (NGX_MCP_SQLITE_STORE)
 
 
-/* a little more than SQLite itself is given, in ms */
+/* ms, a little more than SQLite may take */
 #define NGX_MCP_ATTACH_TIMEOUT  (NGX_MCP_DB_PATIENCE + 5000)
 
 
@@ -30,10 +35,11 @@ static ngx_int_t ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd,
 
 
 /*
- * In the master, when the zone is new.  If nobody has the database, the zone
- * is filled before anybody asks for something; else workers will do it as
- * soon as they can.  The files are the workers', so the master leaves them to
- * a process with their rights.
+ * Called in the master for a new zone.  If no other instance has the database,
+ * the zone is loaded before requests are served; otherwise worker processes
+ * load it as soon as they can.  The files belong to the worker processes, and
+ * the master must not read them as root, so a process with their rights does
+ * it.
  */
 
 ngx_int_t
@@ -63,6 +69,8 @@ ngx_mcp_attach_zone(ngx_mcp_zone_t *zone)
     return (rc == NGX_OK) ? NGX_OK : NGX_ERROR;
 }
 
+
+/* runs in a subprocess, with the rights of a worker process */
 
 static ngx_int_t
 ngx_mcp_attach_first(void *data)
@@ -102,7 +110,7 @@ ngx_mcp_attach_first(void *data)
         }
     }
 
-    /* a worker process has its own */
+    /* worker processes open the file themselves */
 
     (void) close(fd);
 
@@ -110,7 +118,7 @@ ngx_mcp_attach_first(void *data)
 }
 
 
-/* what can be known without touching anything */
+/* checks the database without creating or changing a file */
 
 static ngx_int_t
 ngx_mcp_attach_check(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle)
@@ -130,7 +138,11 @@ ngx_mcp_attach_check(ngx_mcp_zone_t *zone, ngx_cycle_t *cycle)
 }
 
 
-/* NGX_OK: from now on the zone is what the database has, and ours */
+/*
+ * Tries to take or share the database.  NGX_OK: the zone has its tasks and is
+ * ready.  NGX_DECLINED: another instance still has it, or the process exits.
+ * NGX_ERROR: it cannot be used.
+ */
 
 ngx_int_t
 ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log)
@@ -176,7 +188,10 @@ ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log)
 }
 
 
-/* another process of ours has filled the zone: its lock is shared */
+/*
+ * Whether another process of this instance has loaded the zone: shares its
+ * lock.
+ */
 
 static ngx_uint_t
 ngx_mcp_attach_join(ngx_mcp_zone_t *zone)
@@ -202,7 +217,10 @@ ngx_mcp_attach_join(ngx_mcp_zone_t *zone)
 }
 
 
-/* nobody else may have the lock, up to when the zone is filled */
+/*
+ * Takes the lock exclusively until the zone is loaded, and shares it
+ * afterwards.
+ */
 
 static ngx_int_t
 ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
@@ -238,7 +256,7 @@ ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
     } else if (sv->instance != ngx_mcp_lockfile_instance(st->fd)) {
         rc = ngx_mcp_attach_again(zone, log);
 
-    } /* else: another process of ours was faster */
+    } /* else: another process of this instance was faster */
 
     if (rc != NGX_OK) {
         (void) ngx_mcp_lockfile_lock(st->fd, NGX_MCP_LOCK_ZONE, F_UNLCK);
@@ -255,6 +273,8 @@ ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
     return NGX_OK;
 }
 
+
+/* closing the lock file releases all of its locks */
 
 void
 ngx_mcp_attach_leave(ngx_mcp_zone_t *zone)
@@ -274,11 +294,12 @@ ngx_mcp_attach_leave(ngx_mcp_zone_t *zone)
 
 
 /*
- * The zone has tasks, and the lock is not its own.  That alone says little:
- * somebody may have removed the old one, which others of our processes still
- * have.  If the database is ours, so is the new lock.  If it is another
- * zone's, ours is filled anew, but only if it is the same lock: then nobody
- * works with what would be thrown away.
+ * The zone has tasks, but the lock file does not name its instance.  Somebody
+ * may have removed the lock file, and other processes of this instance still
+ * have the old one.  If the database belongs to this instance, the new lock
+ * file is used.  If it belongs to another instance, the zone is loaded again,
+ * but only if it is still the same lock file: then no process uses the tasks
+ * that are discarded.
  */
 
 static ngx_int_t
@@ -305,7 +326,7 @@ ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
         if (writer && writer != ngx_pid
             && (kill(writer, 0) == 0 || ngx_errno != NGX_ESRCH))
         {
-            /* it sees soon that its lock is gone */
+            /* it will notice soon that its lock file is gone */
             return NGX_DECLINED;
         }
 
@@ -331,7 +352,10 @@ ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
 }
 
 
-/* NGX_DECLINED: the database is not, or not any more, that of our zone */
+/*
+ * NGX_OK: the database belongs to this instance, or does not exist.
+ * NGX_DECLINED: it belongs to another instance.
+ */
 
 static ngx_int_t
 ngx_mcp_attach_ours(ngx_mcp_zone_t *zone)
@@ -346,7 +370,7 @@ ngx_mcp_attach_ours(ngx_mcp_zone_t *zone)
     sv = ngx_mcp_save_of(zone->table);
 
     if (stat(db->path, &sb) == -1 && ngx_errno == NGX_ENOENT) {
-        /* the writer makes another */
+        /* the writer creates a new one */
         return NGX_OK;
     }
 
@@ -371,8 +395,9 @@ ngx_mcp_attach_ours(ngx_mcp_zone_t *zone)
 
 
 /*
- * Nobody else has the database now.  Its contents become the zone's, and the
- * zone's instance that of both files.
+ * Loads the zone, and makes its new instance the owner of the database and of
+ * the lock file.  The caller has locked NGX_MCP_LOCK_ZONE exclusively.  Takes
+ * the lock of the table.
  */
 
 static ngx_int_t
@@ -400,7 +425,7 @@ ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    /* one transaction, so that nobody's commit comes between */
+    /* a single transaction: nobody can commit in between */
 
     rc = ngx_mcp_db_begin(db);
 
@@ -423,7 +448,7 @@ ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd, ngx_log_t *log)
         ngx_mcp_lock(t);
         sv->instance = instance;
 
-        /* other processes of ours wait for this */
+        /* other processes of this instance wait for it */
         ngx_mcp_signal_all_locked(t);
         ngx_mcp_unlock(t);
     }

@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Opening, checking and configuring a database. */
+
+
 #include "ngx_mcp_db.h"
 
 
@@ -7,20 +15,20 @@
 #include <sqlite3.h>
 
 
-/* where the header of the file says what it is */
+/* offsets in the header of a database file */
 #define NGX_MCP_DB_MAGIC        "SQLite format 3"
 #define NGX_MCP_DB_HEADER       100
 #define NGX_MCP_DB_FORMAT_AT    18
 #define NGX_MCP_DB_VERSION_AT   60
 #define NGX_MCP_DB_APP_AT       68
 
-/* the format of a database with a write-ahead log */
+/* the format with a write-ahead log */
 #define NGX_MCP_DB_WAL          2
 
-/* instructions of SQLite's between two looks at the clock */
+/* virtual machine instructions between two checks of the time limit */
 #define NGX_MCP_DB_STEPS        100000
 
-/* older versions have it not, but links were looked for already */
+/* older versions lack it, but ngx_mcp_db_check() refuses links as well */
 #ifndef SQLITE_OPEN_NOFOLLOW
 #define SQLITE_OPEN_NOFOLLOW               0
 #endif
@@ -38,6 +46,8 @@ static ngx_int_t ngx_mcp_db_mode(ngx_mcp_db_t *db, const char *sql,
 static ngx_int_t ngx_mcp_db_sync_dir(ngx_mcp_db_t *db);
 static ngx_int_t ngx_mcp_db_files(ngx_mcp_db_t *db);
 
+
+/* sets db->error from SQLite's last error; always returns NGX_ERROR */
 
 ngx_int_t
 ngx_mcp_db_fail(ngx_mcp_db_t *db, const char *what)
@@ -71,7 +81,10 @@ ngx_mcp_db_exec(ngx_mcp_db_t *db, const char *sql, const char *what)
 }
 
 
-/* whether there is a file beside it that has something, or is none */
+/*
+ * Whether there is a file with this suffix that is not empty, or that is not a
+ * regular file.
+ */
 
 static ngx_uint_t
 ngx_mcp_db_beside(ngx_mcp_db_t *db, const char *suffix)
@@ -86,8 +99,8 @@ ngx_mcp_db_beside(ngx_mcp_db_t *db, const char *suffix)
 
 
 /*
- * Without touching anything: to open a database may make files.  NGX_DECLINED:
- * there is none.
+ * Checks the file without SQLite, which might create files.  NGX_DECLINED: it
+ * does not exist.
  */
 
 ngx_int_t
@@ -107,7 +120,7 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
         }
 
         if (ngx_errno == NGX_ELOOP) {
-            /* its log would be elsewhere, and the lock not the only one */
+            /* the log would be elsewhere, and the lock file not unique */
             (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                     "is a symbolic link; only directories "
                                     "may be links");
@@ -128,19 +141,19 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
             && (buf[NGX_MCP_DB_FORMAT_AT] == NGX_MCP_DB_WAL
                 || buf[NGX_MCP_DB_FORMAT_AT + 1] == NGX_MCP_DB_WAL))
         {
-            /* SQLite would do what it says, and remove a file it names */
+            /* SQLite would roll it back, and delete a file named in it */
             (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                     "has a file \"-journal\" beside it, which "
                                     "is not its own");
             return NGX_ERROR;
         }
 
-        /* whoever made it did not come to its end: it will be seen */
+        /* an interrupted creation, which SQLite rolls back */
         return NGX_OK;
     }
 
     if (n == 0) {
-        /* nothing was ever written */
+        /* nothing was written yet */
         return NGX_OK;
     }
 
@@ -162,7 +175,7 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
     if (app == 0 && version == 0
         && ngx_mcp_db_beside(db, "-wal"))
     {
-        /* the log may say more */
+        /* the header may still be in the log */
         return NGX_OK;
     }
 
@@ -183,6 +196,8 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
     return NGX_OK;
 }
 
+
+/* creates the database if it does not exist; closes it again on failure */
 
 ngx_int_t
 ngx_mcp_db_open(ngx_mcp_db_t *db)
@@ -232,7 +247,7 @@ ngx_mcp_db_open(ngx_mcp_db_t *db)
 }
 
 
-/* an empty file, for nobody else's eyes */
+/* an empty file that only the worker processes can read */
 
 static ngx_int_t
 ngx_mcp_db_make(ngx_mcp_db_t *db)
@@ -275,21 +290,22 @@ ngx_mcp_db_setup(ngx_mcp_db_t *db)
     }
 
     /*
-     * Only now, so that the header of a new database has what it is known by,
-     * and not just its log; and so that others' stay as they are.
+     * The schema comes first: then the main file of a new database has its
+     * application id, and not only the log, and a database of another
+     * application is not changed.
      */
 
     if (ngx_mcp_db_wal(db) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    /* the first look at it makes the log */
+    /* the first read creates the log, whose inode is needed */
 
     return ngx_mcp_db_exec(db, "SELECT 1 FROM meta LIMIT 1", "cannot be read");
 }
 
 
-/* what is in the file must not run, nor take more than there should be */
+/* a modified file must not be able to run code, or to use too much memory */
 
 static void
 ngx_mcp_db_limit(ngx_mcp_db_t *db)
@@ -342,7 +358,9 @@ ngx_mcp_db_progress(void *data)
 }
 
 
-/* from now on there is so much time for what is read next; or any time */
+/*
+ * Starts the time limit of NGX_MCP_DB_PATIENCE for the next reads, or ends it.
+ */
 
 void
 ngx_mcp_db_hurry(ngx_mcp_db_t *db, ngx_uint_t on)
@@ -363,9 +381,9 @@ ngx_mcp_db_now(void)
 
 
 /*
- * A journal of the change to a write-ahead log would look like one that
- * somebody has put there, so there is none: one sector is written.  A journal
- * of what was before has to be gone for good.
+ * The switch to a write-ahead log would leave a journal after a crash, which
+ * ngx_mcp_db_check() refuses, so the journal is in memory: only one sector is
+ * written.  The removal of an earlier journal has to be durable first.
  */
 
 static ngx_int_t
@@ -453,7 +471,7 @@ ngx_mcp_db_sync_dir(ngx_mcp_db_t *db)
 }
 
 
-/* not within a transaction */
+/* sets the sync mode; not allowed within a transaction */
 
 ngx_int_t
 ngx_mcp_db_sync(ngx_mcp_db_t *db)
@@ -513,7 +531,7 @@ ngx_mcp_db_close(ngx_mcp_db_t *db)
 }
 
 
-/* which files these are, so that others in their place are noticed */
+/* remembers the files, so that ngx_mcp_db_same() detects other ones */
 
 static ngx_int_t
 ngx_mcp_db_files(ngx_mcp_db_t *db)
@@ -531,6 +549,8 @@ ngx_mcp_db_files(ngx_mcp_db_t *db)
     return NGX_OK;
 }
 
+
+/* whether the path still refers to the files that are open */
 
 ngx_int_t
 ngx_mcp_db_same(ngx_mcp_db_t *db)

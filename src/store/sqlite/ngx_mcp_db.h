@@ -1,10 +1,15 @@
 
 /*
- * The database of a store: its schema, opening it, writing a batch of tasks,
- * reading them all.  It knows records and SQLite, but neither shared memory
- * nor events; whoever uses it may be a thread.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The database of a store: creating and opening it, writing a batch of tasks,
+ * and reading all tasks.  This part knows records and SQLite, but neither
+ * shared memory nor events, and may run in a thread.
  *
- * Failures leave a sentence in db->error.
+ * All functions that fail leave a message in db->error.
  */
 
 
@@ -18,10 +23,10 @@
 #define NGX_MCP_DB_APPLICATION  0x4d435054      /* "MCPT" */
 #define NGX_MCP_DB_VERSION      4
 
-/* how long another program may keep it locked, in milliseconds */
+/* how long another program may lock the database, ms */
 #define NGX_MCP_DB_BUSY         1000
 
-/* how long it may take to open one, and to read some tasks, likewise */
+/* how long opening it, or reading one task, may take, ms */
 #define NGX_MCP_DB_PATIENCE     25000
 
 
@@ -35,14 +40,14 @@ typedef enum {
 typedef struct {
     const char  *path;
     ngx_uint_t   sync;
-    size_t       longest;           /* of its values, 0: any */
+    size_t       longest;           /* maximum bytes of a value, 0: any */
 
-    /* whose a new file is, 0: nobody's; and the secret of its tasks */
+    /* of a new database: its owner, 0: none, and the secret of its tasks */
     uint64_t     instance;
     uint64_t     secret[2];
 
     void        *sqlite;            /* NULL: not open */
-    void        *task;              /* statements */
+    void        *task;              /* prepared statements */
     void        *payload;
     void        *no_payload;
     void        *no_task;
@@ -50,14 +55,14 @@ typedef struct {
     void        *meta;
     void        *set_meta;
 
-    /* the files that were opened */
+    /* inodes of the open files */
     uint64_t     device;
     uint64_t     inode;
     uint64_t     wal;
 
-    uint64_t     until;             /* monotonic ms, 0: without end */
-    ngx_uint_t   synced;            /* what it was told */
-    ngx_uint_t   created;           /* it was not there */
+    uint64_t     until;             /* time limit, monotonic ms, 0: none */
+    ngx_uint_t   synced;            /* the sync mode in effect */
+    ngx_uint_t   created;           /* the file was created */
     char         error[NGX_MCP_STORE_ERROR];
 } ngx_mcp_db_t;
 
@@ -77,7 +82,7 @@ ngx_int_t ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n);
 ngx_int_t ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data);
 ngx_int_t ngx_mcp_db_invalid(ngx_mcp_db_t *db, uint64_t seq, const char *what);
 
-/* between the files of it */
+/* internal functions of the ngx_mcp_db*.c files */
 
 ngx_int_t ngx_mcp_db_fail(ngx_mcp_db_t *db, const char *what);
 ngx_int_t ngx_mcp_db_exec(ngx_mcp_db_t *db, const char *sql, const char *what);

@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Writing and reading the rows of a database. */
+
+
 #include "ngx_mcp_db.h"
 #include "ngx_mcp_valid.h"
 
@@ -99,8 +107,9 @@ ngx_mcp_db_prepare(ngx_mcp_db_t *db)
 
 
 /*
- * All of it or nothing; what it says was done is in these very files.
- * NGX_DECLINED: the database has become another zone's.
+ * Writes the whole batch or nothing.  NGX_OK: it is committed to the files
+ * that the path refers to.  NGX_DECLINED: the database belongs to another
+ * instance.
  */
 
 ngx_int_t
@@ -128,7 +137,10 @@ ngx_mcp_db_begin(ngx_mcp_db_t *db)
 }
 
 
-/* the end of a transaction that has come so far */
+/*
+ * Ends a transaction: commits if rc is NGX_OK, or else rolls back and returns
+ * rc.
+ */
 
 ngx_int_t
 ngx_mcp_db_commit(ngx_mcp_db_t *db, ngx_int_t rc)
@@ -145,7 +157,7 @@ ngx_mcp_db_commit(ngx_mcp_db_t *db, ngx_int_t rc)
 }
 
 
-/* what it has is of the past, and all tasks will be written again */
+/* deletes all rows, before all tasks are written again */
 
 ngx_int_t
 ngx_mcp_db_empty(ngx_mcp_db_t *db, uint64_t instance)
@@ -214,8 +226,9 @@ ngx_mcp_db_batch(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch)
 
 
 /*
- * Two zones must never write to one database, whatever became of locks.  One
- * that is nobody's and has nothing is as good as a new one.
+ * Two instances must never write to one database, even if locks were lost.  A
+ * database without an instance and without tasks counts as new.  NGX_DECLINED:
+ * it belongs to another instance.
  */
 
 static ngx_int_t
@@ -321,7 +334,7 @@ ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec)
         } else if (rec->mask == NGX_MCP_RECORD_ALL
                    && rec->task.version == 1)
         {
-            /* it is new: there cannot be one */
+            /* a new task: there is no row to delete */
             continue;
         }
 
@@ -386,8 +399,7 @@ ngx_mcp_db_execute(ngx_mcp_db_t *db, sqlite3_stmt *stmt)
 
 
 /*
- * Tasks that ran out while nobody was there.  Others are removed one by one,
- * since a clock that was set says nothing about them.
+ * Deletes the tasks that expired up to this store time, and counts them in n.
  */
 
 ngx_int_t
@@ -438,8 +450,9 @@ ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
 
 
 /*
- * Tasks in the order of their creation.  A record and its bytes are good
- * until the row handler returns; NGX_ERROR from it ends the reading.
+ * Reads all tasks in the order of their creation, and validates them.  A
+ * record is valid until the row handler returns.  If the handler returns
+ * NGX_ERROR, reading ends.
  */
 
 ngx_int_t
@@ -584,7 +597,10 @@ ngx_mcp_db_column(sqlite3_stmt *stmt, int i, ngx_mcp_value_t *value)
 }
 
 
-/* the bytes of a record, which is the next one in the order of keys */
+/*
+ * Reads the payloads of a record.  Tasks and payloads are read in the order of
+ * their keys, so these are the next rows.
+ */
 
 static ngx_int_t
 ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
@@ -613,7 +629,7 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
         if ((uint64_t) key / NGX_MCP_PAYLOAD_NUMBERS < rec->seq
             || i == NGX_MCP_PAYLOADS)
         {
-            /* of no task, or of a kind that nobody knows */
+            /* without a task, or of an unknown kind */
             continue;
         }
 
@@ -650,7 +666,10 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
 }
 
 
-/* words that the store keeps for itself, hexadecimal; NGX_DECLINED: none */
+/*
+ * Reads n words, which the table meta has in hexadecimal.  NGX_DECLINED: there
+ * is no such value.
+ */
 
 ngx_int_t
 ngx_mcp_db_get(ngx_mcp_db_t *db, const char *key, uint64_t *value,

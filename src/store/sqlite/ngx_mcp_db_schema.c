@@ -1,5 +1,10 @@
 
-/* The tables of a database: making them, and whether they are ours. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The schema of a database: creating, checking and migrating it. */
 
 
 #include "ngx_mcp_db.h"
@@ -18,10 +23,10 @@ static ngx_int_t ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version);
 
 
 /*
- * A step for each version.  Of a task, the row in "task" has all but its
- * bytes, so that a change does not have to write them again; those are in
- * "payload", whose key is eight times that of the task, plus their kind.  The
- * view "tasks" is for people.
+ * One step for each version.  The table "task" has the fields of a task
+ * without its payloads, so that a change of state does not write them again.
+ * The table "payload" has these; its key is eight times the key of the task,
+ * plus the number of the payload.  The view "tasks" is for people.
  */
 
 static const char  *ngx_mcp_db_steps[] = {
@@ -100,26 +105,28 @@ static const char  *ngx_mcp_db_steps[] = {
     " (SELECT data FROM payload WHERE key = seq * 8 + 5) AS input_responses,"
     " seq FROM task;",
 
-    /* the changes of state, as history.h has them */
+    /* history entries, in the encoding of ngx_mcp_history.h */
 
     "ALTER TABLE task ADD COLUMN history BLOB;",
 
-    /* it grows with every write; what was written before counts for none */
+    /* grows with every write; 0: written by an older release */
 
     "ALTER TABLE task ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;",
 
-    /* an id is one task's; it is written once, so this costs little */
+    /* ids are unique; an id is written once, so the index costs little */
 
     "CREATE UNIQUE INDEX task_id ON task (id);"
 };
 
 
-/* what there is now: the one that the text above leads to */
+/* there is a step for each version */
 
 typedef char  ngx_mcp_db_steps_fit[
     sizeof(ngx_mcp_db_steps) / sizeof(char *) == NGX_MCP_DB_VERSION ? 1 : -1
 ];
 
+
+/* refuses databases of other applications and of later versions */
 
 ngx_int_t
 ngx_mcp_db_schema(ngx_mcp_db_t *db)
@@ -163,8 +170,8 @@ ngx_mcp_db_schema(ngx_mcp_db_t *db)
 
 
 /*
- * A schema is a program: what others put there could run with every statement.
- * So it has to be, word for word, what the steps make of an empty database.
+ * A schema may contain code, which would run with each statement.  So it has
+ * to be, word for word, what the steps create in an empty database.
  */
 
 static ngx_int_t
@@ -236,7 +243,7 @@ ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
         }
 
         if (rc != expected) {
-            /* what others have named things is nothing for a log */
+            /* names from another schema are not logged */
             (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                     "has not the tables it should: somebody "
                                     "has changed its schema");
@@ -263,8 +270,9 @@ ngx_mcp_db_steps_execute(sqlite3 *sqlite, int64_t from, int64_t to)
 
 
 /*
- * All steps that are missing, or none.  A new database says from the very
- * beginning whose it is: whoever made it may not live to write more.
+ * Runs all missing steps, or none.  A new database gets its instance in the
+ * same transaction, since the process may die before it writes more.  If this
+ * fails, the caller closes the database, which rolls back.
  */
 
 static ngx_int_t

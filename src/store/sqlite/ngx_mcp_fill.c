@@ -1,5 +1,10 @@
 
-/* Filling a zone from a database. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Loading a zone from a database. */
 
 
 #include "ngx_mcp_sqlite.h"
@@ -11,12 +16,12 @@
 
 
 /*
- * Rows of tasks that expired are kept for a day, in ms: the clock may be wrong
+ * Expired tasks stay in the database for a day, in ms: the clock may be wrong
  * when the machine has just started.
  */
 #define NGX_MCP_FILL_KEEP    86400000
 
-/* tasks that are loaded in one hold of the lock */
+/* tasks loaded while the lock is held once */
 #define NGX_MCP_FILL_ROWS    1000
 
 
@@ -35,7 +40,11 @@ static void ngx_mcp_fill_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,
     ngx_mcp_db_t *db);
 
 
-/* within a transaction: what the database has becomes the zone's */
+/*
+ * Replaces the tasks of the zone by those of the database, within a
+ * transaction of the caller.  Takes the lock, and releases it between batches
+ * of tasks.
+ */
 
 ngx_int_t
 ngx_mcp_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
@@ -118,7 +127,7 @@ ngx_mcp_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
 }
 
 
-/* what time it is in the store, see ngx_mcp_save.h */
+/* computes the current store time, see ngx_mcp_save.h */
 
 static ngx_int_t
 ngx_mcp_fill_clock(ngx_mcp_db_t *db, ngx_mcp_clock_t *clock,
@@ -155,7 +164,7 @@ ngx_mcp_fill_clock(ngx_mcp_db_t *db, ngx_mcp_clock_t *clock,
             clock->offset = last.offset;
 
         } else {
-            /* a clock that was set back shows no time at all */
+            /* if the wall clock was set back, no time has passed */
             clock->offset = then - clock->now + clock->wall
                             - ngx_min(last.wall, clock->wall);
         }
@@ -171,7 +180,7 @@ ngx_mcp_fill_clock(ngx_mcp_db_t *db, ngx_mcp_clock_t *clock,
 }
 
 
-/* a number for the time since the machine was started; 0: not known */
+/* a number that identifies this boot of the machine; 0: unknown */
 
 static uint64_t
 ngx_mcp_fill_boot(void)
@@ -203,14 +212,17 @@ ngx_mcp_fill_boot(void)
 }
 
 
-/* others are let in now and then: what is there so far is whole */
+/*
+ * Called with the lock held.  It releases the lock from time to time, which is
+ * possible because a partly loaded table is consistent.
+ */
 
 static ngx_int_t
 ngx_mcp_fill_row(void *data, ngx_mcp_record_t *rec)
 {
     ngx_mcp_filling_t *filling = data;
 
-    /* in store time, as the load has it */
+    /* both are in store time */
 
     if (rec->task.expires != NGX_MCP_NEVER
         && rec->task.expires <= filling->load.store)
@@ -232,7 +244,7 @@ ngx_mcp_fill_row(void *data, ngx_mcp_record_t *rec)
 }
 
 
-/* says what it would take */
+/* sets db->error to the size that the tasks need */
 
 static void
 ngx_mcp_fill_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,

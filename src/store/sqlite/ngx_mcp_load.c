@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Adding tasks of a database to a zone. */
+
+
 #include "ngx_mcp_load.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_recover.h"
@@ -7,8 +15,9 @@
 
 
 /*
- * How many changes may have been made that nothing saved tells of: in a second
- * or so, and for each ms of what may be lost, as with a backup.
+ * Changes that may have been made but are not in the database: as many as in
+ * about a second, and so many for each ms since the last commit, for example
+ * if the database is a backup.  Their numbers are not used again.
  */
 #define NGX_MCP_LOAD_AHEAD   1000000
 #define NGX_MCP_LOAD_PER_MS  1000
@@ -21,8 +30,8 @@ static ngx_int_t ngx_mcp_load_unique_locked(ngx_mcp_table_t *t,
 
 
 /*
- * The zone is emptied, whatever is in there, and gets the secret of those
- * tasks that are to come.
+ * Removes all tasks of the zone, and sets the secret of the tasks that follow;
+ * NULL: the zone keeps its own.
  */
 
 void
@@ -53,12 +62,12 @@ ngx_mcp_load_begin_locked(ngx_mcp_table_t *t, uint64_t *secret,
 
     ngx_mcp_rebuild_locked(t);
 
-    /* as near as possible to what will be due */
+    /* as close as possible to the deadlines that follow */
     sh->wheel.base = load->now;
 }
 
 
-/* what does not fit is counted all the same */
+/* Adds a task.  If the zone is full, it is only counted. */
 
 void
 ngx_mcp_load_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load,
@@ -93,9 +102,9 @@ ngx_mcp_load_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load,
 
 
 /*
- * Deadlines are where they would be had we been there all the time, but for
- * leases: nobody could prolong his.  Processes that had calls are dead, and
- * workers are counted anew.
+ * Converts the times of a record.  Deadlines are the same as if nginx had been
+ * running, except for leases, which workers could not extend: these start
+ * again.  Holders are dead, and workers get new entries.
  */
 
 static void
@@ -106,7 +115,7 @@ ngx_mcp_load_times(ngx_mcp_load_t *load, ngx_mcp_record_t *rec)
 
     task = &rec->task;
 
-    /* as long as whoever has it was given, which may be more than usual */
+    /* the lease that was granted may be longer than that of the policy */
 
     lease = task->policy.lease;
     updated = task->updated + load->ahead;
@@ -129,14 +138,14 @@ ngx_mcp_load_times(ngx_mcp_load_t *load, ngx_mcp_record_t *rec)
     task->holder = 0;
     task->worker = 0;
 
-    /* the answer to the call may have been sent */
+    /* the response to the call may have been sent */
     task->flags |= NGX_MCP_ANNOUNCED|NGX_MCP_LOADED;
 }
 
 
 /*
- * Everything else follows from the slots.  NGX_ERROR: these contradict each
- * other, and load->wrong says where.
+ * Rebuilds everything that follows from the slots.  NGX_ERROR: tasks
+ * contradict each other, and load->wrong and load->row say where.
  */
 
 ngx_int_t
@@ -157,7 +166,7 @@ ngx_mcp_load_end_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
     sv->safe = sh->seq;
     sv->failed = 0;
 
-    /* calls of processes that were here before have to be looked after */
+    /* a new epoch: calls of earlier processes have to be taken over */
     sh->epoch++;
     sh->waiting = 0;
 
@@ -165,7 +174,7 @@ ngx_mcp_load_end_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
 }
 
 
-/* what lists and hashes rely on, see ngx_mcp_check_locked() */
+/* uniqueness that lists and hashes rely on, see ngx_mcp_check_locked() */
 
 static ngx_int_t
 ngx_mcp_load_unique_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
@@ -197,7 +206,7 @@ ngx_mcp_load_unique_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
         }
     }
 
-    /* there has to be room for what will be */
+    /* leave enough numbers for future changes */
 
     if (t->sh->seq > NGX_MCP_RECORD_COUNT / 2) {
         load->wrong = "changed";

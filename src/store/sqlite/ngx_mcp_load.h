@@ -1,5 +1,10 @@
 
-/* Filling a zone with the tasks of a database. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Adding the tasks of a database to a zone. */
 
 
 #ifndef _NGX_MCP_LOAD_H_INCLUDED_
@@ -10,20 +15,21 @@
 #include "ngx_mcp_record.h"
 
 
-/* how far a load has come, and what it would take */
+/* the progress of a load, and what the tasks need */
 
 typedef struct {
-    uint64_t    tasks;
-    uint64_t    blocks;
-    uint64_t    expired;
-    uint64_t    seq;               /* the largest */
-    ngx_uint_t  full;              /* it did not fit */
-    uint64_t    now;
-    uint64_t    store;             /* the same, in store time */
-    int64_t     ahead;             /* of the wall clock, was store time */
-    uint64_t    away;              /* ms that nobody was there */
+    uint64_t    tasks;             /* all, even if full */
+    uint64_t    blocks;            /* likewise */
+    uint64_t    expired;           /* tasks not loaded */
+    uint64_t    seq;               /* the largest number */
+    ngx_uint_t  full;              /* the zone is too small */
+    uint64_t    now;               /* monotonic, ms */
+    uint64_t    store;             /* the same in store time */
+    int64_t     ahead;             /* store time minus wall clock,
+                                      at the last commit */
+    uint64_t    away;              /* ms since the last commit */
 
-    /* what is wrong with which task; NULL: nothing */
+    /* the invalid field, and seq of the task; NULL: none */
     const char *wrong;
     uint64_t    row;
 } ngx_mcp_load_t;

@@ -1,7 +1,12 @@
 
 /*
- * The file beside a database: locks, and the instance whose the database is.
- * See ngx_mcp_sqlite.h for what each of the locks means.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The lock file of a database: locks, and the instance that owns the database.
+ * See ngx_mcp_sqlite.h for the meaning of each lock.
  */
 
 
@@ -11,11 +16,14 @@
 #if (NGX_MCP_SQLITE_STORE)
 
 
-/* an instance: a number, hexadecimal, and a line feed */
+/* the contents: an instance in hexadecimal, and a line feed */
 #define NGX_MCP_INSTANCE_LEN   17
 
 
-/* the directory is the workers', who may be anybody's by now: no links */
+/*
+ * Opens or creates the lock file.  A compromised worker process could change
+ * its directory, so links are not followed.  Returns -1 on failure.
+ */
 
 ngx_fd_t
 ngx_mcp_lockfile_open(ngx_mcp_zone_t *zone, ngx_log_t *log)
@@ -60,7 +68,7 @@ ngx_mcp_lockfile_open(ngx_mcp_zone_t *zone, ngx_log_t *log)
 }
 
 
-/* NGX_DECLINED: somebody else has it */
+/* NGX_DECLINED: another process has it */
 
 ngx_int_t
 ngx_mcp_lockfile_lock(ngx_fd_t fd, off_t byte, int type)
@@ -95,7 +103,7 @@ ngx_mcp_lockfile_wanted(ngx_mcp_zone_t *zone)
 }
 
 
-/* somebody may have removed the lock, and others have another one */
+/* whether the lock file was removed or replaced since it was opened */
 
 ngx_uint_t
 ngx_mcp_lockfile_lost(ngx_mcp_zone_t *zone)
@@ -113,7 +121,7 @@ ngx_mcp_lockfile_lost(ngx_mcp_zone_t *zone)
 }
 
 
-/* whether the lock still says that the database is our zone's */
+/* whether the lock file still says that the database belongs to this zone */
 
 ngx_uint_t
 ngx_mcp_lockfile_holds(ngx_mcp_zone_t *zone)
@@ -125,7 +133,7 @@ ngx_mcp_lockfile_holds(ngx_mcp_zone_t *zone)
 }
 
 
-/* 0: none */
+/* the instance in the lock file; 0: none */
 
 uint64_t
 ngx_mcp_lockfile_instance(ngx_fd_t fd)
@@ -145,7 +153,7 @@ ngx_mcp_lockfile_instance(ngx_fd_t fd)
 }
 
 
-/* the lock says whose the database is, and the zone which lock that is */
+/* writes the instance, and stores in the zone which lock file it is */
 
 ngx_int_t
 ngx_mcp_lockfile_name(ngx_mcp_zone_t *zone, ngx_fd_t fd, uint64_t instance)

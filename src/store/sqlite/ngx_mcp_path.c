@@ -1,8 +1,10 @@
 
 /*
- * Where a database is: its name in the configuration, and whether the worker
- * processes will be able to write there.
+ * Copyright (C) The nginx-mcp-tasks authors
  */
+
+
+/* The path of a database, and whether worker processes can write to it. */
 
 
 #include "ngx_mcp_sqlite.h"
@@ -19,7 +21,7 @@ static ngx_uint_t ngx_mcp_path_writable(const char *path,
     ngx_core_conf_t *ccf);
 
 
-/* the path is known, and whatever else was said */
+/* completes the configuration when all parameters are read */
 
 ngx_int_t
 ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
@@ -83,7 +85,7 @@ ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
 }
 
 
-/* one file has one name, however its directory was spelled */
+/* resolves links of the directory, so that a file has only one name */
 
 static ngx_int_t
 ngx_mcp_path_real(ngx_conf_t *cf, ngx_str_t *path)
@@ -95,7 +97,7 @@ ngx_mcp_path_real(ngx_conf_t *cf, ngx_str_t *path)
     real = realpath((char *) dir, NULL);
 
     if (real == NULL) {
-        /* that it is not there will be said */
+        /* ngx_mcp_path_check() reports that it does not exist */
         return NGX_OK;
     }
 
@@ -115,7 +117,7 @@ ngx_mcp_path_real(ngx_conf_t *cf, ngx_str_t *path)
 }
 
 
-/* whether there can be a database; asked again with each configuration */
+/* whether the database can be used; checked with each configuration */
 
 ngx_int_t
 ngx_mcp_path_check(ngx_mcp_zone_t *zone)
@@ -155,7 +157,7 @@ ngx_mcp_path_check(ngx_mcp_zone_t *zone)
 }
 
 
-/* the directory of a file; what is returned is the file's own name */
+/* copies the directory of a path, and returns the name of the file */
 
 static u_char *
 ngx_mcp_path_dir(u_char *dir, ngx_str_t *path)
@@ -174,7 +176,10 @@ ngx_mcp_path_dir(u_char *dir, ngx_str_t *path)
 }
 
 
-/* by those who will be the workers; what is not there yet will be theirs */
+/*
+ * Whether worker processes can write to it.  What does not exist will be
+ * created by them.
+ */
 
 static ngx_uint_t
 ngx_mcp_path_writable(const char *path, ngx_core_conf_t *ccf)

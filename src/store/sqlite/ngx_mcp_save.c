@@ -1,4 +1,12 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Which tasks are not saved yet, and copies of them for the writer. */
+
+
 #include "ngx_mcp_save.h"
 #include "ngx_mcp_signal.h"
 #include "ngx_mcp_slot.h"
@@ -46,8 +54,8 @@ static ngx_mcp_persist_t  ngx_mcp_save_hooks = {
 
 
 /*
- * By whoever has a table of a zone with a store; kept: the zone is that of an
- * earlier configuration, which had the store as well.
+ * Called for each table of a zone with such a store.  With kept, the memory
+ * has the contents of an earlier configuration with the same store.
  */
 
 void
@@ -56,7 +64,7 @@ ngx_mcp_save_attach(ngx_mcp_table_t *t, ngx_uint_t kept)
     ngx_mcp_save_t  *sv;
 
     if (!kept) {
-        /* until it is filled it has nothing, and saves nothing */
+        /* changes are not saved until the zone is loaded */
 
         sv = ngx_mcp_save_of(t);
         sv->saved = NGX_MCP_NEVER;
@@ -67,7 +75,7 @@ ngx_mcp_save_attach(ngx_mcp_table_t *t, ngx_uint_t kept)
 }
 
 
-/* a task has changed and is at the front */
+/* a task has changed, and is now the first in the list of changes */
 
 static void
 ngx_mcp_save_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -90,7 +98,10 @@ ngx_mcp_save_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* one that was not saved leaves its place in the list */
+/*
+ * A task leaves its place in the list of changes.  If its change is not saved,
+ * operations may wait for it, see "mixed".
+ */
 
 static void
 ngx_mcp_save_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -110,7 +121,9 @@ ngx_mcp_save_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* its slot waits until its row has been removed, too */
+/*
+ * The slot is kept until the row is deleted.  Until then hash_next links it.
+ */
 
 static void
 ngx_mcp_save_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -140,7 +153,10 @@ ngx_mcp_save_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* after changes: the writer is told, and tells us when it has done it */
+/*
+ * Called after changes: wakes the writer, and this process once they are
+ * saved.
+ */
 
 static void
 ngx_mcp_save_notify_locked(ngx_mcp_table_t *t)
@@ -151,6 +167,8 @@ ngx_mcp_save_notify_locked(ngx_mcp_table_t *t)
     }
 }
 
+
+/* whether a change can no longer be lost */
 
 static ngx_uint_t
 ngx_mcp_save_safe_locked(ngx_mcp_table_t *t, uint64_t changed)
@@ -166,7 +184,7 @@ ngx_mcp_save_count_locked(ngx_mcp_table_t *t)
 }
 
 
-/* those that are not saved are put again, one by one */
+/* called before a rebuild, which puts the unsaved tasks again */
 
 static void
 ngx_mcp_save_reset_locked(ngx_mcp_table_t *t)
@@ -182,6 +200,11 @@ ngx_mcp_save_reset_locked(ngx_mcp_table_t *t)
     sv->ngone = 0;
 }
 
+
+/*
+ * Called after a rebuild, with the removed slots in the order of their
+ * removal.
+ */
 
 static void
 ngx_mcp_save_restore_locked(ngx_mcp_table_t *t, uint32_t removed)
@@ -202,6 +225,8 @@ ngx_mcp_save_restore_locked(ngx_mcp_table_t *t, uint32_t removed)
     }
 }
 
+
+/* NULL, or what is inconsistent */
 
 static const char *
 ngx_mcp_save_check_locked(ngx_mcp_table_t *t)
@@ -282,7 +307,7 @@ ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t)
 }
 
 
-/* something is not saved; zero is no time */
+/* stores the time of an unsaved change; odd, since 0 means none */
 
 static void
 ngx_mcp_save_since_locked(ngx_mcp_table_t *t)
@@ -325,7 +350,7 @@ ngx_mcp_batch_init(ngx_mcp_batch_t *batch, ngx_log_t *log)
 }
 
 
-/* outside of the lock */
+/* Called without the lock.  The contents of the old buffer are lost. */
 
 ngx_int_t
 ngx_mcp_batch_grow(ngx_mcp_batch_t *batch, ngx_log_t *log)
@@ -372,8 +397,8 @@ ngx_mcp_batch_free(ngx_mcp_batch_t *batch)
 
 
 /*
- * Copies what is to be saved next.  NGX_AGAIN: the batch has to grow first,
- * since there is more than fits, or one task that does not.
+ * Copies the next changes into the batch.  NGX_AGAIN: the buffer is too small,
+ * and the caller has to release the lock, grow the batch and call again.
  */
 
 ngx_int_t
@@ -433,7 +458,7 @@ ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
         batch->more = 1;
     }
 
-    /* a row that has to go yet was decided on after this */
+    /* the batch ends before the first deletion that did not fit */
 
     batch->upto = ngx_min(batch->upto, left);
     batch->mixed = sv->mixed;
@@ -442,6 +467,11 @@ ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
     return NGX_OK;
 }
 
+
+/*
+ * Copies deletions into the batch.  Returns 1 if some did not fit; left is
+ * then the last change before them, and NGX_MCP_NEVER otherwise.
+ */
 
 static ngx_uint_t
 ngx_mcp_save_deletions_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch,
@@ -468,7 +498,7 @@ ngx_mcp_save_deletions_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch,
 }
 
 
-/* outside of the lock: from now on times are those of the store */
+/* called without the lock: converts the batch to store time */
 
 void
 ngx_mcp_batch_times(ngx_mcp_batch_t *batch, uint64_t now, uint64_t wall)
@@ -485,7 +515,10 @@ ngx_mcp_batch_times(ngx_mcp_batch_t *batch, uint64_t now, uint64_t wall)
 }
 
 
-/* a batch is on disk */
+/*
+ * Called when the batch is committed.  Tasks that have changed since are still
+ * unsaved.
+ */
 
 void
 ngx_mcp_saved_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
@@ -554,7 +587,7 @@ ngx_mcp_saved_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
 }
 
 
-/* as if nothing had ever been saved */
+/* marks all tasks as unsaved, to write them to an empty database */
 
 void
 ngx_mcp_save_all_locked(ngx_mcp_table_t *t)

@@ -1,23 +1,30 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Between the table and a store on disk: which tasks are not saved yet, and
  * copies of them.
  *
- * All tasks are in a list by their last change, so those that are not saved
- * are its front: what changed after "saved".  The oldest of them is known,
- * and the writer goes from there to the front, so that "saved" only grows.
- * Of each task it is known which payloads have changed since; to save more
- * than that does no harm.  Both are cleared after a commit, and only for what
- * has not changed meanwhile: if the writer dies, the next one does it again.
+ * The table has a list of all tasks by their last change, so the unsaved tasks
+ * are at its front: they have changed after "saved".  The writer starts at the
+ * oldest of them and continues to the front, so that "saved" only grows.  Each
+ * slot has a bit for each payload that has changed since it was saved; to save
+ * a payload once more is harmless.  Bits are cleared after a commit, and only
+ * if the task has not changed since it was copied.  If the writer dies, the
+ * next one repeats its work.
  *
- * A task that is removed leaves its slot until its row has been removed.
+ * The slot of a removed task is kept until its row is deleted.
  *
- * A change may be waited for while its task changes again, and so moves behind
- * what one commit takes: "saved" passes it, though it is not on disk.  Such
- * changes are counted ("mixed"), and while there may be some "safe" stays
- * behind, up to a commit that takes everything.  Whoever waits, waits for that.
+ * An operation may wait for a change whose task then changes again, and so
+ * moves beyond what the next commit contains: "saved" passes the first change,
+ * which is not on disk.  Such changes are counted in "mixed".  While there may
+ * be one, "safe" does not advance, until a commit contains all changes.
+ * Operations wait for "safe".
  *
- * The table tells of changes by the hooks that ngx_mcp_save_attach() gives it.
+ * ngx_mcp_save_attach() gives the table the hooks that report changes.
  */
 
 
@@ -29,22 +36,22 @@
 #include "ngx_mcp_record.h"
 
 
-/* copied in one hold of the lock, and saved in one commit */
+/* limits of one commit, which is copied while the lock is held once */
 #define NGX_MCP_SAVE_TASKS    512
 #define NGX_MCP_SAVE_BYTES    1048576
 #define NGX_MCP_SAVE_GONE     4096
 
 
 /*
- * Store time goes on as the monotonic clock does, so that nobody who sets the
- * wall clock changes a deadline.  With each commit it is noted how the clocks
- * stood: on the same boot store time is known from that, and later, or on
- * another machine, from how far the wall clock has moved since.
+ * Store time advances like the monotonic clock, so that setting the wall clock
+ * changes no deadline.  Each commit stores the values of the clocks.  During
+ * the same boot, store time follows from the monotonic clock.  After a reboot,
+ * or on another machine, it follows from how far the wall clock has advanced.
  */
 
 typedef struct {
-    uint64_t           boot;         /* 0: not known */
-    uint64_t           offset;       /* of store time to monotonic time */
+    uint64_t           boot;         /* 0: unknown */
+    uint64_t           offset;       /* store time - monotonic time */
     uint64_t           now;          /* monotonic, ms */
     uint64_t           wall;         /* ms */
 } ngx_mcp_clock_t;
@@ -53,60 +60,64 @@ typedef struct {
 #define NGX_MCP_CLOCK_WORDS  (sizeof(ngx_mcp_clock_t) / sizeof(uint64_t))
 
 
-/* what is in the zone, for all processes */
+/* state of the store in shared memory, for all processes */
 
 typedef struct {
-    /* whose tasks these are, 0: the database was not read yet */
+    /* the instance, 0: the zone is not loaded */
     uint64_t           instance;
 
-    /* numbers of changes; saved and safe are NEVER while it is not */
+    /* numbers of changes; saved and safe are NEVER until it is loaded */
     volatile uint64_t  saved;
     volatile uint64_t  safe;
-    volatile uint64_t  failed;       /* to be saved, up to this */
+    volatile uint64_t  failed;       /* up to this, saving failed */
 
-    /* changes that were overtaken, so far and at the last full commit */
+    /* the count of overtaken changes, now and at the last full commit */
     uint64_t           mixed;
     uint64_t           settled;
 
-    /* the time of the first change that may not be safe, now, and once what
-     * is being saved is saved; 0: none */
+    /*
+     * the time of the first change that may not be safe, now, and after the
+     * commit that is in progress; 0: none
+     */
     volatile uint64_t  since;
     uint64_t           since_next;
 
-    /* tasks that are not saved, and the one of them that changed first */
+    /* number of unsaved tasks, and the one that changed first */
     uint32_t           unsaved;
     uint32_t           oldest;
 
-    /* slots whose rows have to go, by when that was decided */
+    /* removed slots whose rows are not deleted, in the order of removal */
     ngx_mcp_queue_t    gone;
     uint32_t           ngone;
 
-    uint32_t           rewrite;      /* all is to be saved */
+    uint32_t           rewrite;      /* all tasks are to be saved */
     ngx_atomic_t       writer;       /* pid, 0: none */
 
-    uint64_t           device;       /* of the database */
+    uint64_t           device;       /* of the database file */
     uint64_t           inode;
-    uint64_t           lock_device;  /* of its lock */
+    uint64_t           lock_device;  /* of the lock file */
     uint64_t           lock_inode;
 
-    ngx_mcp_clock_t    clock;        /* since the zone was filled */
+    ngx_mcp_clock_t    clock;        /* when the zone was loaded */
 } ngx_mcp_save_t;
 
 
+/* what one commit writes; a copy, since a thread must not take the lock */
+
 typedef struct {
     ngx_mcp_record_t  *records;
-    uint32_t          *slots;        /* of each */
+    uint32_t          *slots;        /* of each record */
     ngx_uint_t         n;
-    uint64_t          *gone;         /* seq of each */
+    uint64_t          *gone;         /* seq of deleted tasks */
     ngx_uint_t         ngone;
-    u_char            *data;
+    u_char            *data;         /* bytes of the records */
     size_t             size;
-    size_t             need;         /* of data, if too small */
+    size_t             need;         /* size of data that is required */
 
-    uint64_t           upto;         /* the last change in it */
+    uint64_t           upto;         /* the last change contained */
     uint64_t           instance;
-    ngx_uint_t         more;         /* there is, after it */
-    uint64_t           mixed;
+    ngx_uint_t         more;         /* some changes did not fit */
+    uint64_t           mixed;        /* sv->mixed, when it was copied */
     ngx_mcp_clock_t    clock;        /* when it was copied */
 } ngx_mcp_batch_t;
 

@@ -1,5 +1,10 @@
 
-/* "store=sqlite:PATH sync=..." of mcp_tasks_zone: a database of SQLite. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The store "sqlite": its parameters, and its interface to zones. */
 
 
 #include "ngx_mcp_sqlite.h"
@@ -61,7 +66,7 @@ ngx_mcp_sqlite_create(ngx_conf_t *cf, ngx_mcp_zone_t *zone,
 }
 
 
-/* "sync=", once */
+/* "sync=", at most once */
 
 static ngx_int_t
 ngx_mcp_sqlite_param(ngx_mcp_zone_t *zone, ngx_str_t *arg)
@@ -110,7 +115,7 @@ ngx_mcp_sqlite_init_zone(ngx_mcp_zone_t *zone, ngx_uint_t kept)
 {
     ngx_mcp_save_attach(zone->table, kept);
 
-    /* nothing that is saved is longer than a zone */
+    /* no value can be larger than the zone */
     ngx_mcp_sqlite_of(zone)->db.longest = zone->shm_zone->shm.size;
 
     return kept ? ngx_mcp_path_check(zone) : ngx_mcp_attach_zone(zone);

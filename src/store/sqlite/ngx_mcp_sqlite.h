@@ -1,18 +1,24 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A zone with a store on disk.
  *
- * Shared memory is what everybody works with; what changes there is written
- * to a database by one of the processes, the writer, in a thread of nginx's
- * pool.  With sync=always an operation that changed something is answered
- * when the change is on disk; nothing else waits.
+ * All processes work in shared memory.  One of them, the writer, saves the
+ * changes to a database, in a thread of nginx's thread pool.  With sync=always
+ * the response to an operation that changes something is sent after the change
+ * is committed.  Otherwise it is sent at once, unless saving is about a second
+ * late.  An operation that changes nothing never waits for the disk.
  *
- * A file beside the database has the locks: the first byte is the writer's.
- * The second is shared by all processes whose zone has what the database has:
- * one zone's memory, an instance.  Another instance (after a restart, of a
- * zone with another size, of a new binary) has to have it for itself before
- * it reads the database and goes on from there; while it waits for that, it
- * has the third.
+ * The locks are in a file next to the database.  The first byte is locked by
+ * the writer.  The second is shared by all processes of one instance, which is
+ * the memory of one zone whose tasks are those of the database.  Another
+ * instance (after a restart, with another size of the zone, or of a new
+ * binary) needs this lock exclusively before it loads the database and becomes
+ * its owner; while it waits, it holds a lock of the third byte.
  */
 
 
@@ -38,14 +44,14 @@
 #endif
 
 
-/* in the lock file */
+/* bytes of the lock file */
 #define NGX_MCP_LOCK_WRITER  0
 #define NGX_MCP_LOCK_ZONE    1
 #define NGX_MCP_LOCK_WANTED  2
 
 
 typedef struct ngx_mcp_sqlite_s {
-    /* of the configuration */
+    /* configuration */
     ngx_str_t        path;
     ngx_str_t        lock;
     ngx_uint_t       sync;
@@ -53,32 +59,32 @@ typedef struct ngx_mcp_sqlite_s {
     ngx_cycle_t     *cycle;
 
     /* of this process */
-    ngx_fd_t         fd;         /* of the lock file; -1 */
-    ngx_queue_t      parked;     /* operations that wait */
-    ngx_event_t      look;       /* now and then */
-    ngx_event_t      write;      /* there is something to save */
-    ngx_event_t      ready;      /* something was saved */
-    ngx_mcp_watch_t  unsaved;
-    ngx_mcp_watch_t  saved;
+    ngx_fd_t         fd;         /* of the lock file; -1: not open */
+    ngx_queue_t      parked;     /* operations waiting for a commit */
+    ngx_event_t      look;       /* timer of the periodic check */
+    ngx_event_t      write;      /* posted: there are unsaved changes */
+    ngx_event_t      ready;      /* posted: changes were saved */
+    ngx_mcp_watch_t  unsaved;    /* posts write */
+    ngx_mcp_watch_t  saved;      /* posts ready */
 
-    /* of the writer */
+    /* used if this process is the writer */
     ngx_mcp_db_t     db;
     ngx_mcp_batch_t  batch;
     void            *task;       /* ngx_thread_task_t */
-    ngx_int_t        rc;
-    uint64_t         device;     /* the file that it has to be */
-    uint64_t         inode;      /* 0: any */
-    uint64_t         upto;       /* what it has to have */
-    ngx_uint_t       took;       /* ms, of a commit */
-    ngx_msec_t       begun;
-    ngx_msec_t       exiting;    /* since when */
-    ngx_msec_t       left;       /* others are to write since */
+    ngx_int_t        rc;         /* of the thread */
+    uint64_t         device;     /* of the file that it has to be */
+    uint64_t         inode;      /* 0: any file */
+    uint64_t         upto;       /* the last change it has to have */
+    ngx_uint_t       took;       /* duration of the last commit, ms */
+    ngx_msec_t       begun;      /* time of the last commit */
+    ngx_msec_t       exiting;    /* time when exiting started */
+    ngx_msec_t       left;       /* when others were to write; 0: not */
 
-    unsigned         synced:1;   /* the configuration has it */
-    unsigned         wanting:1;
-    unsigned         writing:1;  /* we are the writer */
-    unsigned         busy:1;     /* a thread has db and batch */
-    unsigned         logged:1;   /* why we wait for the zone */
+    unsigned         synced:1;   /* "sync=" was given */
+    unsigned         wanting:1;  /* has the lock WANTED */
+    unsigned         writing:1;  /* has the lock WRITER */
+    unsigned         busy:1;     /* a thread uses db and batch */
+    unsigned         logged:1;   /* do not log it again */
 } ngx_mcp_sqlite_t;
 
 

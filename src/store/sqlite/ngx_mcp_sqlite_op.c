@@ -1,7 +1,12 @@
 
 /*
- * Operations of a zone with a store on disk: those in shared memory, and
- * where they have changed something, the wait until that is saved.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Operations of a zone with a store on disk: they are done in shared memory,
+ * and may have to wait until their changes are saved.
  */
 
 
@@ -14,27 +19,27 @@
 
 
 /*
- * For how long changes may be unsaved while others are acknowledged, in
- * milliseconds: a second less what the time of an event loop may lag behind.
+ * Without sync=always, operations wait only if a change was not saved for so
+ * many ms: a second, minus what the time of an event loop may lag behind.
  */
 #define NGX_MCP_SQLITE_LATE  900
 
 
-/* what an operation does to that which is saved */
+/* what an operation changes in saved data */
 
 typedef enum {
     NGX_MCP_SQLITE_NOTHING = 0,
     NGX_MCP_SQLITE_CHANGES,
 
-    /* work begins: not if it could be forgotten, though nobody waits */
+    /* work begins: refused if it could be lost, even if detached */
     NGX_MCP_SQLITE_BEGINS
 } ngx_mcp_sqlite_e;
 
 
 typedef struct {
-    ngx_queue_t    queue;
+    ngx_queue_t    queue;    /* in st->parked */
     ngx_mcp_op_t  *op;
-    uint64_t       changed;
+    uint64_t       changed;  /* waits for this change */
 } ngx_mcp_parked_t;
 
 
@@ -90,6 +95,11 @@ ngx_mcp_sqlite_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 }
 
 
+/*
+ * NGX_AGAIN: done in memory; the handler is called when the change is saved,
+ * or when saving failed.
+ */
+
 ngx_int_t
 ngx_mcp_sqlite_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
@@ -120,7 +130,7 @@ ngx_mcp_sqlite_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
         return NGX_OK;
     }
 
-    /* before it, because afterwards nothing may fail */
+    /* allocated first, because nothing may fail after the operation */
 
     parked = NULL;
 
@@ -156,7 +166,7 @@ ngx_mcp_sqlite_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 }
 
 
-/* counted without the lock, which others may have for long */
+/* counted without the lock, which another process may hold for long */
 
 static void
 ngx_mcp_sqlite_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
@@ -168,7 +178,7 @@ ngx_mcp_sqlite_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
 }
 
 
-/* a heartbeat prolongs a lease, which begins anew when tasks are loaded */
+/* a heartbeat is not saved: leases start again when tasks are loaded */
 
 static ngx_uint_t
 ngx_mcp_sqlite_changes(ngx_mcp_op_t *op)
@@ -196,8 +206,8 @@ ngx_mcp_sqlite_changes(ngx_mcp_op_t *op)
 
 
 /*
- * No more than a second may be lost: if the disk is slower than that, changes
- * wait for it.  Words are read without the lock.
+ * Whether saving is late: even without sync=always, no more than about one
+ * second of changes may be unsaved.  Reads without the lock.
  */
 
 static ngx_uint_t
@@ -210,6 +220,8 @@ ngx_mcp_sqlite_late(ngx_mcp_table_t *t)
     return since && ngx_current_msec >= since + NGX_MCP_SQLITE_LATE;
 }
 
+
+/* the number of the change that the operation has made */
 
 static uint64_t
 ngx_mcp_sqlite_changed(ngx_mcp_op_t *op)
@@ -245,8 +257,8 @@ ngx_mcp_sqlite_changed(ngx_mcp_op_t *op)
 
 
 /*
- * The zone is not filled yet, or belongs to others now.  NGX_DECLINED: that
- * does not matter to this operation.
+ * The zone is not loaded yet, or another instance has the database.
+ * NGX_DECLINED: the operation is possible nevertheless.
  */
 
 static ngx_int_t
@@ -299,7 +311,11 @@ ngx_mcp_sqlite_ready_handler(ngx_event_t *ev)
 }
 
 
-/* answers those whose changes are saved, or will not be for now */
+/*
+ * Answers the operations whose changes are saved, or failed to be saved.  The
+ * numbers are compared again after the signal is awaited, so that no commit is
+ * missed.
+ */
 
 void
 ngx_mcp_sqlite_look(ngx_mcp_zone_t *zone)
@@ -372,7 +388,7 @@ ngx_mcp_sqlite_done(ngx_mcp_zone_t *zone)
         ngx_queue_insert_tail(&done, q);
     }
 
-    /* handlers bring new ones */
+    /* handlers may submit new operations */
 
     while (!ngx_queue_empty(&done)) {
         q = ngx_queue_head(&done);
@@ -386,10 +402,10 @@ ngx_mcp_sqlite_done(ngx_mcp_zone_t *zone)
 
 
 /*
- * Nobody will be told of it, so it is better not there: a task that nobody
- * knows, a claim, a call that has not begun.  Other changes stay, and will be
- * saved.
- * NGX_DECLINED: it has been saved just now, and others may have been told.
+ * The response will be an error, so the change is undone if no client knows of
+ * it: a new task, a claim, or a call that has not started.  Other changes
+ * remain, and will be saved later.  NGX_DECLINED: the change was saved in the
+ * meantime, other clients may know of it, and the operation succeeds.
  */
 
 static ngx_int_t

@@ -1,7 +1,12 @@
 
 /*
- * The writer: one process of a zone with a store on disk, that saves what has
- * changed.  While one commit is under way changes pile up for the next.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The writer: the process of a zone with a store on disk that saves changes.
+ * While a commit is in progress, changes accumulate for the next one.
  */
 
 
@@ -13,20 +18,20 @@
 #if (NGX_MCP_SQLITE_STORE)
 
 
-/* how often each process looks whether all is well, in milliseconds */
+/* interval of the periodic check, and while waiting for the zone, ms */
 #define NGX_MCP_WRITER_LOOK   200
 #define NGX_MCP_WRITER_WANT   50
 
-/* between two commits, if nobody waits for them */
+/* ms between two commits, if no operation waits for them */
 #define NGX_MCP_WRITER_PACE   250
 
-/* after a failure */
+/* ms until the next attempt after a failure */
 #define NGX_MCP_WRITER_RETRY  1000
 
-/* how long a process that exits leaves it to others to write */
+/* ms for which an exiting process leaves writing to others */
 #define NGX_MCP_WRITER_LEFT   1000
 
-/* how long it tries to save the rest */
+/* ms for which an exiting process tries to save the rest */
 #define NGX_MCP_WRITER_EXIT   2000
 
 
@@ -67,7 +72,7 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
     st->write.data = &zone->dummy;
     st->write.log = cycle->log;
 
-    /* for all writers: older processes may go on for a while */
+    /* applies to all writers: processes of older configurations may remain */
     zone->table->sh->disk.sync = st->sync;
 
     ngx_mcp_watch(zone->local, &st->unsaved, NGX_MCP_UNSAVED, &st->write);
@@ -82,7 +87,10 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 }
 
 
-/* an operation waits: if nobody else writes, we do */
+/*
+ * Called when an operation waits: starts a commit, unless another process is
+ * the writer.
+ */
 
 void
 ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
@@ -93,11 +101,16 @@ ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
         ngx_post_event(&ngx_mcp_sqlite_of(zone)->write, &ngx_posted_events);
     }
 
-    /* the process must not exit before it has answered */
+    /* the process must not exit before the operation is answered */
 
     ngx_mcp_sqlite_of(zone)->look.cancelable = 0;
 }
 
+
+/*
+ * The periodic check in each process: attaches to the zone, detects a removed
+ * lock file, and saves what no signal has announced.
+ */
 
 static void
 ngx_mcp_writer_look(ngx_event_t *ev)
@@ -157,7 +170,10 @@ ngx_mcp_writer_write(ngx_event_t *ev)
 }
 
 
-/* words are read without the lock: whoever is wrong looks again soon */
+/*
+ * Whether a commit has to start.  This reads without the lock: a wrong result
+ * is corrected by the next check.
+ */
 
 static ngx_uint_t
 ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
@@ -184,12 +200,12 @@ ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
     }
 
     if (sv->rewrite) {
-        /* up to its end, even if there is nothing to write */
+        /* until the rewrite is complete, even with nothing to write */
         return 1;
     }
 
     if (!ngx_mcp_has_unsaved(t)) {
-        /* whoever is to write opens the database before it is needed */
+        /* a new writer opens the database before it is needed */
         return st->writing && st->db.sqlite == NULL;
     }
 
@@ -198,6 +214,8 @@ ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
            || passed >= NGX_MCP_WRITER_PACE;
 }
 
+
+/* 0: another process is the writer, or this one leaves writing to others */
 
 static ngx_uint_t
 ngx_mcp_writer_take(ngx_mcp_zone_t *zone)
@@ -260,8 +278,8 @@ ngx_mcp_writer_drop(ngx_mcp_zone_t *zone)
 
 
 /*
- * A process that exits lets others write, as soon as it has nothing to do;
- * and if another instance waits for the database, it lets go of that, too.
+ * An exiting process lets others write as soon as nothing is left to do, and
+ * leaves the database if another instance waits for it.
  */
 
 static void
@@ -298,6 +316,8 @@ ngx_mcp_writer_leave(ngx_mcp_zone_t *zone)
     }
 }
 
+
+/* copies the next batch, and all else that the thread needs; takes the lock */
 
 static ngx_int_t
 ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
@@ -349,6 +369,8 @@ ngx_mcp_writer_collect(ngx_mcp_zone_t *zone)
 }
 
 
+/* starts a commit in a thread; if it cannot, the next check tries again */
+
 static void
 ngx_mcp_writer_begin(ngx_mcp_zone_t *zone)
 {
@@ -384,7 +406,7 @@ ngx_mcp_writer_begin(ngx_mcp_zone_t *zone)
 }
 
 
-/* in a thread, which touches nothing but database and batch */
+/* runs in a thread, and accesses only the database and the batch */
 
 static void
 ngx_mcp_writer_thread(void *data, ngx_log_t *log)
@@ -416,8 +438,9 @@ ngx_mcp_writer_thread(void *data, ngx_log_t *log)
 
 
 /*
- * NGX_DONE: all tasks have to be written, since the database is not there, or
- * is not what it was when they were saved: a backup of it, or without its log.
+ * Opens the database if necessary.  NGX_DONE: all tasks have to be written
+ * again, because the database does not exist, or lacks what was saved: it is a
+ * backup, or its log was lost.  NGX_DECLINED: it belongs to another instance.
  */
 
 static ngx_int_t
@@ -462,7 +485,7 @@ ngx_mcp_writer_open(ngx_mcp_sqlite_t *st)
         seq = 0;
     }
 
-    /* a new one, whatever somebody else has begun to write */
+    /* a new file must be empty, whatever was written to it meanwhile */
 
     if (seq >= st->upto && (st->inode || seq == 0)) {
         return NGX_OK;
@@ -502,11 +525,11 @@ ngx_mcp_writer_done(ngx_mcp_zone_t *zone)
         return;
 
     case NGX_DECLINED:
-        /* somebody else has it now: our zone is of no more use */
+        /* another instance has it, and this zone is outdated */
         ngx_mcp_writer_failed(zone, ngx_mcp_sqlite_of(zone)->db.error);
 
         if (ngx_mcp_lockfile_holds(zone)) {
-            /* not by way of the lock: the file is not the one it was */
+            /* the lock still names this zone: the file was replaced */
             return;
         }
 
@@ -573,8 +596,8 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
 
 
 /*
- * What the database had is in memory.  Which file it will be is known when
- * something was saved: a writer may die as soon as it has made one.
+ * All tasks are written again from memory.  The file is not known until
+ * something is committed, since a writer may die just after it created one.
  */
 
 static void
@@ -605,6 +628,10 @@ ngx_mcp_writer_fresh(ngx_mcp_zone_t *zone)
 }
 
 
+/*
+ * Changes up to now count as failed, so that waiting operations are answered.
+ */
+
 void
 ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
 {
@@ -628,7 +655,7 @@ ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
 
     ngx_mcp_unlock(t);
 
-    /* it is tried every second, but said once */
+    /* retried every second, but logged once */
 
     if (!same) {
         ngx_log_error(NGX_LOG_CRIT, ngx_cycle->log, 0,
@@ -639,7 +666,10 @@ ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
 }
 
 
-/* what is not saved yet; threads are gone already */
+/*
+ * Saves what is left when the process exits.  Threads have ended already, so
+ * the commits run here.
+ */
 
 void
 ngx_mcp_writer_exit(ngx_mcp_zone_t *zone)
