@@ -607,7 +607,7 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
     ngx_mcp_record_t *rec, ngx_mcp_batch_t *bytes)
 {
     size_t       used, len, at[NGX_MCP_PAYLOADS];
-    u_char      *data;
+    u_char      *data, *grown;
     int64_t      key;
     ngx_uint_t   i;
 
@@ -637,14 +637,16 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
         len = sqlite3_column_bytes(stmt, 1);
 
         if (used + len > bytes->size) {
-            bytes->size = (used + len) * 2;
-            bytes->data = realloc(bytes->data, bytes->size);
+            grown = realloc(bytes->data, (used + len) * 2);
 
-            if (bytes->data == NULL) {
+            if (grown == NULL) {
                 (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                         "out of memory");
                 return NGX_ERROR;
             }
+
+            bytes->data = grown;
+            bytes->size = (used + len) * 2;
         }
 
         if (len) {
