@@ -56,7 +56,7 @@ struct ngx_mcp_amend_s {
 
 
 /*
- * Needs op.id, op.owner, read, make and done. make() may set the rest of op.
+ * Needs op.id, op.owner, read, make and done.  make() may set the rest of op.
  * Returns the value to finalize the request with.
  */
 ngx_int_t ngx_mcp_amend(ngx_http_request_t *r, ngx_mcp_amend_t *a);

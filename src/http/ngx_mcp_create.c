@@ -13,7 +13,7 @@
 
 /*
  * Returns a struct of that size that begins with the operation; NULL: no
- * memory. tool is NULL if the tool is not listed.  This worker process holds a
+ * memory.  The tool is NULL if it is not listed.  This worker process holds a
  * task of a session until it is announced, see ngx_mcp_announce().
  */
 

@@ -68,12 +68,12 @@ typedef struct {
     size_t                     max_owner_bytes;
     size_t                     max_payload;
 
-    /* the gateway */
+    /* a gateway */
     ngx_str_t                  pass;      /* URI; empty: not a gateway */
     ngx_uint_t                 pass_eras; /* mask of NGX_MCP_PASS_* */
     ngx_array_t               *routes;    /* of ngx_mcp_tool_t */
-    ngx_uint_t                 max_running; /* background calls; 0: no limit */
-    ngx_uint_t                 max_tool_running; /* the same, for each tool */
+    ngx_uint_t                 max_running;
+    ngx_uint_t                 max_tool_running;
     uint32_t                   route;     /* identifies it in its tasks */
     ngx_http_conf_ctx_t       *conf_ctx;  /* of the server block */
 
@@ -122,15 +122,15 @@ typedef struct {
     ngx_mcp_json_t  version;   /* protocolVersion */
     ngx_mcp_json_t  token;     /* progressToken */
     ngx_mcp_json_t  client;    /* clientInfo */
-    ngx_mcp_json_t  capabilities; /* clientCapabilities */
+    ngx_mcp_json_t  capabilities;
 
     /* members of the client's capabilities */
     ngx_mcp_json_t  elicitation;
     ngx_mcp_json_t  sampling;
     ngx_mcp_json_t  roots;
     ngx_mcp_json_t  extensions;
-    ngx_mcp_json_t  tasks;        /* the tasks extension */
-    ngx_mcp_json_t  extended;     /* NGX_MCP_EXTENSION */
+    ngx_mcp_json_t  tasks;     /* the tasks extension */
+    ngx_mcp_json_t  extended;  /* NGX_MCP_EXTENSION */
 } ngx_mcp_request_params_t;
 
 

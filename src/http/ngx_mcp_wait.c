@@ -102,8 +102,8 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
 
 
 /*
- * Notes whether the request was answered: gone() is not called then.  NGX_ERROR
- * means that nothing can be sent to the client.
+ * Notes whether the request has a response: gone() is not called then.
+ * NGX_ERROR means that nothing can be sent to the client.
  */
 
 ngx_int_t
@@ -155,8 +155,8 @@ ngx_mcp_wait_first(ngx_mcp_wait_t *w)
 /*
  * Submits an operation for look(), which has to return the value of this
  * function.  The request is not freed before the operation is completed, but it
- * may end (w->left). done() is called even then, so that it can undo a change
- * whose result cannot be sent.
+ * may end (w->left).  The function done() is called even then, so that it can
+ * undo a change whose result cannot be sent.
  */
 
 ngx_int_t
@@ -360,7 +360,9 @@ ngx_mcp_wait_go_on(ngx_mcp_wait_t *w, ngx_int_t rc)
 }
 
 
-/* looks, unless data is unsent or it is too early; returns as look() */
+/*
+ * looks, unless data is unsent or it is too early; returns what look() returns
+ */
 
 static ngx_int_t
 ngx_mcp_wait_tick(ngx_mcp_wait_t *w)

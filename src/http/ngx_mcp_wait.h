@@ -30,7 +30,7 @@ struct ngx_mcp_wait_s {
     ngx_int_t          (*look)(ngx_mcp_wait_t *w);
     /* continues after the operation; returns the same values */
     ngx_int_t          (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op);
-    /* the request ends without an answer; may be NULL */
+    /* the request ends without a response; may be NULL */
     void               (*gone)(ngx_mcp_wait_t *w);
 
     ngx_mcp_op_pin_t     pin;       /* what look() reads */
@@ -74,11 +74,11 @@ struct ngx_mcp_wait_s {
     unsigned             parked:1;  /* in zone->waits */
     unsigned             counted:1; /* as a waiter, by the store */
     unsigned             entering:1; /* WAIT is not completed */
-    unsigned             pinning:1;  /* PIN is not completed */
+    unsigned             pinning:1; /* PIN is not completed */
     unsigned             running:1; /* ngx_mcp_wait_op() is not completed */
     unsigned             left:1;    /* the request has ended */
     unsigned             missed:1;  /* has to look again */
-    unsigned             over:1;    /* the request was answered */
+    unsigned             over:1;    /* the request has its response */
 };
 
 /*
