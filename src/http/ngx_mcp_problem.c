@@ -18,8 +18,9 @@ static const char *ngx_mcp_problem_title(ngx_uint_t status);
 
 
 /*
- * Sends an error. reason and detail are constants of this module and are not
- * escaped; detail may be NULL.  A body that has not been read is discarded.
+ * Sends an error.  The reason and the detail, which may be NULL, are constants
+ * of this module and are not escaped.  A body that has not been read is
+ * discarded.
  */
 
 ngx_int_t

@@ -360,9 +360,7 @@ ngx_mcp_wait_go_on(ngx_mcp_wait_t *w, ngx_int_t rc)
 }
 
 
-/*
- * looks, unless data is unsent or it is too early; returns what look() returns
- */
+/* looks, unless data is unsent or it is too early; returns as look() does */
 
 static ngx_int_t
 ngx_mcp_wait_tick(ngx_mcp_wait_t *w)

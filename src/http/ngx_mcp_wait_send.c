@@ -275,9 +275,7 @@ ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out, ngx_uint_t last)
 }
 
 
-/*
- * frees what was sent, and waits for the client up to send_timeout for the rest
- */
+/* frees sent buffers; waits up to send_timeout for a client to read the rest */
 
 ngx_int_t
 ngx_mcp_wait_sending(ngx_mcp_wait_t *w)
