@@ -136,9 +136,7 @@ ngx_mcp_retry_job(ngx_http_request_t *r, ngx_mcp_retrying_t *retry,
 }
 
 
-/*
- * the request is freed: a background call that has not begun is freed with it
- */
+/* the request is freed, and with it a background call that has not begun */
 
 static void
 ngx_mcp_retry_left(void *data)

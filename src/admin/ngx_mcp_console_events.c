@@ -7,8 +7,8 @@
 /*
  * Changes of tasks, as an event stream for the console.  A stream sends a few
  * batches in a second, each with the current state of the tasks that have
- * changed.  Between the batches the process is not signalled for it, so that
- * changes cost no more than without a console.
+ * changed.  Between the batches a change does not wake the worker process for
+ * the stream, so that changes cost no more than without a console.
  */
 
 

@@ -23,7 +23,7 @@ static void ngx_mcp_render_history(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 static const char *ngx_mcp_event_name(ngx_uint_t event);
 
 
-/* cursors are sealed for this name instead of an owner, none of which has it */
+/* cursors of the console are sealed for this name, which no owner has */
 
 static ngx_str_t  ngx_mcp_console_owner = ngx_string("\0console");
 
@@ -345,9 +345,7 @@ ngx_mcp_render_payload(ngx_mcp_out_t *out, const char *name, ngx_str_t *text)
 }
 
 
-/*
- * The creation has no history entry: it is added, unless entries were dropped.
- */
+/* the creation has no entry: it is added, unless entries were dropped */
 
 static void
 ngx_mcp_render_history(ngx_mcp_out_t *out, ngx_mcp_view_t *v)

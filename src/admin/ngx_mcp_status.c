@@ -527,9 +527,7 @@ ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
         all[2].names[i].len = worker->len;
     }
 
-    /*
-     * the first entry is shared by tools without their own: omitted if unused
-     */
+    /* the first entry, shared by tools without their own, may be unused */
 
     if (op->ntools
         && op->tool_views[NGX_MCP_OTHER].stat.count.created == 0)

@@ -189,7 +189,7 @@ ngx_mcp_amend_end(ngx_mcp_amend_t *a)
 }
 
 
-/* the turn of a request that ngx_mcp_amend() has parked */
+/* continues a request that ngx_mcp_amend() has parked */
 
 static void
 ngx_mcp_amend_event(ngx_event_t *ev)

@@ -317,8 +317,8 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
 
 
 /*
- * The flags of a task say what its result contains, unless it was stored by an
- * older release: then the result is parsed.
+ * What the result contains, as flags of the task.  A task that an older release
+ * has stored has no such flags: its result is parsed.
  */
 
 static ngx_uint_t

@@ -62,10 +62,7 @@ ngx_mcp_body(ngx_http_request_t *r, ngx_str_t *body)
 
         if (!b->in_file) {
 
-            /*
-             * the last buffer of a chunked body may be empty, with NULL
-             * pointers
-             */
+            /* the last buffer of a chunked body is empty and may be NULL */
 
             if (b->last != b->pos) {
                 p = ngx_cpymem(p, b->pos, b->last - b->pos);
@@ -295,10 +292,7 @@ ngx_mcp_media_type(ngx_str_t *s, ngx_str_t *type)
         p++;
     }
 
-    /*
-     * fast tests first: most types differ in the first letter, and almost all
-     * clients write them in lower case
-     */
+    /* most types differ in the first letter, or are equal in lower case */
 
     if ((size_t) (end - p) < type->len
         || ngx_tolower(*p) != *type->data

@@ -22,10 +22,7 @@ typedef struct {
 static void ngx_mcp_request_op_handler(ngx_mcp_op_t *op);
 
 
-/*
- * returns a struct of that size, which begins with ngx_mcp_op_t; NULL: no
- * memory
- */
+/* returns a struct that begins with ngx_mcp_op_t, zeroed; NULL: no memory */
 
 void *
 ngx_mcp_op(ngx_http_request_t *r, ngx_uint_t type, size_t size)

@@ -183,10 +183,7 @@ ngx_mcp_session_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/*
- * NGX_DONE: there is no session id; NGX_DECLINED: it was not issued to the
- * owner
- */
+/* NGX_DONE: no session id; NGX_DECLINED: it was not issued to this owner */
 
 static ngx_int_t
 ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,

@@ -370,10 +370,7 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
 
     if (ngx_mcp_wait_busy(w)) {
 
-        /*
-         * a slow client gets the latest state when the rest is sent: there is
-         * no backlog of events
-         */
+        /* a slow client later gets the latest state, not a backlog of events */
 
         if (ngx_exiting) {
             return NGX_ERROR;

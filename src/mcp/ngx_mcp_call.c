@@ -194,8 +194,7 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     if (!wants) {
         /*
-         * the client gets no task, so the stream of the session must not report
-         * it
+         * the client gets no task: the stream of its session does not report it
          */
         call->plain = 1;
         call->mode = NGX_MCP_WAIT_CALL;
@@ -253,9 +252,7 @@ ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/*
- * the request is freed: a background call that has not begun is freed with it
- */
+/* the request is freed, and with it a background call that has not begun */
 
 static void
 ngx_mcp_call_left(void *data)

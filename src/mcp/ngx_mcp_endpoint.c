@@ -33,9 +33,7 @@ ngx_mcp_handler(ngx_http_request_t *r)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    /*
-     * the request is executed in any case, so conditional headers do not apply
-     */
+    /* the request has been executed: conditional headers do not apply */
     r->disable_not_modified = 1;
 
     endpoint = ngx_mcp_is_location(r, &path);
@@ -197,7 +195,8 @@ ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 /*
  * Parses the first four bytes of the task id, which locate the task in the
- * table, so that its memory can be prefetched. 0: there is no task id.
+ * table, so that its memory can be prefetched.  Returns 0 if there is no task
+ * id.
  */
 
 static ngx_uint_t

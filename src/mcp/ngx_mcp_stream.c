@@ -22,7 +22,7 @@
 typedef struct {
     ngx_mcp_wait_t  wait;         /* must be the first */
     uint64_t        after;        /* last change received; 0: unknown */
-    uint32_t        opened;       /* order of the streams; 0: not opened */
+    uint32_t        opened;       /* number of the stream; 0: not opened */
 } ngx_mcp_stream_t;
 
 
@@ -171,9 +171,9 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
 
 
 /*
- * The id of an event says that the client has received all changes up to it.
- * The messages about one change have one id, so only the last one carries it.
- * Questions have no id.
+ * The id of an event tells a client that resumes that it has received all
+ * changes up to this one.  If a change has several messages, only the last one
+ * carries the id.  Questions have no id.
  */
 
 static ngx_int_t

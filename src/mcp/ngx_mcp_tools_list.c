@@ -79,7 +79,8 @@ ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 /*
  * Tools are in the order of the file.  A cursor is the number of the first tool
- * of a page, which is a multiple of the page size. -1: the cursor is invalid.
+ * of a page, which is a multiple of the page size.  Returns -1 if the cursor is
+ * invalid.
  */
 
 static int64_t

@@ -41,7 +41,7 @@ typedef struct {
     ngx_uint_t             terminal;
     ngx_uint_t             wakeups; /* when it was read */
     ngx_mcp_sse_shared_t  *event;   /* NULL: none */
-    ngx_pool_t            *pool;  /* to render it in */
+    ngx_pool_t            *pool;    /* to render it in */
 } ngx_mcp_latest_t;
 
 
@@ -117,10 +117,7 @@ ngx_mcp_events_look(ngx_mcp_wait_t *w)
     if (!w->stream) {
 
         if (e->version > latest->version) {
-            /*
-             * the client cannot have received this version: send the current
-             * one
-             */
+            /* no client has received this version: send the current one */
             e->version = 0;
         }
 
@@ -359,9 +356,7 @@ ngx_mcp_change_id(u_char *p, ngx_mcp_zone_t *zone, uint64_t changed)
 }
 
 
-/*
- * the last change the client has received; 0: none, or of another incarnation
- */
+/* the last change that the client has; 0: none, or of another incarnation */
 
 uint64_t
 ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_zone_t *zone)

@@ -105,8 +105,7 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
     }
 
     /*
-     * also without a body: a page of another origin has to send a preflight
-     * request
+     * also without a body: it makes a page of another origin send a preflight
      */
 
     if (r->method == NGX_HTTP_POST && !ngx_mcp_is_json(r)) {

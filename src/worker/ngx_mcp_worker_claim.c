@@ -26,7 +26,7 @@ typedef struct {
     ngx_str_t           tools[NGX_MCP_CLAIM_TOOLS];
     ngx_uint_t          ntools;
     ngx_uint_t          max;     /* tasks */
-    uint32_t            lease;   /* ms; 0: as the task says */
+    uint32_t            lease;   /* ms; 0: the lease of the task */
     ngx_str_t           worker;  /* name of the worker */
     uint32_t            drains;  /* drains of the zone at that look */
     uint64_t            sum;     /* hash of the tools */
@@ -292,8 +292,8 @@ ngx_mcp_claim_idle(ngx_mcp_claiming_t *c)
 
 
 /*
- * A worker receives a task only after its claim is committed, so a task is not
- * claimed twice after a crash.
+ * The operation is completed, so with sync=always the claim is committed before
+ * the worker receives the task: it is not claimed again after a crash.
  */
 
 static ngx_int_t
