@@ -62,7 +62,7 @@ ngx_mcp_body(ngx_http_request_t *r, ngx_str_t *body)
 
         if (!b->in_file) {
 
-            /* the last buffer of a chunked body is empty and may be NULL */
+            /* the last buffer of a chunked body may have no memory */
 
             if (b->last != b->pos) {
                 p = ngx_cpymem(p, b->pos, b->last - b->pos);
@@ -292,7 +292,7 @@ ngx_mcp_media_type(ngx_str_t *s, ngx_str_t *type)
         p++;
     }
 
-    /* most types differ in the first letter, or are equal in lower case */
+    /* fast tests first: the first letter, then equality in lower case */
 
     if ((size_t) (end - p) < type->len
         || ngx_tolower(*p) != *type->data

@@ -193,9 +193,7 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (!wants) {
-        /*
-         * the client gets no task: the stream of its session does not report it
-         */
+        /* no task for the client: its session's stream does not report it */
         call->plain = 1;
         call->mode = NGX_MCP_WAIT_CALL;
         ngx_str_null(&call->op.task.session);

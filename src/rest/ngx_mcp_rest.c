@@ -104,9 +104,7 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
         return ngx_mcp_rest_allow(r, resource->allow);
     }
 
-    /*
-     * also without a body: it makes a page of another origin send a preflight
-     */
+    /* also without a body: pages of other origins need a preflight then */
 
     if (r->method == NGX_HTTP_POST && !ngx_mcp_is_json(r)) {
         return ngx_mcp_rest_type(r);
