@@ -1,9 +1,14 @@
 
 /*
- * The operator console: a page, and below it what the page asks for.  It sees
- * the tasks of all owners, so like the worker surface it answers only clients
- * on this machine, unless it is "public"; without "admin" it changes nothing;
- * and of pages in browsers, none but its own gets in.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The operator console: a page, and below it the resources that the page uses.
+ * It shows the tasks of all owners.  Without "public", only clients on this
+ * machine have access; without "admin", it is read-only.  Pages of other
+ * origins never have access.
  */
 
 
@@ -104,7 +109,7 @@ ngx_mcp_console_handler(ngx_http_request_t *r)
     }
 
     if (!self && path.len == 0) {
-        /* it only begins like the location */
+        /* only the first characters are those of the location */
         return NGX_HTTP_NOT_FOUND;
     }
 
@@ -156,7 +161,7 @@ ngx_mcp_console_serve(ngx_http_request_t *r, ngx_str_t *path)
 }
 
 
-/* of everything that comes from here */
+/* headers of all responses of the console */
 
 static ngx_int_t
 ngx_mcp_console_headers(ngx_http_request_t *r)
@@ -186,7 +191,7 @@ ngx_mcp_console_headers(ngx_http_request_t *r)
 }
 
 
-/* the page is at the location with a slash */
+/* redirects to the location with a slash, where the page is */
 
 static ngx_int_t
 ngx_mcp_console_slash(ngx_http_request_t *r)
@@ -212,13 +217,15 @@ ngx_mcp_console_slash(ngx_http_request_t *r)
     *p++ = '/';
     h->value.len = p - h->value.data;
 
-    /* nginx makes it absolute, if it is to be */
+    /* nginx makes it absolute, depending on absolute_redirect */
 
     r->headers_out.location = h;
 
     return NGX_HTTP_MOVED_PERMANENTLY;
 }
 
+
+/* sends the page */
 
 static ngx_int_t
 ngx_mcp_console_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -257,7 +264,7 @@ ngx_mcp_console_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* GET api/zone: the figures of the status, and what may be done here */
+/* GET api/zone: the figures of the status, and whether changes are allowed */
 
 static ngx_int_t
 ngx_mcp_console_zone(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)

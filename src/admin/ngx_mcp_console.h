@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The operator console. */
 
 
@@ -9,7 +14,7 @@
 #include "ngx_mcp_rest.h"
 
 
-/* what a row shows, and a task with all there is to it */
+/* parts of a task that a row shows, and that the details show */
 
 #define NGX_MCP_WANT_ROW                                                      \
     (NGX_MCP_WANT_TASK | NGX_MCP_WANT_OWNER                                   \
@@ -18,20 +23,22 @@
 #define NGX_MCP_WANT_CONSOLE  (NGX_MCP_WANT_ALL & ~NGX_MCP_WANT_TOKEN)
 
 
-/* made of the files in console/ by the build: the page, and the value of the
-   header Content-Security-Policy that lets its own script run and no other */
+/*
+ * Generated from the files in console/ by the build: the page, and the value of
+ * the header Content-Security-Policy, which allows only the script of the page.
+ */
 
 extern ngx_str_t  ngx_mcp_console_page;
 extern ngx_str_t  ngx_mcp_console_csp;
 
 
-/* which tasks somebody wants to see */
+/* criteria of a query, with ages instead of times */
 
 typedef struct {
     ngx_mcp_criteria_t  criteria;
-    ngx_str_t           owner;    /* if the filter has one */
+    ngx_str_t           owner;    /* of criteria, if it has one */
     ngx_int_t           min_age;  /* seconds; -1: any */
-    ngx_int_t           max_age;
+    ngx_int_t           max_age;  /* the same */
 } ngx_mcp_wanted_t;
 
 

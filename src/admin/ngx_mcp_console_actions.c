@@ -1,23 +1,28 @@
 
-/* What an operator does with tasks, tools and workers. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Actions of the operator on tasks, tools and workers. */
 
 
 #include "ngx_mcp_console.h"
 #include "ngx_mcp_gateway.h"
 
 
-/* a new task after an old one, and the job of a call, until it begins */
+/* a new task, and its background call until that begins */
 
 typedef struct {
     ngx_mcp_op_create_t  op;      /* must be the first */
-    ngx_mcp_job_t       *job;
+    ngx_mcp_job_t       *job;     /* NULL: none, or begun */
 } ngx_mcp_retrying_t;
 
 
 typedef struct {
     ngx_mcp_op_control_t  op;      /* must be the first */
-    const char           *what;
-    const char           *flag;
+    const char           *what;    /* "tool" or "worker" */
+    const char           *flag;    /* "paused" or "draining" */
 } ngx_mcp_controlling_t;
 
 
@@ -36,8 +41,8 @@ static ngx_int_t ngx_mcp_controlled(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
 /*
- * A task that has ended never changes.  To retry it is to make a new one like
- * it, which has nothing else to do with it.
+ * A finished task never changes.  A retry creates a new task with the same
+ * arguments and policy, without a reference to the old one.
  */
 
 ngx_int_t
@@ -102,7 +107,7 @@ ngx_mcp_retry_refused(ngx_http_request_t *r)
 }
 
 
-/* this process runs it, as if it had taken it over */
+/* this worker process runs the call, as if it had taken it over */
 
 static ngx_int_t
 ngx_mcp_retry_job(ngx_http_request_t *r, ngx_mcp_retrying_t *retry,
@@ -131,7 +136,7 @@ ngx_mcp_retry_job(ngx_http_request_t *r, ngx_mcp_retrying_t *retry,
 }
 
 
-/* the request is over, and the call may not have begun */
+/* the request is freed, and with it a background call that has not begun */
 
 static void
 ngx_mcp_retry_left(void *data)
@@ -169,7 +174,7 @@ ngx_mcp_retry_created(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
     ctx->id = retry->op.view.id;
 
-    /* beside the one that was retried */
+    /* relative to the URI of the retried task */
 
     p = ngx_pnalloc(r->pool, 3 + NGX_MCP_ID_TEXT);
     if (p == NULL) {
@@ -205,7 +210,7 @@ ngx_mcp_retry_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* whatever it is doing: who runs it finds that it is gone */
+/* Deletes a task in any state.  The next request of its worker is refused. */
 
 ngx_int_t
 ngx_mcp_console_delete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -261,6 +266,8 @@ ngx_mcp_console_undrain(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     return ngx_mcp_control(r, ctx, NGX_MCP_OP_DRAIN, 0);
 }
 
+
+/* pauses a tool or drains a worker, or ends that; the body has the name */
 
 static ngx_int_t
 ngx_mcp_control(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t type,

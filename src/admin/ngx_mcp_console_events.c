@@ -1,23 +1,28 @@
 
 /*
- * What changes, as a stream of events for the console.  However much it is,
- * a stream tells of it in a few batches a second, and of a task only how it is
- * by then.  Between these nobody waits for a change, so changes cost no more
- * than without a console.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Changes of tasks, as an event stream for the console.  A stream sends a few
+ * batches in a second, each with the current state of the tasks that have
+ * changed.  Between the batches a change does not wake the worker process for
+ * the stream, so that changes cost no more than without a console.
  */
 
 
 #include "ngx_mcp_console.h"
 
 
-/* rows in a batch, and ms from one to the next */
+/* rows in a batch, and ms between batches */
 #define NGX_MCP_CONSOLE_BATCH  100
 #define NGX_MCP_CONSOLE_REST   250
 
-/* looks for them, if a filter lets few through */
+/* looks for one batch, if the criteria match few tasks */
 #define NGX_MCP_CONSOLE_LOOKS  8
 
-/* changes after which it is better to begin anew, and then to wait a bit */
+/* backlog of changes that causes a reset, and ms to wait after it */
 #define NGX_MCP_CONSOLE_FAR    2000
 #define NGX_MCP_CONSOLE_RESET  1000
 
@@ -25,8 +30,8 @@
 typedef struct {
     ngx_mcp_wait_t    wait;       /* must be the first */
     ngx_mcp_wanted_t  wanted;
-    ngx_mcp_cursor_t  after;      /* the last change looked at */
-    ngx_uint_t        lost;       /* more than can be told */
+    ngx_mcp_cursor_t  after;      /* the last change read */
+    ngx_uint_t        lost;       /* 1: send a reset */
 } ngx_mcp_follow_t;
 
 
@@ -37,7 +42,7 @@ static void ngx_mcp_follow_id(ngx_mcp_follow_t *f, ngx_mcp_out_t *out,
     uint64_t change);
 
 
-/* GET api/events, with the filters of the list */
+/* GET api/events, with the criteria of the list */
 
 ngx_int_t
 ngx_mcp_console_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -59,7 +64,7 @@ ngx_mcp_console_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_problem_invalid(r, err);
     }
 
-    /* one that is not ours is of another life of the zone */
+    /* an unknown change is of another incarnation of the zone */
 
     if (ngx_mcp_is_resumed(r)) {
         f->after.seq = ngx_mcp_last_change(r, lcf->zone);
@@ -126,7 +131,7 @@ ngx_mcp_follow_look(ngx_mcp_wait_t *w)
         ngx_mcp_out_lit(&out, "\n");
 
     } else if (first) {
-        /* no event, but from where on to resume if none comes */
+        /* not an event: sets the id from which to resume */
         ngx_mcp_follow_id(f, &out, f->after.seq);
         ngx_mcp_out_lit(&out, "\n");
     }
@@ -151,7 +156,7 @@ ngx_mcp_follow_look(ngx_mcp_wait_t *w)
 }
 
 
-/* rows have no ends of lines: each is one line of data */
+/* writes a batch of rows; a row has no line feed, so it is one line of data */
 
 static ngx_int_t
 ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
@@ -198,7 +203,7 @@ ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
 
     *more = op.more;
 
-    /* a word that is read without the lock, and need not be the latest */
+    /* read without the lock: it need not be the latest number */
 
     last = ngx_mcp_zone_changes(w->zone);
 

@@ -1,5 +1,10 @@
 
-/* Tasks as the console shows them: all of them, whosever they are. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Tasks of all owners, as the console shows them. */
 
 
 #include "ngx_mcp_console.h"
@@ -18,12 +23,12 @@ static void ngx_mcp_render_history(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 static const char *ngx_mcp_event_name(ngx_uint_t event);
 
 
-/* what cursors are sealed for: no owner is called that */
+/* cursors of the console are sealed for this name, which no owner has */
 
 static ngx_str_t  ngx_mcp_console_owner = ngx_string("\0console");
 
 
-/* GET api/tasks: those that changed last come first */
+/* GET api/tasks: the latest change first */
 
 ngx_int_t
 ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -61,7 +66,7 @@ ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_problem_invalid(r, err);
     }
 
-    /* it may be one of an earlier life of the zone */
+    /* it may be of an earlier incarnation of the zone */
 
     if (cursor.len
         && ngx_mcp_cursor_parse(lcf->zone, &cursor,
@@ -79,7 +84,7 @@ ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* the filters of the query; what is wrong with them, or NULL */
+/* parses the criteria of the query; returns NULL, or an error message */
 
 const char *
 ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
@@ -99,7 +104,7 @@ ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
         return "the query cannot be read";
     }
 
-    /* an owner without a name is nobody */
+    /* an empty owner means tasks without an owner */
 
     if (ngx_http_arg(r, (u_char *) "owner", 5, &arg) == NGX_OK) {
         criteria->owner = &wanted->owner;
@@ -124,7 +129,7 @@ ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
 }
 
 
-/* a phase, or a status: what clients see */
+/* a mask for a phase or a status; 0: unknown */
 
 static ngx_uint_t
 ngx_mcp_console_states(ngx_str_t *status)
@@ -149,7 +154,7 @@ ngx_mcp_console_states(ngx_str_t *status)
 }
 
 
-/* ages become times */
+/* converts ages to times */
 
 ngx_mcp_criteria_t
 ngx_mcp_console_criteria(ngx_mcp_wanted_t *wanted)
@@ -258,7 +263,7 @@ ngx_mcp_render_members_of_row(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
         ngx_mcp_out_lit(out, ",\"kind\":\"queue\"");
     }
 
-    /* one that is queued again has none */
+    /* a task that is queued again has no worker */
 
     if (v->worker.len && task->state != NGX_MCP_QUEUED) {
         ngx_mcp_out_lit(out, ",\"worker\":");
@@ -283,7 +288,7 @@ ngx_mcp_render_members_of_row(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 }
 
 
-/* with all there is to it */
+/* a task with all details */
 
 void
 ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
@@ -326,7 +331,7 @@ ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 }
 
 
-/* JSON as it is kept */
+/* a member with a payload, which is JSON; nothing if it is empty */
 
 static void
 ngx_mcp_render_payload(ngx_mcp_out_t *out, const char *name, ngx_str_t *text)
@@ -340,7 +345,7 @@ ngx_mcp_render_payload(ngx_mcp_out_t *out, const char *name, ngx_str_t *text)
 }
 
 
-/* that it was created is the first of all */
+/* the creation has no entry: it is added, unless entries were dropped */
 
 static void
 ngx_mcp_render_history(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
@@ -426,8 +431,8 @@ ngx_mcp_event_name(ngx_uint_t event)
 
 
 /*
- * What did not succeed may be done again; of calls to upstreams, those that
- * any process can make from what the record has.
+ * A task that did not succeed can be retried.  A call to an upstream can be
+ * retried only if any worker process can make it from the record.
  */
 
 ngx_uint_t

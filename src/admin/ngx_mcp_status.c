@@ -1,8 +1,13 @@
 
 /*
- * The status surface: how the zone gets on, for people and for Prometheus.
- * Like the worker surface it answers only clients on this machine, unless it
- * is "public": names of tools and workers are nobody else's business.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The status surface: figures of the zone as JSON and for Prometheus.  Without
+ * "public", only clients on this machine have access, because the names of
+ * tools and workers may be confidential.
  */
 
 
@@ -356,7 +361,7 @@ ngx_mcp_status_handler(ngx_http_request_t *r)
 }
 
 
-/* all figures of the zone */
+/* reads all figures of the zone */
 
 ngx_int_t
 ngx_mcp_status_read(ngx_http_request_t *r, ngx_mcp_done_pt done)
@@ -412,7 +417,7 @@ ngx_mcp_status_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* 0: it names a format that there is not */
+/* the format of the response; 0: the query names an unknown format */
 
 static ngx_uint_t
 ngx_mcp_status_wanted(ngx_http_request_t *r, ngx_uint_t *format)
@@ -428,7 +433,7 @@ ngx_mcp_status_wanted(ngx_http_request_t *r, ngx_uint_t *format)
         return *format != NGX_MCP_FORMAT_ANY;
     }
 
-    /* who asks for plain text beside JSON is no scraper */
+    /* a client that also accepts JSON is not a Prometheus server */
 
     if (*format == NGX_MCP_FORMAT_ANY) {
         *format = (!ngx_mcp_status_accepts(r, "application/json")
@@ -454,6 +459,11 @@ ngx_mcp_status_accepts(ngx_http_request_t *r, const char *type)
                                (u_char *) type, ngx_strlen(type) - 1);
 }
 
+
+/*
+ * Fills in all figures: of the zone, of tools, of workers, and of the store if
+ * it has a status.  While the lock is held for too long, the store is left out.
+ */
 
 ngx_int_t
 ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
@@ -517,7 +527,7 @@ ngx_mcp_status_figures(ngx_http_request_t *r, ngx_mcp_op_stats_t *op,
         all[2].names[i].len = worker->len;
     }
 
-    /* nobody has to share an entry, as long as it was not needed */
+    /* the first entry, shared by tools without their own, may be unused */
 
     if (op->ntools
         && op->tool_views[NGX_MCP_OTHER].stat.count.created == 0)
@@ -543,7 +553,7 @@ ngx_mcp_figure(ngx_mcp_figures_t *of, ngx_uint_t i, ngx_mcp_figure_t *f)
 }
 
 
-/* of a histogram's bucket, in seconds */
+/* the upper bound of a bucket of a histogram, in seconds */
 
 void
 ngx_mcp_out_bound(ngx_mcp_out_t *out, ngx_uint_t bucket)

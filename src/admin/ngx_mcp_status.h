@@ -1,7 +1,12 @@
 
 /*
- * The figures that the status surface shows, the same in each format: what
- * they are called there, and where they are kept.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The figures of the status surface, which are the same in each format: their
+ * names, and where they are stored.
  */
 
 
@@ -15,14 +20,15 @@
 typedef enum {
     NGX_MCP_FIGURE_32 = 0,
     NGX_MCP_FIGURE_64,
-    NGX_MCP_FIGURE_MS,             /* shown in seconds */
-    NGX_MCP_FIGURE_TIMES           /* a histogram of these */
+    NGX_MCP_FIGURE_MS,             /* ms, shown in seconds */
+    NGX_MCP_FIGURE_TIMES           /* a histogram of ms */
 } ngx_mcp_figure_e;
 
 
 /*
- * Those of one group stand together, and so do those of one metric, which
- * differ in a label: its value is the key.  A list ends without a key.
+ * Figures of one group are adjacent, and so are figures of one metric, which
+ * differ in a label whose value is the key.  A list ends with an entry without
+ * a key.
  */
 
 typedef struct {
@@ -31,21 +37,21 @@ typedef struct {
     const char  *metric;                      /* without the prefix */
     const char  *label;                       /* NULL: none */
     const char  *help;                        /* of the metric */
-    ngx_uint_t   type;
-    size_t       offset;
+    ngx_uint_t   type;                        /* ngx_mcp_figure_e */
+    size_t       offset;                      /* in an element of the data */
 } ngx_mcp_figure_t;
 
 
-/* what the figures are of: the zone, tools, workers, or its store */
+/* figures of the zone, of its tools, of its workers, or of its store */
 
 typedef struct {
     ngx_mcp_figure_t  *figures;
-    const char        *list;       /* in JSON; NULL: is no list */
+    const char        *list;       /* in JSON; NULL: not a list */
     const char        *label;
-    u_char            *data;
-    size_t             size;       /* of each */
-    ngx_uint_t         n;
-    ngx_str_t         *names;
+    u_char            *data;       /* n elements */
+    size_t             size;       /* of an element */
+    ngx_uint_t         n;          /* 0: no figures */
+    ngx_str_t         *names;      /* of elements; NULL: none */
 } ngx_mcp_figures_t;
 
 #define NGX_MCP_FIGURES  4

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The status as JSON. */
 
 
@@ -86,7 +91,7 @@ ngx_mcp_status_store(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
 }
 
 
-/* each after a comma; those of a group are an object of their own */
+/* figures as members, each after a comma; a group is an object */
 
 static void
 ngx_mcp_status_members(ngx_mcp_out_t *out, ngx_mcp_figures_t *of, ngx_uint_t i)
@@ -139,7 +144,7 @@ ngx_mcp_status_key(ngx_mcp_out_t *out, const char *key)
 }
 
 
-/* how many took no longer than each bound, which is as Prometheus does it */
+/* buckets are cumulative, as those of Prometheus */
 
 static void
 ngx_mcp_status_times(ngx_mcp_out_t *out, ngx_mcp_histogram_t *h)

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The status in the text format of Prometheus, version 0.0.4. */
 
 
@@ -41,7 +46,7 @@ ngx_mcp_status_prometheus(ngx_mcp_out_t *out, ngx_str_t *zone,
 }
 
 
-/* all samples of a metric stand together; returns the next one */
+/* writes all samples of a metric; returns the first figure of the next one */
 
 static ngx_mcp_figure_t *
 ngx_mcp_status_metric(ngx_mcp_out_t *out, ngx_str_t *zone,
@@ -138,7 +143,7 @@ ngx_mcp_status_buckets(ngx_mcp_out_t *out, ngx_str_t *zone,
 }
 
 
-/* with the labels that all samples have; more may follow */
+/* begins a sample with the labels of all samples; others may follow */
 
 static void
 ngx_mcp_status_begin(ngx_mcp_out_t *out, ngx_mcp_figure_t *f,
@@ -157,7 +162,7 @@ ngx_mcp_status_begin(ngx_mcp_out_t *out, ngx_mcp_figure_t *f,
 }
 
 
-/* a name may be anything that is UTF-8 */
+/* the value may be any UTF-8 text */
 
 static void
 ngx_mcp_status_label(ngx_mcp_out_t *out, const char *name, ngx_str_t *value)

@@ -1,16 +1,28 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Conditional updates, see ngx_mcp_amend.h.  Updates of one task are serialized
+ * within a worker process, so that its requests do not conflict with each
+ * other.
+ */
+
+
 #include "ngx_mcp_http.h"
 #include "ngx_mcp_amend.h"
 #include "ngx_mcp_input.h"
 
 
 /*
- * Other processes may change the task at the same time.  Each time that it was
- * in vain one of them has done its change.
+ * A try fails only if another operation has changed the task after it was read,
+ * so each failed try means that another change has succeeded.
  */
 #define NGX_MCP_AMEND_TRIES   100
 
-/* of one process and one task, one is worked out after the other */
+/* queues of updates in this worker process, by a byte of the task id */
 #define NGX_MCP_AMEND_QUEUES  64
 
 
@@ -29,7 +41,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_amend_t  amend;         /* must be the first */
     ngx_mcp_json_t   answers;
-    uint64_t         version;       /* asked then; 0: whenever */
+    uint64_t         version;       /* of the task that asked; 0: any */
 } ngx_mcp_answering_t;
 
 
@@ -87,7 +99,10 @@ ngx_mcp_amend(ngx_http_request_t *r, ngx_mcp_amend_t *a)
 }
 
 
-/* whether it may begin: it does not wait for another one */
+/*
+ * Adds an update to its queue.  Returns 1 if it may begin at once; 0 if an
+ * earlier update of the same task is not done, then its event is posted later.
+ */
 
 static ngx_uint_t
 ngx_mcp_amend_turn(ngx_mcp_amend_t *a)
@@ -147,7 +162,7 @@ ngx_mcp_amend_same(ngx_mcp_amend_t *a, ngx_mcp_amend_t *b)
 }
 
 
-/* the next one of that task has its turn */
+/* removes an update from its queue and starts the next one of the same task */
 
 static void
 ngx_mcp_amend_end(ngx_mcp_amend_t *a)
@@ -173,6 +188,8 @@ ngx_mcp_amend_end(ngx_mcp_amend_t *a)
     a->turn = 0;
 }
 
+
+/* continues a request that ngx_mcp_amend() has parked */
 
 static void
 ngx_mcp_amend_event(ngx_event_t *ev)
@@ -217,7 +234,7 @@ ngx_mcp_amend_submit(ngx_http_request_t *r, ngx_mcp_amend_t *a,
     rc = ngx_mcp_request_op(r, op, done);
 
     if (rc == NGX_HTTP_INTERNAL_SERVER_ERROR && a->turn) {
-        /* it was not submitted */
+        /* the operation was not submitted: done() is not called */
         ngx_mcp_amend_end(a);
     }
 
@@ -295,7 +312,7 @@ ngx_mcp_ask(ngx_http_request_t *r, ngx_mcp_op_update_t *op,
 }
 
 
-/* the keys of questions must not be those of questions answered before */
+/* a new question must not have the key of a question that was answered */
 
 static ngx_int_t
 ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
@@ -320,8 +337,6 @@ ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
     return NGX_DECLINED;
 }
 
-
-/* to the questions of a task: some of them, or all that are open */
 
 ngx_int_t
 ngx_mcp_answer(ngx_http_request_t *r, ngx_mcp_id_t *id, uint64_t version,
@@ -377,7 +392,7 @@ ngx_mcp_answer_apply(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
 
     if (task->view.task.state != NGX_MCP_INPUT_REQUIRED) {
 
-        /* MCP has it that late answers are ignored, plain HTTP has 409 */
+        /* MCP ignores late answers, REST responds with 409 */
 
         if (ctx->rest) {
             *reason = ngx_mcp_terminal(task->view.task.state)

@@ -1,14 +1,23 @@
 
 /*
- * Arguments that several surfaces have in common.  What is wrong with them is
- * returned as a text, NULL: nothing.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Arguments that several surfaces share.  A function that returns a string
+ * returns NULL if the argument is valid, otherwise an error message.
  */
 
 
 #include "ngx_mcp_http.h"
 
 
-/* a string always with the same escapes, so that it is found again */
+/*
+ * Parses a progress token.  A string is always written with the same escapes,
+ * so that equal tokens are equal as text.  The value is unchanged if there is
+ * no token.
+ */
 
 const char *
 ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token, ngx_str_t *value)
@@ -46,7 +55,10 @@ ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token, ngx_str_t *value)
 }
 
 
-/* what the client asks for, within the limit; null asks for the most */
+/*
+ * Parses the requested ttl and limits it to max_ttl; null requests max_ttl.
+ * The value is unchanged if there is no ttl.
+ */
 
 const char *
 ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl, uint64_t *value)
@@ -77,7 +89,10 @@ ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl, uint64_t *value)
 }
 
 
-/* what workers and clients say of progress; NULL, or what is wrong with it */
+/*
+ * Parses progress that a worker or a client reports.  The numbers of the event
+ * are -1 if they are missing.
+ */
 
 const char *
 ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
@@ -123,7 +138,7 @@ ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
 }
 
 
-/* 0, which no task has, if it is no token at all */
+/* returns 0, which is never a lease token, if the text is not a lease token */
 
 uint64_t
 ngx_mcp_lease_token(ngx_mcp_json_t *value)
@@ -155,7 +170,7 @@ ngx_mcp_lease_token(ngx_mcp_json_t *value)
 }
 
 
-/* 0: there is no such status */
+/* a mask of the states that have this status; 0: unknown status */
 
 ngx_uint_t
 ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status)
@@ -179,7 +194,7 @@ ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status)
         }
     }
 
-    /* what it is called if a tool says isError depends on the era */
+    /* the status of a completed task with isError depends on the era */
 
     task.state = NGX_MCP_COMPLETED;
     task.flags = NGX_MCP_TOOL_ERROR;

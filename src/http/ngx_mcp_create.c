@@ -1,12 +1,21 @@
 
-/* A new task, as the configuration of its location has it. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Fills in a new task from the configuration of its location. */
 
 
 #include "ngx_mcp_http.h"
 #include "ngx_mcp_wake.h"
 
 
-/* the operation is the first in a struct of that size */
+/*
+ * Returns a struct of that size that begins with the operation; NULL: no
+ * memory.  The tool is NULL if it is not listed.  This worker process holds a
+ * task of a session until it is announced, see ngx_mcp_announce().
+ */
 
 void *
 ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,

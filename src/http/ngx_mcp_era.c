@@ -1,11 +1,16 @@
 
-/* The revisions of the protocol, and the errors that only one era has. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Revisions of the protocol, and errors that only one era defines. */
 
 
 #include "ngx_mcp_http.h"
 
 
-/* a list of those of the eras in the mask, as JSON */
+/* the revisions of the eras in the mask, as a JSON array */
 
 void
 ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras)
@@ -35,7 +40,7 @@ ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras)
 }
 
 
-/* a gateway whose upstream is of the other era */
+/* a legacy request to a gateway whose upstream supports the modern era only */
 
 ngx_int_t
 ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -58,7 +63,7 @@ ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* a gateway whose upstream is of the other era */
+/* a modern request to a gateway whose upstream supports the legacy era only */
 
 ngx_int_t
 ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -77,7 +82,7 @@ ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t eras)
     ngx_mcp_out_lit(&out, "{\"supported\":");
     ngx_mcp_out_revisions(&out, eras);
 
-    /* the version goes back as the JSON that it came as */
+    /* the version is returned as the JSON text that was received */
 
     if (ctx->params.version.type != NGX_MCP_JSON_NONE) {
         ngx_mcp_out_lit(&out, ",\"requested\":");
@@ -104,7 +109,7 @@ ngx_mcp_mismatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* the client cannot do what this needs */
+/* the client has not declared the tasks extension */
 
 ngx_int_t
 ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -116,6 +121,8 @@ ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     return ngx_mcp_lacks(r, ctx, &data);
 }
 
+
+/* data: the missing capabilities, as JSON */
 
 ngx_int_t
 ngx_mcp_lacks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *data)

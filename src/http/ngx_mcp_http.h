@@ -1,5 +1,10 @@
 
-/* Requests and answers: what the surfaces have in common. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Requests and responses: functions that the surfaces share. */
 
 
 #ifndef _NGX_MCP_HTTP_H_INCLUDED_
@@ -12,11 +17,11 @@
 #include "ngx_mcp_version.h"
 
 
-/* nginx has no name for it */
+/* nginx does not define this status */
 #define NGX_MCP_GONE   410
 
 
-/* the members of a request's params that are looked for */
+/* finds members of the params of a request, see ngx_mcp_json_members() */
 #define ngx_mcp_members(ctx, members, n)                                      \
     ngx_mcp_json_members(&(ctx)->rpc.params, members, n)
 
@@ -33,7 +38,7 @@ ngx_uint_t ngx_mcp_accepts_stream(ngx_http_request_t *r);
 
 ngx_uint_t ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path);
 
-/* what is known of a request, also when it was redirected */
+/* the context of a request, which survives an internal redirect */
 ngx_int_t ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_mcp_ctx_t *ngx_mcp_ctx(ngx_http_request_t *r);
 

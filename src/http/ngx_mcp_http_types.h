@@ -1,5 +1,10 @@
 
-/* What is known of a location and of a request, by all that know HTTP. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The configuration of a location, and the context of a request. */
 
 
 #ifndef _NGX_MCP_HTTP_TYPES_H_INCLUDED_
@@ -16,10 +21,10 @@
 #include "ngx_mcp_rpc.h"
 
 
-/* of status messages and reasons, as JSON */
+/* bytes of a status message or a reason, as JSON text */
 #define NGX_MCP_MAX_MESSAGE  1024
 
-/* what we add to the tasks of the specification */
+/* the extension with the methods and members that this module adds to MCP */
 #define NGX_MCP_EXTENSION  "org.nginx.mcp-tasks/extended"
 
 
@@ -28,17 +33,17 @@ typedef struct ngx_mcp_merge_filter_s  ngx_mcp_merge_filter_t;
 
 
 typedef struct {
-    /* of the surface that the location is; not inherited */
+    /* the surface of the location; not inherited */
     ngx_mcp_zone_t            *zone;
     ngx_http_core_loc_conf_t  *location;
     ngx_http_handler_pt        handler;
-    ngx_flag_t                 open;      /* to others than loopback */
-    ngx_flag_t                 admin;     /* the console changes tasks */
-    ngx_uint_t                 format;    /* of the status */
+    ngx_flag_t                 open;      /* public: not only for loopback */
+    ngx_flag_t                 admin;     /* the console may change tasks */
+    ngx_uint_t                 format;    /* ngx_mcp_format_e, of the status */
 
     ngx_http_complex_value_t  *owner;
     ngx_array_t               *tools;     /* of ngx_mcp_tool_t */
-    ngx_array_t               *names;     /* of ngx_mcp_server_name_t */
+    ngx_array_t               *names;     /* of ngx_http_server_name_t */
     ngx_array_t               *origins;   /* of ngx_str_t */
     ngx_flag_t                 any_origin;
 
@@ -63,33 +68,36 @@ typedef struct {
     size_t                     max_owner_bytes;
     size_t                     max_payload;
 
-    /* of a gateway */
-    ngx_str_t                  pass;      /* URI; empty: none */
-    ngx_uint_t                 pass_eras;
+    /* a gateway */
+    ngx_str_t                  pass;      /* URI; empty: not a gateway */
+    ngx_uint_t                 pass_eras; /* mask of NGX_MCP_PASS_* */
     ngx_array_t               *routes;    /* of ngx_mcp_tool_t */
     ngx_uint_t                 max_running;
     ngx_uint_t                 max_tool_running;
-    uint32_t                   route;     /* of the tasks made here */
-    ngx_http_conf_ctx_t       *conf_ctx;  /* of its server */
+    uint32_t                   route;     /* identifies it in its tasks */
+    ngx_http_conf_ctx_t       *conf_ctx;  /* of the server block */
 
-    /* a body that is no message: NGX_DECLINED, or what to finalize with */
+    /*
+     * Handles a body that is not a JSON-RPC message; may be NULL.
+     * NGX_DECLINED: the body is invalid; any other value finalizes the request.
+     */
     ngx_int_t                (*unparsed)(ngx_http_request_t *r,
                                          ngx_mcp_ctx_t *ctx, ngx_str_t *body);
 
 #if (NGX_MCP_TEST)
-    ngx_str_t                  stub[2];   /* the answer */
+    ngx_str_t                  stub[2];   /* response, around the id */
 #endif
 } ngx_mcp_loc_conf_t;
 
 
 typedef enum {
-    NGX_MCP_FORMAT_ANY = 0,       /* as the client wants it */
+    NGX_MCP_FORMAT_ANY = 0,       /* depends on the Accept header */
     NGX_MCP_FORMAT_JSON,
     NGX_MCP_FORMAT_PROMETHEUS
 } ngx_mcp_format_e;
 
 
-/* what an upstream speaks */
+/* the eras that an upstream supports, a mask */
 #define NGX_MCP_PASS_LEGACY  1
 #define NGX_MCP_PASS_MODERN  2
 
@@ -100,33 +108,33 @@ typedef enum {
 } ngx_mcp_era_e;
 
 
-/* what most requests have in their params, found when they are parsed */
+/* members of params that many methods use, found when a message is parsed */
 
 typedef struct {
     ngx_mcp_json_t  id;        /* taskId */
     ngx_mcp_json_t  name;
     ngx_mcp_json_t  arguments;
-    ngx_mcp_json_t  task;      /* what kind of it is wanted */
-    ngx_mcp_json_t  ttl;       /* of that */
+    ngx_mcp_json_t  task;      /* legacy: requests a task */
+    ngx_mcp_json_t  ttl;       /* of the requested task */
 
-    /* of _meta */
+    /* members of _meta */
     ngx_mcp_json_t  meta;
-    ngx_mcp_json_t  version;   /* of the protocol */
+    ngx_mcp_json_t  version;   /* protocolVersion */
     ngx_mcp_json_t  token;     /* progressToken */
-    ngx_mcp_json_t  client;
+    ngx_mcp_json_t  client;    /* clientInfo */
     ngx_mcp_json_t  capabilities;
 
-    /* of the client's capabilities */
+    /* members of the client's capabilities */
     ngx_mcp_json_t  elicitation;
     ngx_mcp_json_t  sampling;
     ngx_mcp_json_t  roots;
     ngx_mcp_json_t  extensions;
-    ngx_mcp_json_t  tasks;
-    ngx_mcp_json_t  extended;
+    ngx_mcp_json_t  tasks;     /* the tasks extension */
+    ngx_mcp_json_t  extended;  /* NGX_MCP_EXTENSION */
 } ngx_mcp_request_params_t;
 
 
-/* how a task is shown, and what of it that takes */
+/* how a surface renders a task, and which parts of it that needs */
 
 typedef struct {
     ngx_uint_t       want;
@@ -135,88 +143,88 @@ typedef struct {
 } ngx_mcp_shows_t;
 
 
-/* what is known of a request */
+/* the context of a request */
 
 struct ngx_mcp_ctx_s {
     ngx_mcp_rpc_t              rpc;       /* must be the first */
-    ngx_uint_t                 era;
+    ngx_uint_t                 era;       /* ngx_mcp_era_e */
     ngx_str_t                  owner;     /* empty: not identified */
     ngx_str_t                  session;   /* legacy; empty: none */
 
     ngx_mcp_request_params_t   params;
 
-    /* the client knows: tasks; and what we add to them */
+    /* the client supports tasks, and NGX_MCP_EXTENSION */
     unsigned                   tasks:1;
     unsigned                   extended:1;
 
-    /* and can answer these, in the modern era */
+    /* modern: the client can answer these questions */
     unsigned                   elicitation:1;
     unsigned                   sampling:1;
     unsigned                   roots:1;
 
-    unsigned                   asked:1;   /* as long as it is a call */
-    unsigned                   rest:1;    /* not JSON-RPC at all */
-    unsigned                   console:1; /* sees the tasks of all */
+    unsigned                   asked:1;   /* questions end the call */
+    unsigned                   rest:1;    /* REST or console, no JSON-RPC */
+    unsigned                   console:1; /* sees the tasks of all owners */
     unsigned                   passed:1;  /* to the upstream */
-    unsigned                   detached:1; /* no client waits for it */
+    unsigned                   detached:1; /* nginx made it, for a job */
 
-    ngx_uint_t                 merge;     /* with what the upstream says */
+    ngx_uint_t                 merge;     /* NGX_MCP_MERGE_*; 0: nothing */
     ngx_mcp_merge_filter_t    *merge_filter;
-    ngx_mcp_loc_conf_t        *lcf;       /* of what was passed */
-    struct ngx_mcp_job_s      *job;       /* the call waits for it */
+    ngx_mcp_loc_conf_t        *lcf;       /* of the gateway, if passed */
+    struct ngx_mcp_job_s      *job;       /* that this call waits for */
 
-    ngx_mcp_shows_t           *shows;     /* tasks, over plain HTTP */
+    ngx_mcp_shows_t           *shows;     /* for REST and the console */
 
-    /* of REST: which task, what to do with the body, and the body */
+    /* REST and console: the task, the handler of the body, and the body */
     ngx_mcp_id_t               id;
     ngx_int_t                (*then)(ngx_http_request_t *r,
                                      struct ngx_mcp_ctx_s *ctx);
     ngx_mcp_json_t             body;
 
-    /* for variables */
+    /* values of variables */
     ngx_str_t                  tool;
     ngx_str_t                  task_id;
-    ngx_str_t                 *status;
+    ngx_str_t                 *status;    /* NULL: no task */
     ngx_str_t                  client;
-    ngx_int_t                  error;
+    ngx_int_t                  error;     /* JSON-RPC code; 0: none */
 
     struct ngx_mcp_calling_s  *call;
     struct ngx_mcp_wait_s     *wait;
 };
 
 
-/* whose tasks the request may see; NULL: anybody's */
+/* the owner whose tasks the request may access; NULL: all owners */
 #define ngx_mcp_whose(ctx)  ((ctx)->console ? NULL : &(ctx)->owner)
 
 
 typedef ngx_int_t (*ngx_mcp_method_pt)(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
-/* who may call a method, in one of the eras */
+/* the clients that may call a method, in one of the eras */
 
 typedef enum {
     NGX_MCP_NOBODY = 0,
     NGX_MCP_ANYBODY,
-    NGX_MCP_IF_TASKS,           /* whoever knows tasks */
-    NGX_MCP_IF_EXTENDED         /* and what we add to them */
+    NGX_MCP_IF_TASKS,           /* clients that support tasks */
+    NGX_MCP_IF_EXTENDED         /* clients with NGX_MCP_EXTENSION */
 } ngx_mcp_callers_e;
 
 
-/* what a request's params have, in its context */
+/* the offset of a member of params in the request's context */
 #define ngx_mcp_param_offset(member)  offsetof(ngx_mcp_ctx_t, params.member)
 
 typedef struct {
     ngx_str_t          name;
     ngx_mcp_method_pt  handler;
 
-    /* of the endpoint */
+    /* of the endpoint: which clients may call it, ngx_mcp_callers_e */
     ngx_uint_t         legacy;
     ngx_uint_t         modern;
-    size_t             repeated;  /* in Mcp-Name; 0: nothing is */
+    size_t             repeated;  /* offset of what Mcp-Name repeats; 0: none */
 } ngx_mcp_method_t;
 
 
-/* goes on after an operation, and returns what to finalize with */
+/* continues a request after an operation; returns the value to finalize with */
 
 typedef ngx_int_t (*ngx_mcp_done_pt)(ngx_http_request_t *r, ngx_mcp_op_t *op);
 

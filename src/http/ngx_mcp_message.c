@@ -1,6 +1,12 @@
 
 /*
- * JSON-RPC messages that come by POST: the endpoint's, and those of workers.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * JSON-RPC messages received by POST, at the MCP endpoint and at the worker
+ * surface.
  */
 
 
@@ -57,7 +63,10 @@ static ngx_mcp_shape_t  ngx_mcp_params[] = {
 };
 
 
-/* reads the body of a POST; what follows returns what to finalize with */
+/*
+ * Reads the body of a POST request and calls the handler, which has to finalize
+ * the request.  Returns the value for nginx to finalize with.
+ */
 
 ngx_int_t
 ngx_mcp_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt handler)
@@ -82,8 +91,9 @@ ngx_mcp_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt handler)
 
 
 /*
- * The message in the body, and its sender.  NGX_DECLINED: go on; else it is
- * what to finalize with.
+ * Parses the message in the body and determines its owner.  NGX_DECLINED: the
+ * message is valid and the store is ready; any other value finalizes the
+ * request.
  */
 
 ngx_int_t
@@ -107,8 +117,8 @@ ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx)
     *pctx = ctx;
 
     /*
-     * The body is there, all of it: no reason to linger for the rest when the
-     * process exits, which would take seconds if the client does not close.
+     * The body is read completely.  With lingering_close, a worker process that
+     * exits would wait for seconds for clients that do not close.
      */
 
     r->lingering_close = 0;
@@ -162,6 +172,8 @@ ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx)
 }
 
 
+/* refuses a request whose body has not been read */
+
 ngx_int_t
 ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
     const char *why)
@@ -178,7 +190,7 @@ ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status, ngx_int_t code,
 }
 
 
-/* NULL: there is no such method in that list, which ends without a handler */
+/* the list ends with an entry without a handler; NULL: no such method */
 
 ngx_mcp_method_t *
 ngx_mcp_method_find(ngx_mcp_method_t *methods, ngx_str_t *name)

@@ -1,8 +1,13 @@
 
 /*
- * From where a request may come.  A page that a browser loaded from elsewhere
- * must not reach a server on the user's own machine, neither by its Origin
- * nor by a name that was bound to another address meanwhile.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Access by Origin and Host.  A page that a browser has loaded from another
+ * site must not reach a server on the user's machine, neither directly nor by
+ * DNS rebinding, where a name of that site resolves to a local address.
  */
 
 
@@ -20,7 +25,10 @@ static ngx_uint_t ngx_mcp_same(ngx_str_t *pattern, ngx_str_t *s);
 static ngx_uint_t ngx_mcp_allowed(ngx_http_request_t *r, ngx_str_t *s);
 
 
-/* whether a request is let in; a page that is may read the answer, too */
+/*
+ * Returns 1 if the request is allowed.  A page of that origin may read the
+ * response then.
+ */
 
 ngx_uint_t
 ngx_mcp_origin(ngx_http_request_t *r)
@@ -53,7 +61,7 @@ ngx_mcp_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
         return 1;
     }
 
-    /* as nginx has checked it: lower case, and without a port */
+    /* nginx has validated it: it is in lower case and has no port */
 
     host = r->headers_in.server;
 
@@ -109,9 +117,9 @@ ngx_mcp_origin_allowed(ngx_http_request_t *r, ngx_str_t *from)
 
 
 /*
- * For surfaces that only a page of our own may use, or none: the Origin is what
- * the client calls us, and that is a name of ours, or one that is named as
- * allowed.  "any" does not count here.
+ * For surfaces that only pages of this server may use: an Origin has to match
+ * the Host, and the Host has to be a name of this server or listed in
+ * mcp_tasks_allow_origin.  The parameter "any" has no effect here.
  */
 
 ngx_uint_t
@@ -154,16 +162,17 @@ ngx_mcp_same_origin(ngx_http_request_t *r)
 
     p += host.len;
 
-    /* HTTP/3 leaves no Host, and so no port */
+    /* an HTTP/3 request may have no Host header, then its port is unknown */
 
     return p == end || (r->headers_in.host == NULL && *p == ':');
 }
 
 
 /*
- * Past the scheme.  With TLS a page that came without it is another's: whoever
- * is on the way could have made it.  Without TLS there may be a proxy in front
- * that has it.
+ * Returns the host and port of an origin; NULL: the scheme is not allowed.
+ * With TLS, pages loaded without TLS are refused, since anyone on the network
+ * path could have modified them.  Without TLS both schemes are allowed, since a
+ * proxy in front of nginx may terminate TLS.
  */
 
 static u_char *
@@ -221,7 +230,7 @@ ngx_mcp_origin_headers(ngx_http_request_t *r, ngx_str_t *origin)
 }
 
 
-/* what a browser asks before it sends what is not simple */
+/* the response to a CORS preflight request */
 
 ngx_int_t
 ngx_mcp_options(ngx_http_request_t *r, const char *allow)
@@ -254,7 +263,7 @@ ngx_mcp_options(ngx_http_request_t *r, const char *allow)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* a tool may ask for headers of its own: Mcp-Param-... */
+    /* the schema of a tool may require further headers: Mcp-Param-... */
 
     if (ngx_mcp_header(r, &asked, &names) != 1
         || !ngx_mcp_header_names(&names))
@@ -276,7 +285,7 @@ ngx_mcp_options(ngx_http_request_t *r, const char *allow)
 }
 
 
-/* a list of names and nothing else: it goes back as it came */
+/* whether it is a list of header names, which is safe to send back */
 
 static ngx_uint_t
 ngx_mcp_header_names(ngx_str_t *list)
@@ -297,7 +306,7 @@ ngx_mcp_header_names(ngx_str_t *list)
 }
 
 
-/* a name of this server, or of this machine to itself */
+/* whether it is a name of this server, or of the loopback interface */
 
 static ngx_uint_t
 ngx_mcp_own_name(ngx_http_request_t *r, ngx_str_t *host)
@@ -343,6 +352,8 @@ ngx_mcp_own_name(ngx_http_request_t *r, ngx_str_t *host)
 }
 
 
+/* whether mcp_tasks_allow_origin lists it */
+
 static ngx_uint_t
 ngx_mcp_allowed(ngx_http_request_t *r, ngx_str_t *s)
 {
@@ -369,8 +380,9 @@ ngx_mcp_allowed(ngx_http_request_t *r, ngx_str_t *s)
 
 
 /*
- * As in server_name: "*.example.com" is any name below, ".example.com" that
- * name too, and "www.example.*" any name that begins so.
+ * Compares as server_name does: "*.example.com" matches all names below,
+ * ".example.com" also matches that name itself, and "www.example.*" matches all
+ * names that begin with "www.example.".
  */
 
 static ngx_uint_t
@@ -409,9 +421,9 @@ ngx_mcp_same(ngx_str_t *pattern, ngx_str_t *s)
 
 
 /*
- * The client is on this machine: its address, or a unix socket.  A request that
- * nginx makes of itself is not, whoever it is for: where it goes may be up to a
- * server elsewhere.
+ * Whether the client is on this machine: it has a loopback address or uses a
+ * unix socket.  A request that nginx makes for a background call is not local,
+ * since its URI may come from a server on another machine.
  */
 
 ngx_uint_t

@@ -1,18 +1,27 @@
 
-/* What goes wrong with plain HTTP requests: application/problem+json. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Errors of surfaces other than JSON-RPC, as application/problem+json. */
 
 
 #include "ngx_mcp_http.h"
 
 
-/* room for the text of a problem */
+/* the largest response, in bytes */
 #define NGX_MCP_PROBLEM    256
 
 
 static const char *ngx_mcp_problem_title(ngx_uint_t status);
 
 
-/* reasons and details are words of ours and need no escaping */
+/*
+ * Sends an error.  The reason and the detail, which may be NULL, are constants
+ * of this module and are not escaped.  A body that has not been read is
+ * discarded.
+ */
 
 ngx_int_t
 ngx_mcp_problem(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *reason,
@@ -99,7 +108,7 @@ ngx_mcp_problem_title(ngx_uint_t status)
 }
 
 
-/* an operation was refused, or there is no room to wait */
+/* sends the error for an operation that was refused for this reason */
 
 ngx_int_t
 ngx_mcp_problem_refused(ngx_http_request_t *r, ngx_uint_t reason)

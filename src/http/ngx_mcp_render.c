@@ -1,5 +1,10 @@
 
-/* Tasks as the eras show them. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Tasks as JSON, as each era and REST show them. */
 
 
 #include "ngx_mcp_http.h"
@@ -23,7 +28,7 @@ static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 ngx_str_t *
 ngx_mcp_render_status(ngx_uint_t era, ngx_mcp_task_t *task)
 {
-    /* a tool that says isError has failed in one era, completed in the other */
+    /* isError means failed in the legacy era, completed in the modern era */
 
     if (era == NGX_MCP_LEGACY
         && task->state == NGX_MCP_COMPLETED
@@ -36,7 +41,7 @@ ngx_mcp_render_status(ngx_uint_t era, ngx_mcp_task_t *task)
 }
 
 
-/* the members of a task, without the braces around them */
+/* the members of a task, without braces */
 
 void
 ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
@@ -90,7 +95,7 @@ ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 }
 
 
-/* the answer to the call that created the task */
+/* the result of the call that created the task */
 
 void
 ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
@@ -108,7 +113,7 @@ ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 }
 
 
-/* what the modern era adds, depending on the status */
+/* the members that the modern era adds in some states, after a comma */
 
 void
 ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
@@ -133,7 +138,7 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 }
 
 
-/* for those who speak plain HTTP; with all there is to it, or in short */
+/* a task for REST; detail adds its open questions, its result or its error */
 
 void
 ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t detail)
@@ -149,7 +154,7 @@ ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t detail)
 }
 
 
-/* again without the braces */
+/* the members of a task for REST, without detail and without braces */
 
 void
 ngx_mcp_render_short(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
@@ -172,7 +177,7 @@ ngx_mcp_render_short(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 }
 
 
-/* for the token that came with the call; of a task, if it is one */
+/* a progress notification for the token; related adds the task id to _meta */
 
 void
 ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
@@ -209,12 +214,15 @@ ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 }
 
 
-/* a task without an error of its own ended for a reason that we know */
+/*
+ * The error of a task that has ended without a result: the error that was
+ * reported, or an error for the cause of the end.
+ */
 
 void
 ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
-    /* an error of an earlier attempt is not why it ended */
+    /* if there is a cause, a stored error is that of an earlier attempt */
 
     if (v->task.cause == NGX_MCP_CAUSE_NONE
         && v->payload[NGX_MCP_RESULT].len)
@@ -265,7 +273,7 @@ ngx_mcp_render_cause(ngx_mcp_view_t *v)
 }
 
 
-/* what the call would have answered, as a member of the response */
+/* the member "result" or "error" of the JSON-RPC response to the call */
 
 void
 ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
@@ -308,7 +316,10 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
 }
 
 
-/* the flags say what a result has, unless an older release has stored it */
+/*
+ * What the result contains, as flags of the task.  A task that an older release
+ * has stored has no such flags: its result is parsed.
+ */
 
 static ngx_uint_t
 ngx_mcp_render_has(ngx_mcp_view_t *v, ngx_mcp_json_t *object)
@@ -325,7 +336,7 @@ ngx_mcp_render_has(ngx_mcp_view_t *v, ngx_mcp_json_t *object)
 }
 
 
-/* a question of the task, as a request of the legacy era */
+/* a question of the task, as a JSON-RPC request of the legacy era */
 
 void
 ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
@@ -341,7 +352,7 @@ ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     (void) ngx_mcp_json_members(question, members, 2);
     (void) ngx_mcp_id_text(id, &v->id);
 
-    /* the id leads the answer back: the task, a slash, the key */
+    /* the id identifies the question: the task id, a slash, the key */
 
     ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
     ngx_mcp_out_add(out, id, sizeof(id));
@@ -356,8 +367,8 @@ ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 
 
 /*
- * The members of an object as they are, and in its _meta, which is looked for
- * where there may be one, to which task it is related.
+ * The members of an object, with the task id added to its _meta.  If has_meta
+ * is 0, the object has no _meta.
  */
 
 static void
@@ -381,7 +392,7 @@ ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
 
     if (meta.type == NGX_MCP_JSON_OBJECT) {
 
-        /* up to the brace of _meta, our member, then the rest */
+        /* up to the brace of _meta, the new member, then the rest */
 
         ngx_mcp_out_add(out, p, meta.text.data + 1 - p);
         ngx_mcp_render_related(out, v);
@@ -420,7 +431,7 @@ ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 }
 
 
-/* a tool as clients see it */
+/* the definition of a tool; support adds execution.taskSupport */
 
 void
 ngx_mcp_render_tool(ngx_mcp_out_t *out, ngx_array_t *tools, ngx_uint_t i,
@@ -442,7 +453,7 @@ ngx_mcp_render_tool(ngx_mcp_out_t *out, ngx_array_t *tools, ngx_uint_t i,
 }
 
 
-/* where the next page begins, if there is one, as a member that follows */
+/* the member "nextCursor" after a comma, if there is a next page */
 
 void
 ngx_mcp_render_cursor(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,

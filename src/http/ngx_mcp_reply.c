@@ -1,5 +1,10 @@
 
-/* What goes over HTTP. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Responses: headers, and JSON-RPC results and errors. */
 
 
 #include "ngx_mcp_http.h"
@@ -13,7 +18,10 @@ static ngx_buf_t *ngx_mcp_joined(ngx_http_request_t *r, ngx_str_t *parts,
     ngx_uint_t n);
 
 
-/* one part alone has to be there as long as the request */
+/*
+ * Sends a response, or the last event if the request is a stream.  A single
+ * part is not copied and has to exist as long as the request.
+ */
 
 ngx_int_t
 ngx_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
@@ -35,7 +43,7 @@ ngx_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
     if (ctx && ctx->wait && ctx->wait->stream) {
-        /* the header is long gone: this is the last event */
+        /* the header was sent earlier: this is the last event */
         text.data = b->pos;
         text.len = len;
         return ngx_mcp_wait_end(ctx->wait, &text);
@@ -122,7 +130,7 @@ ngx_mcp_add_header(ngx_http_request_t *r, const char *key, ngx_str_t *value)
 }
 
 
-/* an answer, up to the result, which is written next */
+/* begins a response; the caller writes the result next */
 
 void
 ngx_mcp_out_answer(ngx_mcp_out_t *out, ngx_http_request_t *r,
@@ -135,7 +143,7 @@ ngx_mcp_out_answer(ngx_mcp_out_t *out, ngx_http_request_t *r,
 }
 
 
-/* and when that is done */
+/* ends and sends a response begun by ngx_mcp_out_answer() */
 
 ngx_int_t
 ngx_mcp_out_result(ngx_http_request_t *r, ngx_mcp_out_t *out)
@@ -165,8 +173,8 @@ ngx_mcp_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *result)
 
 
 /*
- * Messages are ours and need no escaping; data, if any, is JSON.  Without a
- * readable id the error has none.
+ * Sends a JSON-RPC error.  The message is not escaped; data is JSON or NULL.
+ * The error has no id if ctx is NULL or the id could not be read.
  */
 
 ngx_int_t
@@ -239,7 +247,7 @@ ngx_mcp_twice(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* an operation was refused: which error that is, and the word for it */
+/* sends the error for an operation that was refused for this reason */
 
 ngx_int_t
 ngx_mcp_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t reason)
@@ -272,7 +280,7 @@ ngx_mcp_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t reason)
 }
 
 
-/* it will be another answer the next time */
+/* the response may differ the next time */
 
 ngx_int_t
 ngx_mcp_no_store(ngx_http_request_t *r)
@@ -285,7 +293,7 @@ ngx_mcp_no_store(ngx_http_request_t *r)
 }
 
 
-/* a notification or a response was taken: no body */
+/* 202 without a body, for a notification or a response */
 
 ngx_int_t
 ngx_mcp_accepted(ngx_http_request_t *r)

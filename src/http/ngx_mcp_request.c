@@ -1,5 +1,10 @@
 
-/* What came over HTTP: the body in one piece, and the headers that matter. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Requests: the body in one piece, header values, and the context. */
 
 
 #include "ngx_mcp_http.h"
@@ -15,8 +20,9 @@ static void ngx_mcp_mark_cleanup(void *data);
 
 
 /*
- * A body comes in one buffer, in several, or in a temporary file, or in
- * buffers and a file; only one buffer alone need not be copied.
+ * The body as one string.  It may be in one buffer, in several buffers, in a
+ * temporary file, or in buffers and a file.  Only a single buffer is not
+ * copied.
  */
 
 ngx_int_t
@@ -56,7 +62,7 @@ ngx_mcp_body(ngx_http_request_t *r, ngx_str_t *body)
 
         if (!b->in_file) {
 
-            /* the last one of a chunked body has nothing, not even a place */
+            /* the last buffer of a chunked body may have no memory */
 
             if (b->last != b->pos) {
                 p = ngx_cpymem(p, b->pos, b->last - b->pos);
@@ -102,7 +108,7 @@ ngx_mcp_body_file(ngx_http_request_t *r, ngx_buf_t *b, u_char *p)
 }
 
 
-/* the next one of that name, beginning with header i of the part */
+/* the next header of that name, from header i of the part on; NULL: none */
 
 static ngx_inline ngx_table_elt_t *
 ngx_mcp_next_header(ngx_list_part_t **part, ngx_uint_t *i, ngx_str_t *name)
@@ -133,8 +139,8 @@ ngx_mcp_next_header(ngx_list_part_t **part, ngx_uint_t *i, ngx_str_t *name)
 
 
 /*
- * How many times the header is there, whose name is given in lower case; the
- * value is that of the first.
+ * Returns the number of headers of that name, which is given in lower case.
+ * The value is that of the first one; it is unchanged if there is none.
  */
 
 ngx_uint_t
@@ -174,7 +180,7 @@ ngx_mcp_is_json(ngx_http_request_t *r)
 }
 
 
-/* both, because the server chooses; no header at all means anything */
+/* both types, since the server chooses; no header means any type */
 
 ngx_uint_t
 ngx_mcp_accepts(ngx_http_request_t *r)
@@ -185,7 +191,7 @@ ngx_mcp_accepts(ngx_http_request_t *r)
 }
 
 
-/* of a GET */
+/* for GET, where the response is always a stream */
 
 ngx_uint_t
 ngx_mcp_accepts_stream(ngx_http_request_t *r)
@@ -196,7 +202,7 @@ ngx_mcp_accepts_stream(ngx_http_request_t *r)
 }
 
 
-/* whether there is a list at all, and what of interest is in it */
+/* returns 1 if there is an Accept header, and which types it contains */
 
 static ngx_uint_t
 ngx_mcp_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
@@ -213,7 +219,7 @@ ngx_mcp_accepted_types(ngx_http_request_t *r, ngx_uint_t *json,
     i = 0;
     part = &r->headers_in.headers.part;
 
-    /* a list may be spread over several headers */
+    /* the list may be split into several headers */
 
     while ((h = ngx_mcp_next_header(&part, &i, &accept)) != NULL) {
         found = 1;
@@ -238,7 +244,7 @@ ngx_mcp_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
     static ngx_str_t   usual = ngx_string("application/json, "
                                           "text/event-stream");
 
-    /* in these words, from almost every client */
+    /* almost every client sends exactly this value */
 
     if (value->len == usual.len
         && ngx_memcmp(value->data, usual.data, usual.len) == 0)
@@ -272,7 +278,7 @@ ngx_mcp_accept(ngx_str_t *value, ngx_uint_t *json, ngx_uint_t *sse)
 }
 
 
-/* without parameters, as "; charset=utf-8" or "; q=0.9" */
+/* compares media types without parameters, such as "; charset=utf-8" */
 
 ngx_uint_t
 ngx_mcp_media_type(ngx_str_t *s, ngx_str_t *type)
@@ -286,7 +292,7 @@ ngx_mcp_media_type(ngx_str_t *s, ngx_str_t *type)
         p++;
     }
 
-    /* most are told by the first letter, and nobody writes them in capitals */
+    /* fast tests first: the first letter, then equality in lower case */
 
     if ((size_t) (end - p) < type->len
         || ngx_tolower(*p) != *type->data
@@ -306,7 +312,11 @@ ngx_mcp_media_type(ngx_str_t *s, ngx_str_t *type)
 }
 
 
-/* the location itself, with or without a slash; else, what lies below it */
+/*
+ * Returns 1 if the URI is the location itself, with or without a slash.
+ * Otherwise path is the rest of the URI; it is empty if the URI only begins
+ * with the same characters.
+ */
 
 ngx_uint_t
 ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path)
@@ -315,7 +325,7 @@ ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path)
     ngx_http_core_loc_conf_t  *clcf;
     ngx_mcp_loc_conf_t        *lcf;
 
-    /* the location itself, also where a block inside of it applies */
+    /* the location of the surface, also inside of "if" and "limit_except" */
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     clcf = lcf->location;
@@ -350,8 +360,9 @@ ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path)
 
 
 /*
- * A redirect forgets the contexts of a request, but the pool stays: what is
- * known of it is found there again, for filters, variables and the log.
+ * An internal redirect clears the contexts of a request, but keeps its pool.  A
+ * cleanup in the pool refers to the context, so that filters, variables and the
+ * log can find it.
  */
 
 ngx_int_t
@@ -374,9 +385,11 @@ ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 static void
 ngx_mcp_mark_cleanup(void *data)
 {
-    /* it marks the place */
+    /* only the address of this function is used */
 }
 
+
+/* the context of a request, also after a redirect; NULL: none */
 
 ngx_mcp_ctx_t *
 ngx_mcp_ctx(ngx_http_request_t *r)

@@ -1,7 +1,12 @@
 
 /*
- * Operations on behalf of a request: whether the store answers at once or
- * later, the same function goes on with the result.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Operations of a request: the same function continues with the result, whether
+ * the store completes the operation at once or later.
  */
 
 
@@ -17,6 +22,8 @@ typedef struct {
 static void ngx_mcp_request_op_handler(ngx_mcp_op_t *op);
 
 
+/* returns a struct that begins with ngx_mcp_op_t, zeroed; NULL: no memory */
+
 void *
 ngx_mcp_op(ngx_http_request_t *r, ngx_uint_t type, size_t size)
 {
@@ -31,6 +38,12 @@ ngx_mcp_op(ngx_http_request_t *r, ngx_uint_t type, size_t size)
     return op;
 }
 
+
+/*
+ * Submits an operation.  Returns the value to finalize the request with: that
+ * of done(), or NGX_DONE if done() is called later, or
+ * NGX_HTTP_INTERNAL_SERVER_ERROR if the operation was not submitted.
+ */
 
 ngx_int_t
 ngx_mcp_request_op(ngx_http_request_t *r, ngx_mcp_op_t *op,
@@ -63,9 +76,9 @@ ngx_mcp_request_op(ngx_http_request_t *r, ngx_mcp_op_t *op,
     if (rc == NGX_AGAIN) {
 
         /*
-         * A client that goes meanwhile is not noticed.  Whatever else ends
-         * the request (its main one, or a shutdown that has lasted too long)
-         * has to wait, as it does for a thread that reads a file.
+         * A closed connection is not noticed until the operation is completed.
+         * Whatever else ends the request, such as its main request or the end
+         * of a long shutdown, has to wait, as for a thread that reads a file.
          */
 
         r->read_event_handler = ngx_http_block_reading;
@@ -97,7 +110,7 @@ ngx_mcp_request_op_handler(ngx_mcp_op_t *op)
     rc = rop->done(r, op);
 
     if (rc == NGX_DONE && c->error && r->main->blocked == 0) {
-        /* it waits for something else, and nobody for it */
+        /* the request waits again, but its connection is closed */
         rc = NGX_ERROR;
     }
 
@@ -108,7 +121,7 @@ ngx_mcp_request_op_handler(ngx_mcp_op_t *op)
 
 #if (NGX_MCP_TEST)
 
-/* that waits for this operation; NULL: none does */
+/* the request that waits for the operation; NULL: none */
 
 ngx_http_request_t *
 ngx_mcp_op_request(ngx_mcp_op_t *op)

@@ -1,12 +1,17 @@
 
 /*
- * Who is asking: the owner, and sessions of the legacy era.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The owner of a request, and sessions of the legacy era.
  *
- * A session id is a random number with a seal over it and the owner, made
- * with the zone's secret.  So an id can be checked without a table, and no
- * stranger can fill one.  Ended sessions are remembered in a table of fixed
- * size, where in time others take their place: a session is a convenience of
- * the client, not proof of who it is.
+ * A session id is a random number with a seal over the number and the owner,
+ * made with the secret of the zone.  So an id is verified without a table that
+ * clients could fill.  Ended sessions are kept in a table of fixed size, where
+ * new entries replace old ones: this is sufficient, because a session id does
+ * not authenticate a client.
  */
 
 
@@ -34,7 +39,10 @@ static ngx_int_t ngx_mcp_session_parse(ngx_http_request_t *r,
 static ngx_str_t  ngx_mcp_session_header = ngx_string("mcp-session-id");
 
 
-/* empty, if nobody says who it is */
+/*
+ * The owner is empty if the client is not identified.  NGX_DECLINED: the value
+ * of mcp_tasks_owner is too long.
+ */
 
 ngx_int_t
 ngx_mcp_owner(ngx_http_request_t *r, ngx_str_t *owner)
@@ -56,6 +64,8 @@ ngx_mcp_owner(ngx_http_request_t *r, ngx_str_t *owner)
     return (owner->len <= NGX_MCP_MAX_NAME) ? NGX_OK : NGX_DECLINED;
 }
 
+
+/* adds a new session id to the response */
 
 ngx_int_t
 ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -81,7 +91,10 @@ ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* NGX_DONE: the request has no session; NGX_DECLINED: none that is good */
+/*
+ * Sets the session of a request.  NGX_DONE: the request has no session id;
+ * NGX_DECLINED: the id is not valid, or the session has ended.
+ */
 
 ngx_int_t
 ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -106,7 +119,7 @@ ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* DELETE on the endpoint; the session's stream ends with it */
+/* DELETE on the endpoint; this also ends the stream of the session */
 
 ngx_int_t
 ngx_mcp_session_end(ngx_http_request_t *r)
@@ -170,7 +183,7 @@ ngx_mcp_session_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* NGX_DONE: no session; NGX_DECLINED: none that we gave to that owner */
+/* NGX_DONE: no session id; NGX_DECLINED: it was not issued to this owner */
 
 static ngx_int_t
 ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -192,7 +205,7 @@ ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     len = sizeof(ngx_mcp_session_t);
 
     if (ngx_mcp_unhex((u_char *) session, value.data, len) != NGX_OK) {
-        /* it finds the tasks by its text: there is one way to write it */
+        /* tasks are found by the text of the id, so it must be in lower case */
 
         p = ngx_pnalloc(r->pool, value.len);
         if (p == NULL) {

@@ -1,9 +1,20 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Reads a file of tools.  It is parsed twice: by jansson, for the values, and
+ * by the scanner, which knows the position of each value in the text.
+ */
+
+
 #include "ngx_mcp_tools.h"
 #include "ngx_mcp_params.h"
 #include "ngx_mcp_json.h"
 
-/* after nginx's own, which choose the size of off_t */
+/* after the headers of nginx, which define the size of off_t */
 #include <jansson.h>
 
 
@@ -15,7 +26,7 @@ typedef struct {
     ngx_conf_t     *cf;
     ngx_str_t      *file;
     ngx_str_t       text;
-    ngx_mcp_json_t  tool;       /* the one that is being read */
+    ngx_mcp_json_t  tool;       /* current tool, in the text */
 } ngx_mcp_tools_rd_t;
 
 
@@ -115,8 +126,6 @@ ngx_mcp_tools_load(ngx_mcp_tools_rd_t *rd)
         goto done;
     }
 
-    /* tool definitions refer to the text as long as the configuration lives */
-
     rd->text.len = ngx_file_size(&fi);
     rd->text.data = ngx_pnalloc(rd->cf->pool, rd->text.len + 1);
 
@@ -160,7 +169,7 @@ ngx_mcp_tools_parse(ngx_mcp_tools_rd_t *rd, json_t *root, ngx_array_t *tools)
         { ngx_string("tools"), &array }
     };
 
-    /* the same text by our scanner: it knows where everything stands */
+    /* the scanner knows the positions in the text, jansson does not */
 
     if (ngx_mcp_json_parse(&rd->text, &text, &err) != NGX_OK) {
         return ngx_mcp_tools_error(rd, NULL, err);
@@ -270,7 +279,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
 }
 
 
-/* the members that MCP defines have the types that it gives them */
+/* checks the types of the members that MCP defines */
 
 static char *
 ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
@@ -358,7 +367,7 @@ ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
 }
 
 
-/* a parameter that is no time */
+/* a parameter of the policy that is not a time */
 
 static char *
 ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
@@ -427,7 +436,7 @@ ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
 }
 
 
-/* milliseconds as a number, or a time as in nginx's configuration */
+/* a number of milliseconds, or a string as in the configuration of nginx */
 
 static char *
 ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name, json_t *json,
@@ -452,7 +461,7 @@ ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name, json_t *json,
                  "must be a time: milliseconds, or a string as \"30s\"");
     }
 
-    /* nobody could hold a task for no time, or ask for it */
+    /* a lease or a task would expire at once */
 
     if (n == 0
         && (ngx_strcmp(name, "lease") == 0 || ngx_strcmp(name, "ttl") == 0))
@@ -466,7 +475,10 @@ ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name, json_t *json,
 }
 
 
-/* the tool as clients see it: as it stands there, without our policy */
+/*
+ * The definition as clients see it: the text of the file without the policy and
+ * without the closing brace.
+ */
 
 static char *
 ngx_mcp_tool_definition(ngx_mcp_tools_rd_t *rd, ngx_mcp_tool_t *tool)
@@ -557,7 +569,7 @@ ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field, const char *what)
 }
 
 
-/* where the member of the present tool, or of its policy, stands */
+/* the line of a member of the current tool or of its policy */
 
 static ngx_uint_t
 ngx_mcp_tools_line(ngx_mcp_tools_rd_t *rd, const char *field)

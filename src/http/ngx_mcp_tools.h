@@ -1,5 +1,10 @@
 
-/* The tools of a location, read from a file when nginx is configured. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The tools of a location, read from a file with the configuration. */
 
 
 #ifndef _NGX_MCP_TOOLS_H_INCLUDED_
@@ -17,20 +22,20 @@ typedef enum {
 } ngx_mcp_support_e;
 
 
-/* what the file does not say is NGX_CONF_UNSET_MSEC, or NGX_CONF_UNSET */
+/* a value that is not set is NGX_CONF_UNSET_MSEC or NGX_CONF_UNSET */
 
 typedef struct {
     ngx_str_t     name;
-    ngx_str_t     pattern;    /* of the upstream's, as given */
+    ngx_str_t     pattern;    /* gateway: names, as configured */
 #if (NGX_PCRE)
     ngx_regex_t  *regex;
 #endif
-    ngx_uint_t    idempotent;
-    ngx_str_t     definition; /* as in the file, sans "}" */
-    ngx_array_t  *params;     /* that come as headers, too */
-    ngx_uint_t    support;
-    ngx_uint_t    asks;       /* before it is a task */
-    ngx_msec_t    after;
+    ngx_uint_t    idempotent; /* gateway: may be called again */
+    ngx_str_t     definition; /* JSON without policy and last "}" */
+    ngx_array_t  *params;     /* arguments repeated in headers */
+    ngx_uint_t    support;    /* ngx_mcp_support_e */
+    ngx_uint_t    asks;       /* questions end the call */
+    ngx_msec_t    after;      /* then the client gets the task */
     ngx_msec_t    lease;
     ngx_msec_t    backoff;
     ngx_msec_t    queue_timeout;

@@ -1,5 +1,10 @@
 
-/* $mcp_... for log_format, map and the like. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The variables $mcp_..., for log_format, map and other directives. */
 
 
 #include "ngx_mcp_http.h"
@@ -83,8 +88,8 @@ ngx_mcp_variable_set(ngx_http_variable_value_t *v, ngx_str_t *s)
 
 
 /*
- * What clients say of themselves may have anything in it.  A log escapes it,
- * a header would not: line feeds and the like are shown as spaces.
+ * Values from clients may contain any byte.  A log escapes them, but a header
+ * does not: control characters are replaced by spaces.
  */
 
 static ngx_int_t
@@ -205,7 +210,7 @@ ngx_mcp_variable_error(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 }
 
 
-/* clientInfo as "name/version", for those who want to know */
+/* clientInfo as "name/version", computed on first use */
 
 ngx_int_t
 ngx_mcp_client(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -239,7 +244,7 @@ ngx_mcp_client(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* the request has to do with this task */
+/* sets the task id and the status of the request's task, for variables */
 
 void
 ngx_mcp_known(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)

@@ -1,9 +1,17 @@
 
 /*
- * Requests that wait.  A parked request looks when it is told that something
- * has changed, when its time is up, and when the process is to exit.  Where
- * the protocol allows it, it is a stream of events meanwhile, which keeps the
- * connection alive and carries what is worth telling.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Requests that wait.  A parked request looks when a key that it watches is
+ * signalled, when its timer expires, and when the worker process is about to
+ * exit.  Where the protocol allows it, the response is a stream of events,
+ * which keeps the connection alive and reports changes.
+ *
+ * The functions here and in the other ngx_mcp_wait files never hold the lock of
+ * the zone: they access tasks through operations only.
  */
 
 
@@ -11,7 +19,7 @@
 #include "ngx_mcp_wait.h"
 
 
-/* an event's data is taken for a connection where its fd is logged */
+/* debug logs read the fd of an event's data as that of a connection */
 
 typedef char  ngx_mcp_ident_fits[
     offsetof(ngx_mcp_wait_t, ident.fd) - offsetof(ngx_mcp_wait_t, ident)
@@ -45,7 +53,10 @@ ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* returns what to finalize with: NGX_DONE, if the request is parked */
+/*
+ * Waits until look() ends the request.  Returns the value to finalize with;
+ * NGX_DONE: the request is parked, or waits for an operation.
+ */
 
 ngx_int_t
 ngx_mcp_wait(ngx_mcp_wait_t *w)
@@ -80,7 +91,7 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
     last->handler = ngx_mcp_wait_free;
     last->data = w;
 
-    /* before it enters, so that leaving cannot fail */
+    /* allocated before it is counted, so that leaving cannot fail */
 
     if ((w->limited || w->stream_id) && ngx_mcp_wait_prepare(w) != NGX_OK) {
         return ngx_mcp_wait_over(w, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -90,7 +101,10 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
 }
 
 
-/* who cannot be sent to has gone; others were answered */
+/*
+ * Notes whether the request has a response: gone() is not called then.
+ * NGX_ERROR means that nothing can be sent to the client.
+ */
 
 ngx_int_t
 ngx_mcp_wait_over(ngx_mcp_wait_t *w, ngx_int_t rc)
@@ -100,6 +114,8 @@ ngx_mcp_wait_over(ngx_mcp_wait_t *w, ngx_int_t rc)
     return rc;
 }
 
+
+/* the first look; parks the request if it has to wait */
 
 ngx_int_t
 ngx_mcp_wait_first(ngx_mcp_wait_t *w)
@@ -137,9 +153,10 @@ ngx_mcp_wait_first(ngx_mcp_wait_t *w)
 
 
 /*
- * A look that has to change something: it returns what this returns.  The
- * request cannot be freed before the store has answered, but it may end: done()
- * is called all the same, to undo what nobody will be told of.
+ * Submits an operation for look(), which has to return the value of this
+ * function.  The request is not freed before the operation is completed, but it
+ * may end (w->left).  The function done() is called even then, so that it can
+ * undo a change whose result cannot be sent.
  */
 
 ngx_int_t
@@ -202,7 +219,7 @@ ngx_mcp_wait_handler(ngx_mcp_op_t *op)
 
 #if (NGX_MCP_TEST)
 
-/* whose look waits for this operation; NULL: none does */
+/* the request whose look() waits for the operation; NULL: none */
 
 ngx_http_request_t *
 ngx_mcp_wait_request(ngx_mcp_op_t *op)
@@ -214,7 +231,7 @@ ngx_mcp_wait_request(ngx_mcp_op_t *op)
 #endif
 
 
-/* the process exits: all have to end */
+/* the worker process exits: all requests look once more, and end */
 
 void
 ngx_mcp_wait_all(void *data)
@@ -234,7 +251,7 @@ ngx_mcp_wait_all(void *data)
 }
 
 
-/* for those who look at the server, not for limits */
+/* counts requests for the status; limits have counters of their own */
 
 void
 ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting, ngx_int_t streams)
@@ -273,7 +290,7 @@ ngx_mcp_wait_watch(ngx_mcp_wait_t *w)
 }
 
 
-/* it is over, though what was answered may take its time to be sent */
+/* ends the wait; the response may not be sent completely */
 
 static void
 ngx_mcp_wait_unpark(ngx_mcp_wait_t *w)
@@ -315,7 +332,7 @@ ngx_mcp_wait_event(ngx_event_t *ev)
     ngx_http_set_log_request(c->log, r);
 
     if (ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module) != w->ctx) {
-        /* it was redirected, and is not ours any more */
+        /* an internal redirect: another handler has the request */
         ngx_mcp_wait_unpark(w);
         return;
     }
@@ -343,6 +360,8 @@ ngx_mcp_wait_go_on(ngx_mcp_wait_t *w, ngx_int_t rc)
 }
 
 
+/* looks, unless data is unsent or it is too early; returns as look() does */
+
 static ngx_int_t
 ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
 {
@@ -351,7 +370,7 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
 
     if (ngx_mcp_wait_busy(w)) {
 
-        /* a slow reader gets the latest when it can take it, no backlog */
+        /* a slow client later gets the latest state, not a backlog of events */
 
         if (ngx_exiting) {
             return NGX_ERROR;
@@ -384,13 +403,13 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
 }
 
 
-/* who has much to tell lets others have their turn in between */
+/* if there is more to send, other events are handled first */
 
 static void
 ngx_mcp_wait_next(ngx_mcp_wait_t *w)
 {
     if (w->running) {
-        /* it goes on when the store has answered */
+        /* ngx_mcp_wait_handler() continues */
         return;
     }
 
@@ -404,7 +423,7 @@ ngx_mcp_wait_next(ngx_mcp_wait_t *w)
 }
 
 
-/* when to look without being told */
+/* sets the timer for the next look without a signal */
 
 static void
 ngx_mcp_wait_timer(ngx_mcp_wait_t *w)
@@ -429,13 +448,13 @@ ngx_mcp_wait_timer(ngx_mcp_wait_t *w)
 
     next = (next > ngx_current_msec) ? next - ngx_current_msec : 1;
 
-    /* an unsent event is not followed by a comment */
+    /* no comment is sent while an event is unsent */
 
     if (ngx_mcp_wait_busy(w)) {
         next = ngx_max(next, 1000);
     }
 
-    /* one that comes too early looks again: cheaper than to move it */
+    /* a timer that expires too early is set again: cheaper than to move it */
 
     if (w->event.timer_set
         && (ngx_msec_int_t) (w->event.timer.key
@@ -468,7 +487,7 @@ ngx_mcp_wait_write(ngx_http_request_t *r)
     }
 
     if (w == NULL) {
-        /* redirected meanwhile */
+        /* an internal redirect */
         return;
     }
 
@@ -481,7 +500,7 @@ ngx_mcp_wait_write(ngx_http_request_t *r)
         return;
     }
 
-    /* it is between two writes that a client may not take too long */
+    /* send_timeout applies between two writes */
 
     if (wev->timer_set && !wev->delayed) {
         ngx_del_timer(wev);
@@ -526,7 +545,7 @@ ngx_mcp_wait_cleanup(void *data)
 }
 
 
-/* filters may refer to it as long as the pool lives */
+/* filters may refer to the shared event as long as the pool exists */
 
 static void
 ngx_mcp_wait_free(void *data)

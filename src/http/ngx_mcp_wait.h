@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* Requests that wait: see ngx_mcp_wait.c. */
 
 
@@ -19,35 +24,35 @@ struct ngx_mcp_wait_s {
     ngx_mcp_zone_t      *zone;
 
     /*
-     * NGX_DECLINED: not over yet; NGX_BUSY: an operation was submitted by
-     * ngx_mcp_wait_op(); else it is what to finalize with
+     * NGX_DECLINED: keep waiting; NGX_BUSY: ngx_mcp_wait_op() has submitted an
+     * operation; any other value finalizes the request
      */
     ngx_int_t          (*look)(ngx_mcp_wait_t *w);
-    /* the same for what follows the operation */
+    /* continues after the operation; returns the same values */
     ngx_int_t          (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op);
-    /* the request ends; not if it was answered.  May be NULL */
+    /* the request ends without a response; may be NULL */
     void               (*gone)(ngx_mcp_wait_t *w);
 
-    ngx_mcp_op_pin_t     pin;       /* what it looks at; the task, if any */
-    ngx_mcp_op_t        *unpin;     /* to be submitted in the end */
-    ngx_mcp_op_wait_t   *enter;
-    ngx_mcp_op_wait_t   *leave;
+    ngx_mcp_op_pin_t     pin;       /* what look() reads */
+    ngx_mcp_op_t        *unpin;     /* submitted at the end; NULL: no pin */
+    ngx_mcp_op_wait_t   *enter;     /* NULL: not limited */
+    ngx_mcp_op_wait_t   *leave;     /* submitted at the end; may be NULL */
 
-    ngx_queue_t          queue;     /* of all in this process */
-    ngx_mcp_watch_t      watch;     /* of the task, if it has one */
-    ngx_mcp_watch_t     *watches;   /* or of several things */
+    ngx_queue_t          queue;     /* zone->waits */
+    ngx_mcp_watch_t      watch;     /* of the task, or of one name */
+    ngx_mcp_watch_t     *watches;   /* that one, or several */
     ngx_uint_t           nwatches;
 
-    ngx_mcp_id_t         id;
-    uint64_t             until;     /* monotonic; NEVER: no limit */
-    uint64_t             alive;     /* when something was sent */
-    uint64_t             rests;     /* and does not look before */
-    uint64_t             stream_id; /* 0: it asks nothing */
+    ngx_mcp_id_t         id;        /* if task is set */
+    uint64_t             until;     /* monotonic ms; NEVER: no limit */
+    uint64_t             alive;     /* when it last sent something */
+    uint64_t             rests;     /* it does not look before */
+    uint64_t             stream_id; /* 0: does not deliver questions */
 
-    /* posted when there is something to look at; a timer, too */
+    /* posted when a watched key is signalled; also the timer */
     ngx_event_t          event;
 
-    /* debug logs want an fd of what an event is for */
+    /* debug logs read the fd of what event.data points to */
     struct {
         ngx_mcp_wait_t  *data;
         ngx_event_t     *read;
@@ -55,29 +60,31 @@ struct ngx_mcp_wait_s {
         ngx_socket_t     fd;
     } ident;
 
-    ngx_chain_t           *free;
+    ngx_chain_t           *free;    /* sent, to be reused */
     ngx_chain_t           *busy;    /* not sent yet */
     ngx_mcp_sse_shared_t  *shared;  /* what busy buffers refer to */
 
-    uint32_t             epoch;
-    unsigned             task:1;    /* waits for that id */
-    unsigned             result:1;  /* is tasks/result */
-    unsigned             session:1; /* speaks for its session */
-    unsigned             limited:1; /* counts as a waiter */
+    uint32_t             epoch;     /* in which it was counted */
+    unsigned             task:1;    /* waits for the task id */
+    unsigned             result:1;  /* tasks/result */
+    unsigned             session:1; /* the stream of a session */
+    unsigned             limited:1; /* max_waiters applies */
     unsigned             streams:1; /* SSE may be used */
-    unsigned             stream:1;  /* and is */
-    unsigned             parked:1;
-    unsigned             counted:1;
-    unsigned             entering:1;
-    unsigned             pinning:1;
-    unsigned             running:1; /* an operation of a look */
+    unsigned             stream:1;  /* SSE is used: header sent */
+    unsigned             parked:1;  /* in zone->waits */
+    unsigned             counted:1; /* as a waiter, by the store */
+    unsigned             entering:1; /* WAIT is not completed */
+    unsigned             pinning:1; /* PIN is not completed */
+    unsigned             running:1; /* ngx_mcp_wait_op() is not completed */
     unsigned             left:1;    /* the request has ended */
-    unsigned             missed:1;  /* there is more to tell */
-    unsigned             over:1;
+    unsigned             missed:1;  /* has to look again */
+    unsigned             over:1;    /* the request has its response */
 };
 
-/* what was told is on its way: there may be bytes of it that no buffer of
- * ours holds any more, but the connection does */
+/*
+ * Data is not sent yet: it is in busy buffers, or the buffers were returned but
+ * the connection still has the data.
+ */
 #define ngx_mcp_wait_busy(w)  ((w)->busy || (w)->r->connection->buffered)
 
 void ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r,
@@ -97,12 +104,12 @@ ngx_int_t ngx_mcp_wait_close(ngx_mcp_wait_t *w);
 ngx_http_request_t *ngx_mcp_wait_request(ngx_mcp_op_t *op);
 #endif
 
-/* hooks of the process */
+/* hooks of the worker process */
 void ngx_mcp_wait_all(void *data);
 void ngx_mcp_wait_recount(void *data);
 
 
-/* between the files that have them */
+/* for the ngx_mcp_wait files only */
 
 ngx_int_t ngx_mcp_wait_over(ngx_mcp_wait_t *w, ngx_int_t rc);
 ngx_int_t ngx_mcp_wait_first(ngx_mcp_wait_t *w);

@@ -1,8 +1,13 @@
 
 /*
- * What a request that waits is to others: it is counted as long as it does, and
- * what it looks at is pinned.  Stores may take their time for both, and the
- * request may end meanwhile.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * How the store knows a waiting request: the request is counted, and what it
+ * looks at is pinned.  Both operations may be completed later, and the request
+ * may end before that.
  */
 
 
@@ -18,7 +23,7 @@ static void ngx_mcp_wait_recounted(ngx_mcp_op_t *op);
 static void ngx_mcp_wait_counted(ngx_mcp_wait_t *w);
 
 
-/* it is one of those who wait from now on, if there is room for it */
+/* counts the request as a waiter, if the limits allow it */
 
 ngx_int_t
 ngx_mcp_wait_enter(ngx_mcp_wait_t *w)
@@ -53,6 +58,8 @@ ngx_mcp_wait_enter(ngx_mcp_wait_t *w)
     return rc;
 }
 
+
+/* allocates the operation that ends the wait, so that leaving cannot fail */
 
 ngx_int_t
 ngx_mcp_wait_prepare(ngx_mcp_wait_t *w)
@@ -105,7 +112,7 @@ ngx_mcp_wait_entered(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* what it will look at is brought here, and kept */
+/* pins what look() reads: it stays in memory until it is unpinned */
 
 ngx_int_t
 ngx_mcp_wait_pin(ngx_mcp_wait_t *w)
@@ -159,7 +166,7 @@ ngx_mcp_wait_pinned(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return NGX_ERROR;
     }
 
-    /* a call that cannot be waited for ends, as if its client had gone */
+    /* over is not set: gone() is called, as for a closed connection */
 
     if (o->reason != NGX_MCP_OK) {
         return ngx_mcp_refused(r, w->ctx, o->reason);
@@ -180,7 +187,11 @@ ngx_mcp_wait_of(ngx_http_request_t *r)
 }
 
 
-/* a process has died, and nobody knows how many waited there */
+/*
+ * Another worker process has died, and the number of its waiters is not known.
+ * The counters begin at 0 in a new epoch, and all waiters in the remaining
+ * processes are counted again.
+ */
 
 void
 ngx_mcp_wait_recount(void *data)
@@ -201,6 +212,8 @@ ngx_mcp_wait_recount(void *data)
 }
 
 
+/* counts the request in the current epoch, if it is not */
+
 void
 ngx_mcp_wait_again(ngx_mcp_wait_t *w)
 {
@@ -214,7 +227,7 @@ ngx_mcp_wait_again(ngx_mcp_wait_t *w)
         return;
     }
 
-    /* without limits: it was admitted before */
+    /* without limits, because it was admitted before */
 
     op->max_task = 0;
     op->max_zone = 0;
@@ -257,7 +270,7 @@ ngx_mcp_wait_recounted(ngx_mcp_op_t *op)
         return;
     }
 
-    /* another one may have died meanwhile */
+    /* another process may have died since */
 
     ngx_mcp_wait_again(w);
 }
@@ -272,7 +285,10 @@ ngx_mcp_wait_counted(ngx_mcp_wait_t *w)
 }
 
 
-/* what the request was to others comes to an end, once that is known */
+/*
+ * Ends the wait in the store.  WAIT and PIN of the request have to be
+ * completed, since their results decide what is undone.
+ */
 
 void
 ngx_mcp_wait_leave(ngx_mcp_wait_t *w)

@@ -1,7 +1,12 @@
 
 /*
- * The stream of events that a request which waits may be: its buffers come back
- * when they are sent, and a slow reader is waited for.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The event stream of a waiting request.  Buffers are reused when they are
+ * sent, and a slow client gets nothing new before that.
  */
 
 
@@ -16,6 +21,8 @@ static ngx_int_t ngx_mcp_wait_retry(ngx_mcp_wait_t *w, ngx_uint_t retry,
 static ngx_int_t ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out,
     ngx_uint_t last);
 
+
+/* sends the header of the stream */
 
 static ngx_int_t
 ngx_mcp_wait_open(ngx_mcp_wait_t *w)
@@ -56,9 +63,9 @@ ngx_mcp_wait_open(ngx_mcp_wait_t *w)
 
 
 /*
- * Buffers come back when they are sent, so that a long stream does not grow;
- * they live in the request's pool, since filters may refer to them until the
- * request ends.
+ * Buffers are reused when they are sent, so that a long stream does not grow.
+ * They are in the pool of the request, because filters may refer to them until
+ * the request ends.
  */
 
 static ngx_chain_t *
@@ -77,7 +84,7 @@ ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size)
 
     b = cl->buf;
 
-    /* one that shared its bytes still has its own */
+    /* a buffer that was used for a shared event still has its own memory */
 
     if ((size_t) (b->end - b->start) < size) {
         b->start = ngx_palloc(pool, size + size / 2);
@@ -98,7 +105,7 @@ ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size)
 }
 
 
-/* an event of the stream; it may have an id by which to resume */
+/* sends an event; a client can resume after its id, which may be NULL */
 
 ngx_int_t
 ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id, ngx_str_t *message)
@@ -116,7 +123,7 @@ ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id, ngx_str_t *message)
 }
 
 
-/* several events, as they go out */
+/* sends text that consists of complete events */
 
 ngx_int_t
 ngx_mcp_wait_text(ngx_mcp_wait_t *w, ngx_str_t *text)
@@ -134,7 +141,7 @@ ngx_mcp_wait_text(ngx_mcp_wait_t *w, ngx_str_t *text)
 }
 
 
-/* the last one */
+/* sends the last event of the stream */
 
 ngx_int_t
 ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message)
@@ -152,7 +159,7 @@ ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message)
 }
 
 
-/* an event that other streams send as well: its bytes are not copied */
+/* sends an event that other streams send as well, without copying it */
 
 ngx_int_t
 ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_sse_shared_t *shared)
@@ -179,6 +186,8 @@ ngx_mcp_wait_share(ngx_mcp_wait_t *w, ngx_mcp_sse_shared_t *shared)
 }
 
 
+/* sends an empty comment, which keeps the connection alive */
+
 ngx_int_t
 ngx_mcp_wait_comment(ngx_mcp_wait_t *w)
 {
@@ -195,7 +204,7 @@ ngx_mcp_wait_comment(ngx_mcp_wait_t *w)
 }
 
 
-/* a stream begins: when to come back after it was cut */
+/* begins the stream, with the time after which clients reconnect */
 
 ngx_int_t
 ngx_mcp_wait_begin(ngx_mcp_wait_t *w)
@@ -205,8 +214,8 @@ ngx_mcp_wait_begin(ngx_mcp_wait_t *w)
 
 
 /*
- * It ends.  If that is because the process exits, another one is there to go
- * on, but not everybody needs to come back in the same moment.
+ * Ends the stream.  If the worker process exits, clients reconnect to another
+ * one, at random times, so that they do not come all at once.
  */
 
 ngx_int_t
@@ -266,7 +275,7 @@ ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out, ngx_uint_t last)
 }
 
 
-/* what is not sent yet: wait for the client to take it, but not for ever */
+/* frees sent buffers; waits up to send_timeout for a client to read the rest */
 
 ngx_int_t
 ngx_mcp_wait_sending(ngx_mcp_wait_t *w)
@@ -289,7 +298,7 @@ ngx_mcp_wait_sending(ngx_mcp_wait_t *w)
 
     if (!ngx_mcp_wait_busy(w)) {
 
-        /* limit_rate uses the same timer for its own pauses */
+        /* limit_rate uses the same timer for its delays */
 
         if (wev->timer_set && !wev->delayed) {
             ngx_del_timer(wev);

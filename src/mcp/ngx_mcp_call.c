@@ -1,5 +1,10 @@
 
-/* Calls of tools, and of actions: tools/call and tasks/create. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The methods tools/call and tasks/create. */
 
 
 #include "ngx_mcp_methods.h"
@@ -14,12 +19,12 @@ typedef struct ngx_mcp_calling_s  ngx_mcp_calling_t;
 
 struct ngx_mcp_calling_s {
     ngx_mcp_op_create_t  op;      /* must be the first */
-    ngx_uint_t           mode;
-    ngx_msec_t           after;
-    ngx_uint_t           plain;   /* unsigned  plain:1; */
-    ngx_mcp_job_t       *job;     /* of a gateway, not begun */
+    ngx_uint_t           mode;    /* NGX_MCP_WAIT_* */
+    ngx_msec_t           after;   /* ms to wait for the result; 0: none */
+    ngx_uint_t           plain;   /* 1: the client gets no task */
+    ngx_mcp_job_t       *job;     /* background call, until it begins */
     ngx_mcp_ctx_t       *ctx;
-    ngx_mcp_zone_t      *zone;    /* also after a redirect */
+    ngx_mcp_zone_t      *zone;    /* for ngx_mcp_announce() */
 };
 
 
@@ -117,7 +122,10 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* whether the client wants a task; NGX_DECLINED: it may have its way */
+/*
+ * Determines whether the client gets a task.  NGX_DECLINED: the tool allows
+ * that; any other value finalizes the request.
+ */
 
 static ngx_int_t
 ngx_mcp_call_support(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -149,7 +157,10 @@ ngx_mcp_call_support(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* there is a task for it in any case, which the client may not get to know */
+/*
+ * Creates a task for the call.  The client receives it only if wants is set;
+ * otherwise it receives the result and never the task.
+ */
 
 static ngx_int_t
 ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -182,7 +193,7 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (!wants) {
-        /* the client gets an answer, not a task: there is nothing to tell */
+        /* no task for the client: its session's stream does not report it */
         call->plain = 1;
         call->mode = NGX_MCP_WAIT_CALL;
         ngx_str_null(&call->op.task.session);
@@ -201,7 +212,7 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* this process is to run it */
+/* creates the background call, which this worker process will run */
 
 static ngx_int_t
 ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -239,7 +250,7 @@ ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* the client's request is over, and the call may not have begun */
+/* the request is freed, and with it a background call that has not begun */
 
 static void
 ngx_mcp_call_left(void *data)
@@ -254,7 +265,7 @@ ngx_mcp_call_left(void *data)
 }
 
 
-/* modern: a new call, with answers or without, or the next round of one */
+/* modern: a new call, with answers or without, or the next round trip */
 
 static ngx_int_t
 ngx_mcp_call_resume(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -290,6 +301,8 @@ ngx_mcp_call_resume(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
+/* the answers of the next round trip are stored, or refused */
+
 static ngx_int_t
 ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
@@ -317,7 +330,10 @@ ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* ours: any action, whether a tool of that name is listed or not */
+/*
+ * An addition to MCP.  The action may be any name, whether a tool of that name
+ * is listed or not.
+ */
 
 ngx_int_t
 ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -405,6 +421,8 @@ ngx_mcp_calling(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
 }
 
 
+/* the task is created, or refused */
+
 static ngx_int_t
 ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
@@ -460,8 +478,8 @@ ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
 
 /*
- * The answer has been sent, all of it: from now on the session's stream may
- * tell of the task.
+ * The response has been sent completely: from now on the stream of the session
+ * may report the task.
  */
 
 static void

@@ -1,7 +1,12 @@
 
 /*
- * The MCP endpoint: checks a request as HTTP and as JSON-RPC, decides which
- * era it is of, and leaves the rest to that.  What lies below is REST.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The MCP endpoint: checks a request as HTTP and as JSON-RPC, determines its
+ * era and calls the code of that era.  URIs below the endpoint belong to REST.
  */
 
 
@@ -28,7 +33,7 @@ ngx_mcp_handler(ngx_http_request_t *r)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    /* conditions are not for answers to what has been done already */
+    /* the request has been executed: conditional headers do not apply */
     r->disable_not_modified = 1;
 
     endpoint = ngx_mcp_is_location(r, &path);
@@ -87,7 +92,7 @@ ngx_mcp_handler(ngx_http_request_t *r)
 }
 
 
-/* the legacy era's stream; the modern era has none */
+/* the stream of the legacy era; the modern era has no GET */
 
 static ngx_int_t
 ngx_mcp_get(ngx_http_request_t *r)
@@ -178,6 +183,8 @@ ngx_mcp_message(ngx_http_request_t *r)
 }
 
 
+/* handles a message that is not for the upstream */
+
 static ngx_int_t
 ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
@@ -186,7 +193,11 @@ ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* the first of what an id is made of says where its task is to be found */
+/*
+ * Parses the first four bytes of the task id, which locate the task in the
+ * table, so that its memory can be prefetched.  Returns 0 if there is no task
+ * id.
+ */
 
 static ngx_uint_t
 ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
@@ -204,9 +215,10 @@ ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
 
 
 /*
- * Requests of the modern era say so in their _meta.  Who says so in the
- * header only, or asks what only the modern era knows, means that era too,
- * and learns there what is missing.
+ * A modern request has its version in _meta.  A request with the modern version
+ * in the header only, or for server/discover, is also taken as modern, so that
+ * the error says what is missing.  NGX_OK: modern; NGX_DECLINED: legacy;
+ * NGX_ERROR: a member is duplicated.
  */
 
 static ngx_int_t

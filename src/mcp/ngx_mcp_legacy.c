@@ -1,7 +1,10 @@
 
 /*
- * The legacy era: revisions up to 2025-11-25, opened with initialize.
+ * Copyright (C) The nginx-mcp-tasks authors
  */
+
+
+/* The legacy era: revisions up to 2025-11-25, which begin with initialize. */
 
 
 #include "ngx_mcp_methods.h"
@@ -24,7 +27,7 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         rev = ngx_mcp_revision(&value);
 
         if (rev == NULL && lcf->pass.len) {
-            /* the upstream may know it */
+            /* the upstream may support that revision */
             return ngx_mcp_pass(r, ctx);
         }
 
@@ -39,7 +42,7 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ctx->tasks = rev->tasks;
     ctx->extended = ctx->tasks;
 
-    /* sessions of a gateway are the upstream's affair */
+    /* the upstream of a gateway has sessions of its own */
 
     if (lcf->pass.len == 0
         && ngx_mcp_session_check(r, ctx) == NGX_DECLINED)
@@ -122,7 +125,7 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     if (rev->tasks) {
         ngx_mcp_out_lit(&out, ",\"tasks\":{");
 
-        /* nobody can list who is not told from others */
+        /* only identified owners can list tasks */
 
         if (ctx->owner.len) {
             ngx_mcp_out_lit(&out, "\"list\":{},");

@@ -1,7 +1,12 @@
 
 /*
- * subscriptions/listen, in the modern era: a stream that tells of the tasks
- * that the client names, each time with all there is to know.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * subscriptions/listen, in the modern era: a stream of notifications about the
+ * tasks that the client names.  Each one contains the complete task.
  */
 
 
@@ -13,14 +18,14 @@
 
 typedef struct {
     ngx_mcp_id_t  id;
-    uint64_t      version;    /* last told of */
+    uint64_t      version;    /* last sent; 0: none */
 } ngx_mcp_subscribed_t;
 
 
 typedef struct {
     ngx_mcp_wait_t         wait;   /* must be the first */
     ngx_mcp_subscribed_t  *tasks;  /* one for each watch */
-    ngx_uint_t             asked;  /* there was a list of tasks */
+    ngx_uint_t             asked;  /* 1: there was a list of tasks */
 } ngx_mcp_listen_t;
 
 
@@ -93,7 +98,10 @@ ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* NULL, or what is wrong with the list */
+/*
+ * Parses the list of ids.  Invalid and duplicate ids are ignored.  Returns
+ * NULL, or an error message.
+ */
 
 static const char *
 ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
@@ -151,7 +159,7 @@ ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
 }
 
 
-/* one that is named twice is told once */
+/* whether the id is already in the list */
 
 static ngx_uint_t
 ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id)
@@ -168,7 +176,10 @@ ngx_mcp_listen_has(ngx_mcp_listen_t *l, ngx_mcp_id_t *id)
 }
 
 
-/* the tasks that there are, once they can be looked at */
+/*
+ * Finds the tasks that exist, and watches only these.  The tasks have to be
+ * pinned.
+ */
 
 static void
 ngx_mcp_listen_find(ngx_mcp_listen_t *l)
@@ -193,7 +204,7 @@ ngx_mcp_listen_find(ngx_mcp_listen_t *l)
 }
 
 
-/* the record alone */
+/* reads a task without its payloads; NGX_DECLINED: not found */
 
 static ngx_int_t
 ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task,
@@ -236,7 +247,7 @@ ngx_mcp_listen_look(ngx_mcp_wait_t *w)
         }
 
         if (ngx_mcp_wait_busy(w)) {
-            /* the rest when that is sent */
+            /* the rest follows when this is sent */
             w->missed = 1;
             break;
         }
@@ -252,7 +263,10 @@ ngx_mcp_listen_look(ngx_mcp_wait_t *w)
 }
 
 
-/* what is told of and what not: nothing but tasks, and only known ones */
+/*
+ * Acknowledges the subscription.  Only notifications about tasks are supported,
+ * and only about tasks that exist.
+ */
 
 static ngx_int_t
 ngx_mcp_listen_begin(ngx_mcp_listen_t *l)
@@ -298,6 +312,8 @@ ngx_mcp_listen_begin(ngx_mcp_listen_t *l)
 }
 
 
+/* sends the task if its version has changed */
+
 static ngx_int_t
 ngx_mcp_listen_notify(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task)
 {
@@ -310,7 +326,7 @@ ngx_mcp_listen_notify(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task)
     rc = ngx_mcp_listen_get(l, task, &op);
 
     if (rc != NGX_OK || op.view.task.version == task->version) {
-        /* that it is gone there is no word for */
+        /* MCP has no notification for a task that was removed */
         return (rc == NGX_ERROR) ? NGX_ERROR : NGX_OK;
     }
 
@@ -349,7 +365,7 @@ ngx_mcp_listen_notify(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task)
 }
 
 
-/* the answer to the request, at last */
+/* the response to the request, which ends the stream */
 
 static ngx_int_t
 ngx_mcp_listen_end(ngx_mcp_listen_t *l)

@@ -1,11 +1,16 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The methods of the endpoint, in both eras. */
 
 
 #include "ngx_mcp_methods.h"
 
 
-/* those that are called most come first */
+/* the most frequent methods come first */
 
 static ngx_mcp_method_t  ngx_mcp_methods[] = {
 
@@ -49,7 +54,7 @@ ngx_mcp_method(ngx_mcp_ctx_t *ctx)
 }
 
 
-/* whether the era has it, for a client with these capabilities */
+/* whether a client of that era with these capabilities may call the method */
 
 ngx_uint_t
 ngx_mcp_method_is_for(ngx_mcp_method_t *m, ngx_mcp_ctx_t *ctx)

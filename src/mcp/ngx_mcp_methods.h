@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The MCP endpoint: eras and methods. */
 
 
@@ -55,9 +60,9 @@ ngx_int_t ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 ngx_int_t ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
 
-/* why an outcome is waited for */
-#define NGX_MCP_WAIT_CALL     0    /* a plain call */
-#define NGX_MCP_WAIT_AFTER    1    /* then hand out the task */
+/* what a request waits for */
+#define NGX_MCP_WAIT_CALL     0    /* the result of a call */
+#define NGX_MCP_WAIT_AFTER    1    /* the same for a time, then the task */
 #define NGX_MCP_WAIT_RESULT   2    /* tasks/result */
 
 /* ngx_mcp_stream.c, ngx_mcp_listen.c */
@@ -68,10 +73,10 @@ ngx_int_t ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 /* ngx_mcp_request_state.c */
 
 typedef struct {
-    ngx_mcp_json_t  responses; /* NONE: it is the first round */
-    ngx_mcp_json_t  state;
+    ngx_mcp_json_t  responses; /* NONE: no answers */
+    ngx_mcp_json_t  state;     /* NONE: the first round trip */
     ngx_mcp_id_t    id;        /* from the state */
-    uint64_t        version;
+    uint64_t        version;   /* from the state */
 } ngx_mcp_resumed_call_t;
 
 ngx_int_t ngx_mcp_request_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,

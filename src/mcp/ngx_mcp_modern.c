@@ -1,7 +1,12 @@
 
 /*
- * The modern era: revision 2026-07-28, where every request carries its
- * version and capabilities, and headers repeat what intermediaries need.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The modern era: revision 2026-07-28.  Every request carries its version and
+ * the capabilities of the client, and headers repeat what intermediaries need.
  */
 
 
@@ -53,7 +58,7 @@ ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* NGX_DECLINED: nothing to complain about; else the complaint was sent */
+/* NGX_DECLINED: the request is valid; any other value: an error was sent */
 
 static ngx_int_t
 ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -83,7 +88,7 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
-        /* the specification asks for no other header of a notification */
+        /* the specification requires no other header for a notification */
         return NGX_DECLINED;
     }
 
@@ -161,7 +166,7 @@ ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* whether Mcp-Name is what it has to be, for the methods that need it */
+/* whether Mcp-Name is correct, for the methods that require it */
 
 static ngx_uint_t
 ngx_mcp_modern_name(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -178,7 +183,7 @@ ngx_mcp_modern_name(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     source = (ngx_mcp_json_t *) ((u_char *) ctx + m->repeated);
 
     if (source->type != NGX_MCP_JSON_STRING) {
-        /* the method itself has something to say about that */
+        /* the handler of the method reports this error */
         return 1;
     }
 
@@ -188,7 +193,7 @@ ngx_mcp_modern_name(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* "=?base64?...?=" stands for what no header can carry */
+/* decodes "=?base64?...?=", which a header needs for some characters */
 
 static ngx_int_t
 ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value)
@@ -211,7 +216,10 @@ ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value)
         return NGX_ERROR;
     }
 
-    /* the decoder needs no padding, and ignores what comes after it */
+    /*
+     * ngx_decode_base64() accepts text without padding and ignores what follows
+     * the padding
+     */
 
     for (pad = 0; pad < 2 && pad < src.len; pad++) {
         if (src.data[src.len - 1 - pad] != '=') {
@@ -229,7 +237,7 @@ ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value)
 }
 
 
-/* whether the headers that the tool's schema asks for fit the arguments */
+/* whether the headers that the tool's schema requires match the arguments */
 
 ngx_uint_t
 ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,

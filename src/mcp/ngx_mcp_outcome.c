@@ -1,5 +1,10 @@
 
-/* Waiting for the outcome of a task, by a plain call or by tasks/result. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Waits for the outcome of a task, for a call or for tasks/result. */
 
 
 #include "ngx_mcp_methods.h"
@@ -9,9 +14,9 @@
 
 typedef struct {
     ngx_mcp_wait_t  wait;         /* must be the first */
-    ngx_uint_t      mode;
-    uint64_t        version;      /* last told of */
-    double          progress;     /* last told */
+    ngx_uint_t      mode;         /* NGX_MCP_WAIT_* */
+    uint64_t        version;      /* last handled; 0: none */
+    double          progress;     /* last sent; -1: none */
 } ngx_mcp_outcome_t;
 
 
@@ -32,7 +37,10 @@ static ngx_int_t ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
 static void ngx_mcp_outcome_gone(ngx_mcp_wait_t *w);
 
 
-/* until the task ends, or until it is time to hand it out */
+/*
+ * Waits until the task ends or, with NGX_MCP_WAIT_AFTER, until the time is
+ * over: then the response is the task.  Returns the value to finalize with.
+ */
 
 ngx_int_t
 ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -91,7 +99,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
     op.owner = &w->ctx->owner;
     op.watch = 1;
 
-    /* the record alone; its bytes only if there is something to tell */
+    /* the payloads are read only if there is something to send */
 
     if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -131,6 +139,8 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 }
 
 
+/* whether there may be something to send */
+
 static ngx_uint_t
 ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
@@ -142,7 +152,7 @@ ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 }
 
 
-/* NGX_DECLINED: go on waiting */
+/* sends what there is to send; NGX_DECLINED: keep waiting */
 
 static ngx_int_t
 ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
@@ -174,6 +184,8 @@ ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
 }
 
 
+/* the response is the task; the background call continues without a caller */
+
 static ngx_int_t
 ngx_mcp_outcome_hand_out(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
@@ -189,8 +201,8 @@ ngx_mcp_outcome_hand_out(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 
 
 /*
- * This process goes down.  A legacy client may ask for the task by its id; a
- * modern one that knows no tasks will never hear of it.
+ * The worker process exits.  A legacy client may ask for the task by its id.  A
+ * modern client without tasks never gets the id, so its call is cancelled.
  */
 
 static ngx_int_t
@@ -237,7 +249,7 @@ ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v, ngx_pool_t *pool)
     }
 
     if (!v->asks) {
-        /* another stream does, or this one has */
+        /* another stream delivers the questions, or this one has */
         return NGX_DECLINED;
     }
 
@@ -247,7 +259,7 @@ ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v, ngx_pool_t *pool)
 }
 
 
-/* modern: the questions are the answer to the call, for now */
+/* modern: the response to the call is the questions, for this round trip */
 
 static ngx_int_t
 ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
@@ -262,7 +274,7 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
         return ngx_mcp_request_state_ask(o->wait.r, o->wait.ctx, v);
     }
 
-    /* nobody could ever answer */
+    /* the client can never answer: the call is cancelled */
 
     ngx_mcp_outcome_gone(&o->wait);
 
@@ -275,7 +287,7 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 }
 
 
-/* legacy: the questions of a task as requests on the stream */
+/* legacy: sends the questions of a task as requests on the stream */
 
 ngx_int_t
 ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v, ngx_pool_t *pool)
@@ -360,7 +372,7 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 
     if (o->mode != NGX_MCP_WAIT_RESULT) {
 
-        /* the client never got to know the task: nobody will ask for it */
+        /* the client did not receive the task id, so the task can be removed */
 
         op = ngx_mcp_later_op(o->wait.zone, NGX_MCP_OP_DELETE);
 
@@ -374,7 +386,10 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 }
 
 
-/* in the modern era going away cancels a call, but never a task */
+/*
+ * In the modern era a closed connection cancels the call, but only as long as
+ * the client has not received the task.
+ */
 
 static void
 ngx_mcp_outcome_gone(ngx_mcp_wait_t *w)

@@ -1,13 +1,19 @@
 
 /*
- * Calls of several rounds, in the modern era.  A tool that asks before its
- * call has become a task answers the call with its questions; the client
- * calls again, with the answers.  Between the rounds the task waits as it
- * always does when it has asked; only that nobody was told of it.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Calls with several round trips, in the modern era.  If a tool asks before its
+ * call has become a task, the response to the call is the questions, and the
+ * client calls again with the answers.  Between the round trips there is a task
+ * in state input_required as usual, but the client does not know it.
  *
- * The state that comes back says which task it was.  It is sealed for the
- * owner, for the tool, and for the asking: it cannot be made up, be used by
- * anybody else or for anything else, and not once the questions are answered.
+ * The requestState that the client sends back identifies the task.  It is
+ * sealed for the owner, the tool and the version of the task.  So a client can
+ * neither forge it, nor use it for another owner or tool, nor use it after the
+ * questions were answered.
  */
 
 
@@ -31,7 +37,7 @@ static void ngx_mcp_request_state_seal(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_request_state_t *state, ngx_mcp_seal_t *seal);
 
 
-/* NGX_DECLINED: nothing is wrong with it; else it is what to finalize with */
+/* NGX_DECLINED: the request is valid; any other value finalizes it */
 
 ngx_int_t
 ngx_mcp_request_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -63,7 +69,7 @@ ngx_mcp_request_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* not ours, somebody else's, or used before: there is no telling which */
+/* forged, of another owner, or used before: the error does not say which */
 
 ngx_int_t
 ngx_mcp_request_state_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -101,6 +107,8 @@ ngx_mcp_input_responses(ngx_pool_t *pool, ngx_mcp_json_t *responses)
     return ngx_mcp_input_answers(pool, responses);
 }
 
+
+/* verifies the seal; sets the id and the version */
 
 static ngx_int_t
 ngx_mcp_request_state_open(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -157,7 +165,7 @@ ngx_mcp_request_state_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* the questions as the answer to the call */
+/* sends the questions as the response to the call */
 
 ngx_int_t
 ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -188,7 +196,7 @@ ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* what the client would need to answer, and does not have; NULL: nothing */
+/* a capability that the client needs but has not declared; NULL: none */
 
 const char *
 ngx_mcp_request_state_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)

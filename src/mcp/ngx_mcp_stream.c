@@ -1,8 +1,13 @@
 
 /*
- * The stream of a session, in the legacy era: GET on the endpoint.  It tells
- * how the session's tasks get on, and asks what they ask, unless somebody
- * waits for the result of that task and is asked there.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The stream of a session, in the legacy era: GET on the endpoint.  It reports
+ * changes of the tasks of the session and delivers their questions, except for
+ * tasks with a waiting tasks/result, which delivers them.
  */
 
 
@@ -11,13 +16,13 @@
 #include "ngx_mcp_rest.h"
 
 
-/* tasks told of at once */
+/* tasks for each look */
 #define NGX_MCP_STREAM_BATCH  16
 
 typedef struct {
     ngx_mcp_wait_t  wait;         /* must be the first */
-    uint64_t        after;        /* where the client was */
-    uint32_t        opened;
+    uint64_t        after;        /* last change received; 0: unknown */
+    uint32_t        opened;       /* number of the stream; 0: not opened */
 } ngx_mcp_stream_t;
 
 
@@ -135,7 +140,10 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
 
     rc = ngx_mcp_look(w->zone, &op.op);
 
-    /* not before it has its turn: the client may open another one then */
+    /*
+     * The header is sent only after the first look has registered the stream,
+     * since the client may open another stream as soon as it has the header.
+     */
 
     if (rc == NGX_OK && !w->stream
         && ngx_mcp_wait_begin(w) == NGX_ERROR)
@@ -163,8 +171,9 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
 
 
 /*
- * An id is of one message only, and says that the client has all up to it: it
- * goes with the last one.
+ * The id of an event tells a client that resumes that it has received all
+ * changes up to this one.  If a change has several messages, only the last one
+ * carries the id.  Questions have no id.
  */
 
 static ngx_int_t
@@ -233,7 +242,10 @@ ngx_mcp_stream_send(ngx_mcp_stream_t *s, ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 }
 
 
-/* who did not answer here will be asked elsewhere */
+/*
+ * Releases the questions that were delivered here and are not answered: another
+ * stream will deliver them.
+ */
 
 static void
 ngx_mcp_stream_leave(ngx_mcp_wait_t *w)

@@ -1,5 +1,10 @@
 
-/* The methods tasks/..., and answers to the questions of tasks. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The methods tasks/..., and answers of legacy clients to questions. */
 
 
 #include "ngx_mcp_methods.h"
@@ -10,7 +15,7 @@
 #define NGX_MCP_PAGE  50
 
 
-/* others may change the task between our reading it and our changing it */
+/* an update of metadata, which is merged with the current metadata */
 
 typedef struct {
     ngx_mcp_amend_t  amend;      /* must be the first */
@@ -32,7 +37,7 @@ static ngx_int_t ngx_mcp_answered(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
-/* NGX_DECLINED: it is there; else what to finalize with */
+/* NGX_DECLINED: the id is set; any other value finalizes the request */
 
 static ngx_int_t
 ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -51,7 +56,7 @@ ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     if (ngx_mcp_json_string(r->pool, value, &text) != NGX_OK
         || ngx_mcp_id_parse(id, &text) != NGX_OK)
     {
-        /* what was never an id is answered like an id that is unknown */
+        /* an invalid id and an unknown id have the same response */
         return ngx_mcp_refused(r, ctx, NGX_MCP_NOT_FOUND);
     }
 
@@ -168,7 +173,7 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    /* without an owner the id is the only key to a task */
+    /* without an owner a task can be accessed only by its id */
 
     if (ctx->owner.len == 0) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NO_METHOD,
@@ -279,7 +284,7 @@ ngx_mcp_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* ours: with a reason, which becomes the status message */
+/* an addition to MCP: a reason, which becomes the status message */
 
 ngx_int_t
 ngx_mcp_tasks_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -340,7 +345,7 @@ ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     op = (ngx_mcp_op_update_t *) o;
 
-    /* in the modern era a request to cancel is only acknowledged */
+    /* the modern era only acknowledges a request to cancel */
 
     if (ctx->era == NGX_MCP_MODERN
         && (o->reason == NGX_MCP_OK
@@ -366,8 +371,9 @@ ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
 
 /*
- * The extension's: inputResponses.  Ours: metadata, which is merged, and
- * status "input_required" with inputRequests, by who holds the lease.
+ * The tasks extension has inputResponses.  Additions to MCP are metadata, which
+ * is merged, and status "input_required" with inputRequests, which needs the
+ * lease token.
  */
 
 ngx_int_t
@@ -535,7 +541,7 @@ ngx_mcp_updated(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* ours: progress by the token that came with the call */
+/* an addition to MCP: reports progress by the progress token of the call */
 
 ngx_int_t
 ngx_mcp_tasks_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -605,8 +611,9 @@ ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
 
 /*
- * Legacy era: a client answers a question that it got on a stream.  Its id
- * says which one: the task, a slash, the key.
+ * Legacy era: the answer of a client to a question that a stream has delivered.
+ * The id of the response identifies the question: the task id, a slash, the
+ * key.
  */
 
 ngx_int_t
@@ -618,7 +625,7 @@ ngx_mcp_response(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ngx_mcp_out_t    out;
     ngx_mcp_json_t   answers;
 
-    /* it may come back with other escapes than it went */
+    /* the client may use other escapes than the question had */
 
     if (ctx->rpc.id.type != NGX_MCP_JSON_STRING
         || ngx_mcp_json_string(r->pool, &ctx->rpc.id, &text)
@@ -626,7 +633,7 @@ ngx_mcp_response(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || text.len <= NGX_MCP_ID_TEXT
         || text.data[NGX_MCP_ID_TEXT] != '/')
     {
-        /* to no question of ours: taken, and of no consequence */
+        /* not an answer to a question of a task: ignored */
         return ngx_mcp_accepted(r);
     }
 

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The method tools/list. */
 
 
@@ -73,8 +78,9 @@ ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 /*
- * Tools are in the order of the file; the cursor is the number of the first
- * one of a page, which begins after a whole one.  -1: it is not valid.
+ * Tools are in the order of the file.  A cursor is the number of the first tool
+ * of a page, which is a multiple of the page size.  Returns -1 if the cursor is
+ * invalid.
  */
 
 static int64_t

@@ -1,32 +1,37 @@
 
-/* Streams of events for browsers: of a task, or of all tasks of an owner. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Event streams for browsers: of a task, or of all tasks of an owner. */
 
 
 #include "ngx_mcp_rest.h"
 #include "ngx_mcp_hash.h"
 
 
-/* tasks told of at once to who follows all of them */
+/* tasks for each look at the tasks of an owner */
 #define NGX_MCP_EVENTS_BATCH  32
 
 
 typedef struct {
     ngx_mcp_wait_t  wait;       /* must be the first */
-    uint64_t        version;    /* last told of */
+    uint64_t        version;    /* last sent; 0: none */
 } ngx_mcp_events_t;
 
 
 typedef struct {
     ngx_mcp_wait_t  wait;       /* must be the first */
-    uint64_t        after;      /* the last change told of */
-    uint64_t        hint;
+    uint64_t        after;      /* the last change sent; 0: none */
+    uint64_t        hint;       /* see ngx_mcp_op_changes_t */
 } ngx_mcp_owner_events_t;
 
 
 /*
- * The task that was looked at last, as an event.  Those who follow the same
- * task are woken together: the first one reads it for all of them.  It holds
- * until this process is woken again.
+ * The task that was read last, as an event.  All streams of one task are woken
+ * together: the first one reads the task for all of them.  The event is valid
+ * until this worker process is woken again.
  */
 
 typedef struct {
@@ -34,9 +39,9 @@ typedef struct {
     ngx_mcp_id_t           id;
     uint64_t               version;
     ngx_uint_t             terminal;
-    ngx_uint_t             wakeups;
-    ngx_mcp_sse_shared_t  *event;
-    ngx_pool_t            *pool;  /* to make it in */
+    ngx_uint_t             wakeups; /* when it was read */
+    ngx_mcp_sse_shared_t  *event;   /* NULL: none */
+    ngx_pool_t            *pool;    /* to render it in */
 } ngx_mcp_latest_t;
 
 
@@ -93,7 +98,7 @@ ngx_mcp_events_look(ngx_mcp_wait_t *w)
     latest = &ngx_mcp_latest;
     lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
 
-    /* who is on the stream already has shown whose task it is */
+    /* the first look of a stream has to check the owner of the task */
 
     if (!w->stream
         || latest->wakeups != ngx_mcp_wakeups
@@ -112,12 +117,12 @@ ngx_mcp_events_look(ngx_mcp_wait_t *w)
     if (!w->stream) {
 
         if (e->version > latest->version) {
-            /* nobody can have seen that: from the beginning */
+            /* no client has received this version: send the current one */
             e->version = 0;
         }
 
         if (latest->terminal && latest->version <= e->version) {
-            /* a browser comes back for more: this tells it not to */
+            /* a browser reconnects after a stream ends, but not after 204 */
             return ngx_mcp_rest_none(w->r);
         }
 
@@ -142,7 +147,7 @@ ngx_mcp_events_look(ngx_mcp_wait_t *w)
 }
 
 
-/* NGX_DECLINED: it is there; else it is what to finalize with */
+/* NGX_DECLINED: latest is set; any other value finalizes the request */
 
 static ngx_int_t
 ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
@@ -159,7 +164,7 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
     ngx_mcp_sse_unshare(latest->event);
     latest->event = NULL;
 
-    /* made once: each event needs one, and only as long as it is made */
+    /* created once; it is reset after each event */
 
     if (latest->pool == NULL) {
         latest->pool = ngx_create_pool(2048, ngx_cycle->log);
@@ -209,7 +214,7 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
         return w->stream ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* the task is gone: so is its stream */
+    /* the task was removed, so the stream ends */
 
     return w->stream ? ngx_mcp_wait_close(w)
                      : ngx_mcp_problem_refused(w->r, op.op.reason);
@@ -225,7 +230,7 @@ ngx_mcp_owner_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    /* without an owner the id is the only key to a task */
+    /* without an owner a task can be accessed only by its id */
 
     if (ctx->owner.len == 0) {
         return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &nobody, NULL);
@@ -302,7 +307,7 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
         return NGX_ERROR;
     }
 
-    /* the rest in another turn, when these are sent */
+    /* the rest follows when these are sent */
 
     w->missed = (op.more != 0);
 
@@ -342,7 +347,7 @@ ngx_mcp_owner_events_notify(ngx_mcp_owner_events_t *e, ngx_mcp_op_changes_t *op)
 }
 
 
-/* which life of the zone, and which change in it */
+/* the id of an event: the incarnation of the zone, and the change */
 
 u_char *
 ngx_mcp_change_id(u_char *p, ngx_mcp_zone_t *zone, uint64_t changed)
@@ -351,7 +356,7 @@ ngx_mcp_change_id(u_char *p, ngx_mcp_zone_t *zone, uint64_t changed)
 }
 
 
-/* the change that the client saw last; 0: none, or in another life */
+/* the last change that the client has; 0: none, or of another incarnation */
 
 uint64_t
 ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
@@ -372,7 +377,7 @@ ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
 }
 
 
-/* whether the client says that it was here before, truly or not */
+/* whether the client has sent an event id, valid or not */
 
 ngx_uint_t
 ngx_mcp_is_resumed(ngx_http_request_t *r)
@@ -382,6 +387,8 @@ ngx_mcp_is_resumed(ngx_http_request_t *r)
     return ngx_mcp_last_event(r, &id);
 }
 
+
+/* derived from the secret, which each incarnation of the zone has of its own */
 
 static uint32_t
 ngx_mcp_zone_incarnation(ngx_mcp_zone_t *zone)
@@ -400,7 +407,7 @@ ngx_mcp_last_event(ngx_http_request_t *r, ngx_str_t *id)
 }
 
 
-/* what is no number was not sent by us: from the beginning */
+/* 0, the beginning, if the text is not a number */
 
 static uint64_t
 ngx_mcp_last_number(ngx_str_t *text)

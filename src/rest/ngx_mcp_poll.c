@@ -1,5 +1,13 @@
 
-/* Long-poll: a task as soon as it is newer than what the client knows. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Long poll: returns a task as soon as its version is newer than the version
+ * that the client knows.
+ */
 
 
 #include "ngx_mcp_rest.h"
@@ -67,7 +75,7 @@ ngx_mcp_poll_look(ngx_mcp_wait_t *w)
     op.owner = &w->ctx->owner;
     op.watch = 1;
 
-    /* the record alone; its bytes only if it is to be sent */
+    /* the payloads are read only if the task is sent */
 
     if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

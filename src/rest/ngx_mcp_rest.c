@@ -1,7 +1,12 @@
 
 /*
- * The REST view: tasks for browsers and for clients that speak plain HTTP.
- * It lies below the endpoint, and what goes wrong is told as problem+json.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The REST surface: tasks for browsers and for other clients of plain HTTP.
+ * Its URIs are below the MCP endpoint, and its errors are problem+json.
  */
 
 
@@ -59,7 +64,7 @@ static ngx_mcp_shows_t  ngx_mcp_rest_shows = {
 };
 
 
-/* path is what follows the location, without a leading slash */
+/* path: the URI after the location, without a leading slash */
 
 ngx_int_t
 ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
@@ -99,7 +104,7 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
         return ngx_mcp_rest_allow(r, resource->allow);
     }
 
-    /* without a body, too: a page from elsewhere would have to ask first */
+    /* also without a body: pages of other origins need a preflight then */
 
     if (r->method == NGX_HTTP_POST && !ngx_mcp_is_json(r)) {
         return ngx_mcp_rest_type(r);
@@ -113,7 +118,10 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
 }
 
 
-/* what it is, and of which task, if of one */
+/*
+ * Finds the resource of a path, and sets ctx->task_id if the path has a task
+ * id.  NULL: there is no such resource.
+ */
 
 ngx_mcp_resource_t *
 ngx_mcp_rest_route(ngx_mcp_ctx_t *ctx, ngx_mcp_resources_t *resources,
@@ -161,7 +169,7 @@ ngx_mcp_rest_route(ngx_mcp_ctx_t *ctx, ngx_mcp_resources_t *resources,
 }
 
 
-/* the method is one of those that may be */
+/* serves a request whose method is allowed */
 
 ngx_int_t
 ngx_mcp_rest_serve(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -169,7 +177,7 @@ ngx_mcp_rest_serve(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 {
     ngx_int_t  rc;
 
-    /* what was never an id is answered like one that is unknown */
+    /* an invalid id and an unknown id have the same response */
 
     if (ctx->task_id.data
         && ngx_mcp_id_parse(&ctx->id, &ctx->task_id) != NGX_OK)
@@ -222,7 +230,7 @@ ngx_mcp_rest_type(ngx_http_request_t *r)
 static ngx_mcp_resource_t *
 ngx_mcp_rest_find(ngx_mcp_resource_t *list, ngx_str_t *name)
 {
-    /* a name of no length may be nowhere */
+    /* the data of an empty name may be NULL */
 
     for ( /* void */ ; list->methods; list++) {
         if (list->name.len == name->len
@@ -280,7 +288,7 @@ ngx_mcp_rest_render(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 }
 
 
-/* a number of the query; the value stays as it is, if there is none */
+/* a number of the query; the value is unchanged if it is missing */
 
 ngx_int_t
 ngx_mcp_rest_arg(ngx_http_request_t *r, const char *name, ngx_int_t *value)
@@ -297,7 +305,7 @@ ngx_mcp_rest_arg(ngx_http_request_t *r, const char *name, ngx_int_t *value)
 }
 
 
-/* how many tasks a page has */
+/* the number of tasks in a page */
 
 ngx_int_t
 ngx_mcp_rest_limit(ngx_http_request_t *r, ngx_uint_t *limit)
@@ -318,7 +326,7 @@ ngx_mcp_rest_limit(ngx_http_request_t *r, ngx_uint_t *limit)
 }
 
 
-/* nothing new, nothing more to come, or nothing left */
+/* 204: there is no task to send, or it was removed */
 
 ngx_int_t
 ngx_mcp_rest_none(ngx_http_request_t *r)
@@ -334,7 +342,7 @@ ngx_mcp_rest_none(ngx_http_request_t *r)
 }
 
 
-/* the client has it already */
+/* 304: the client has this version */
 
 ngx_int_t
 ngx_mcp_rest_unmodified(ngx_http_request_t *r)

@@ -1,5 +1,10 @@
 
-/* The REST view. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The REST surface, and functions that the console shares with it. */
 
 
 #ifndef _NGX_MCP_REST_H_INCLUDED_
@@ -14,20 +19,20 @@
 
 #define NGX_MCP_READS  (NGX_HTTP_GET|NGX_HTTP_HEAD)
 
-/* what there is, and what may be done with it; a list ends without methods */
+/* a resource and its methods; a list ends with an entry without methods */
 
 typedef struct {
     ngx_str_t          name;
-    ngx_uint_t         methods;
-    const char        *allow;
-    ngx_mcp_method_pt  read;      /* or any without a body */
-    ngx_mcp_method_pt  post;
+    ngx_uint_t         methods;   /* a mask */
+    const char        *allow;     /* value of the header Allow */
+    ngx_mcp_method_pt  read;      /* all methods without a body */
+    ngx_mcp_method_pt  post;      /* after the body was parsed */
 } ngx_mcp_resource_t;
 
 typedef struct {
-    ngx_mcp_resource_t  *all;
-    ngx_str_t            tasks;    /* an id follows it, and then: */
-    ngx_mcp_resource_t  *one;
+    ngx_mcp_resource_t  *all;      /* full paths */
+    ngx_str_t            tasks;    /* prefix of paths with a task id */
+    ngx_mcp_resource_t  *one;      /* paths after that id */
 } ngx_mcp_resources_t;
 
 ngx_int_t ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path);

@@ -1,5 +1,10 @@
 
-/* What may be done with tasks over plain HTTP. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Tasks over plain HTTP: REST, and in part the console. */
 
 
 #include "ngx_mcp_rest.h"
@@ -22,7 +27,7 @@ static ngx_int_t ngx_mcp_rest_changed(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_rest_answered(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
-/* GET tasks: the caller's, newest first */
+/* GET tasks: the tasks of the owner, newest first */
 
 ngx_int_t
 ngx_mcp_rest_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -52,6 +57,8 @@ ngx_mcp_rest_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     return ngx_mcp_request_op(r, &op->op, ngx_mcp_rest_listed);
 }
 
+
+/* parses the query; returns NULL, or an error message */
 
 static const char *
 ngx_mcp_rest_criteria(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
@@ -91,7 +98,7 @@ ngx_mcp_rest_criteria(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
 }
 
 
-/* a text of the query, without escapes; empty if there is none */
+/* a text of the query, decoded; empty: missing; NGX_DECLINED: invalid escape */
 
 ngx_int_t
 ngx_mcp_rest_text(ngx_http_request_t *r, const char *name, ngx_str_t *value)
@@ -111,11 +118,14 @@ ngx_mcp_rest_text(ngx_http_request_t *r, const char *name, ngx_str_t *value)
         return NGX_ERROR;
     }
 
-    /* as forms and URLSearchParams have it */
+    /* "+" is a space, as in forms and URLSearchParams */
 
     for (i = 0; i < arg.len; i++) {
 
-        /* half an escape would be dropped, and a filter with it */
+        /*
+         * ngx_unescape_uri() would drop an incomplete escape, and the criterion
+         * would change
+         */
 
         if (arg.data[i] == '%'
             && (arg.len - i < 3 || ngx_hextoi(&arg.data[i + 1], 2) < 0))
@@ -222,7 +232,7 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                       : NULL;
 
     if (tool == NULL && lcf->pass.len) {
-        /* a gateway's own tools are called as MCP has it */
+        /* tools of the upstream can be called only over MCP */
         return ngx_mcp_problem_invalid(r, "unknown tool");
     }
 
@@ -253,7 +263,7 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* as if it were a call: workers see no difference */
+/* the params of an equivalent tools/call, so that workers see no difference */
 
 static ngx_int_t
 ngx_mcp_rest_params(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -304,7 +314,7 @@ ngx_mcp_rest_created(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* where it is from now on: below what was asked */
+/* the URI of the new task is below the URI of the request */
 
 static ngx_int_t
 ngx_mcp_rest_location(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -344,6 +354,8 @@ ngx_mcp_rest_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
+/* reads the task of the request, with the parts that the surface shows */
+
 ngx_int_t
 ngx_mcp_rest_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_done_pt done)
@@ -380,7 +392,7 @@ ngx_mcp_rest_got(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* the result alone, as the tool gave it */
+/* sends the result as the tool returned it */
 
 static ngx_int_t
 ngx_mcp_rest_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
@@ -416,7 +428,7 @@ ngx_mcp_rest_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* there will never be a result: the error, in a problem */
+/* the task has no result: sends its error in a problem */
 
 static ngx_int_t
 ngx_mcp_rest_failed(ngx_http_request_t *r, ngx_mcp_view_t *v)
@@ -525,7 +537,7 @@ ngx_mcp_rest_input(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* what became of it: other answers may be missing */
+/* sends the current task, which may have more open questions */
 
 static ngx_int_t
 ngx_mcp_rest_answered(ngx_http_request_t *r, ngx_mcp_op_t *o)
@@ -542,7 +554,7 @@ ngx_mcp_rest_answered(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* a task, or that it is still the one that the client has */
+/* sends a task, or 304 if the client has this version */
 
 ngx_int_t
 ngx_mcp_rest_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v,
@@ -586,7 +598,7 @@ ngx_mcp_rest_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v,
 }
 
 
-/* If-None-Match: any of a list, weak or not; or "*", which any task is */
+/* whether If-None-Match contains the tag, weak or strong, or is "*" */
 
 ngx_uint_t
 ngx_mcp_rest_known(ngx_http_request_t *r, ngx_str_t *etag)

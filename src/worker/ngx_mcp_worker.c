@@ -1,8 +1,12 @@
 
 /*
- * The worker surface: programs that do the work claim tasks here, and tell
- * how they get on.  It fails closed: without "public" it answers only clients
- * on this machine.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The worker surface: workers claim tasks here and report their progress and
+ * results.  Without "public", only clients on this machine have access.
  */
 
 
@@ -12,7 +16,7 @@
 #include "ngx_mcp_result.h"
 
 
-/* members of their own that methods have, beside the task and the lease */
+/* the most members that a method has besides taskId and lease */
 #define NGX_MCP_HELD_OWN   3
 
 
@@ -22,7 +26,7 @@ typedef struct {
 } ngx_mcp_answers_t;
 
 
-/* what workers say of a task that they hold */
+/* an update by the worker that holds the task */
 
 typedef struct {
     ngx_mcp_op_update_t  op;      /* must be the first */
@@ -79,7 +83,7 @@ ngx_mcp_worker_handler(ngx_http_request_t *r)
                               "Invalid Request: workers on this machine only");
     }
 
-    /* no page in a browser is a worker */
+    /* pages of other origins have no access */
 
     if (!ngx_mcp_same_origin(r)) {
         return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
@@ -283,7 +287,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
     op.id = w->id;
     op.watch = 1;
 
-    /* bytes only when there is something to tell */
+    /* the payloads are read only if there is something to send */
 
     if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -459,8 +463,8 @@ ngx_mcp_worker_release(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 /*
- * Which task, by what right, and the members that the method has of its own.
- * NULL: rc is what to finalize with.
+ * Creates an update from taskId, lease and the members of the method.  NULL: rc
+ * is the value to finalize with.
  */
 
 static ngx_mcp_holding_t *
@@ -478,7 +482,7 @@ ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    /* all in one pass: the text may be long */
+    /* all members in one pass, because the text may be long */
 
     if (n) {
         ngx_memcpy(&all[2], members, n * sizeof(ngx_mcp_member_t));
@@ -522,6 +526,8 @@ ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
 }
 
 
+/* the response to an update */
+
 static ngx_int_t
 ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
@@ -549,7 +555,10 @@ ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* told in every answer: whether to stop this, and whether to stop at all */
+/*
+ * In every response: whether the task is cancelled, and whether the worker is
+ * to drain, that is, to claim no more tasks.
+ */
 
 void
 ngx_mcp_worker_flags(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t drain)
@@ -570,6 +579,8 @@ ngx_mcp_worker_flags(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t drain)
 }
 
 
+/* the task may be NULL; its state is sent only if it has ended */
+
 ngx_int_t
 ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t reason, ngx_mcp_view_t *v)
@@ -588,7 +599,7 @@ ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return ngx_mcp_refused(r, ctx, reason);
     }
 
-    /* whatever the reason: this worker has nothing to do with it any more */
+    /* in all these cases the worker no longer holds the task */
 
     ngx_mcp_out_init(&out, r->pool, 128);
     ngx_mcp_out_lit(&out, "{\"reason\":\"");
@@ -616,6 +627,8 @@ ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
                          "The task is not yours any more", &data);
 }
 
+
+/* returns NULL, or an error message; ms is unchanged if there is no value */
 
 const char *
 ngx_mcp_worker_ms(ngx_mcp_json_t *value, int64_t max, int64_t *ms)

@@ -1,5 +1,10 @@
 
-/* What the methods of the worker surface have in common. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The worker surface. */
 
 
 #ifndef _NGX_MCP_WORKER_H_INCLUDED_
@@ -10,7 +15,7 @@
 #include "ngx_mcp_wait.h"
 
 
-/* for how long a worker may wait, in milliseconds */
+/* the longest wait of a worker's request, in milliseconds */
 #define NGX_MCP_WORKER_WAIT  60000
 
 

@@ -1,5 +1,10 @@
 
-/* worker/claim: a worker gets tasks of some tools, or waits for them. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* worker/claim: a worker claims tasks of some tools, or waits for them. */
 
 
 #include "ngx_mcp_worker.h"
@@ -20,20 +25,21 @@ typedef struct {
     ngx_mcp_wait_t      wait;    /* must be the first */
     ngx_str_t           tools[NGX_MCP_CLAIM_TOOLS];
     ngx_uint_t          ntools;
-    ngx_uint_t          max;
-    uint32_t            lease;
-    ngx_str_t           worker;
-    uint32_t            drains;  /* known of */
-    uint64_t            sum;     /* of the tools */
-    ngx_uint_t          wakeups; /* when it was submitted */
-    ngx_pool_t         *pool;    /* of the operation */
+    ngx_uint_t          max;     /* tasks */
+    uint32_t            lease;   /* ms; 0: the lease of the task */
+    ngx_str_t           worker;  /* name of the worker */
+    uint32_t            drains;  /* drains of the zone at that look */
+    uint64_t            sum;     /* hash of the tools */
+    ngx_uint_t          wakeups; /* at that look */
+    ngx_pool_t         *pool;    /* for each look; NULL: no look */
     ngx_mcp_op_claim_t  op;
 } ngx_mcp_claiming_t;
 
 
 /*
- * Who waits for the same tools is woken together; if one of them finds
- * nothing, neither do the others, until this process is woken again.
+ * All requests that wait for the same tools are woken together.  If one of them
+ * finds no task, the others find none either, until this worker process is
+ * woken again.
  */
 
 typedef struct {
@@ -165,7 +171,7 @@ ngx_mcp_claim_tools(ngx_http_request_t *r, ngx_mcp_json_t *tools,
 }
 
 
-/* what it calls itself, or else where it is */
+/* the name of the worker, by default its address */
 
 static const char *
 ngx_mcp_claim_worker(ngx_http_request_t *r, ngx_mcp_json_t *worker,
@@ -212,7 +218,7 @@ ngx_mcp_claim_watch(ngx_http_request_t *r, ngx_mcp_claiming_t *c)
         c->wait.watches[i].key = ngx_mcp_signal_name(hash);
     }
 
-    /* and whether it has to drain */
+    /* the last one is signalled when the worker is to drain */
 
     hash = ngx_mcp_zone_hash(lcf->zone, NGX_MCP_NAMES, &c->worker);
     c->wait.watches[i].key = ngx_mcp_signal_name(hash);
@@ -243,7 +249,7 @@ ngx_mcp_claim_look(ngx_mcp_wait_t *w)
     c->drains = ngx_mcp_zone_drains(w->zone);
     c->wakeups = ngx_mcp_wakeups;
 
-    /* of its own, since many looks find nothing */
+    /* a pool for each look, because most looks find nothing */
 
     c->pool = ngx_create_pool(2048, w->r->connection->log);
     if (c->pool == NULL) {
@@ -272,6 +278,8 @@ ngx_mcp_claim_look(ngx_mcp_wait_t *w)
 }
 
 
+/* whether another request has just found no task for the same tools */
+
 static ngx_uint_t
 ngx_mcp_claim_idle(ngx_mcp_claiming_t *c)
 {
@@ -283,7 +291,10 @@ ngx_mcp_claim_idle(ngx_mcp_claiming_t *c)
 }
 
 
-/* what is claimed now will not be claimed again after a crash */
+/*
+ * The operation is completed, so with sync=always the claim is committed before
+ * the worker receives the task: it is not claimed again after a crash.
+ */
 
 static ngx_int_t
 ngx_mcp_claim_done(ngx_mcp_wait_t *w, ngx_mcp_op_t *o)
@@ -316,7 +327,7 @@ ngx_mcp_claim_done(ngx_mcp_wait_t *w, ngx_mcp_op_t *o)
 }
 
 
-/* nobody would know that he has it */
+/* the worker has closed the connection: its tasks are queued again */
 
 static void
 ngx_mcp_claim_release(ngx_mcp_claiming_t *c)
@@ -327,7 +338,7 @@ ngx_mcp_claim_release(ngx_mcp_claiming_t *c)
     for (i = 0; i < c->op.n; i++) {
         op = ngx_mcp_later_op(c->wait.zone, NGX_MCP_OP_UPDATE);
         if (op == NULL) {
-            /* their leases will run out */
+            /* the leases will expire */
             return;
         }
 
@@ -341,7 +352,7 @@ static ngx_int_t
 ngx_mcp_claim_none(ngx_mcp_claiming_t *c)
 {
     if (c->op.more) {
-        /* to look again in another turn */
+        /* it looks again, after other events */
         c->wait.missed = 1;
 
     } else {
@@ -403,7 +414,7 @@ ngx_mcp_claim_render(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 
     (void) ngx_mcp_json_members(&params, members, 3);
 
-    /* tasks/create has them under another name */
+    /* tasks/create has the arguments in "params" */
 
     if (v->method.len != call.len
         || ngx_strncmp(v->method.data, call.data, call.len) != 0)
