@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * By X-Accel-... headers a server behind nginx tells nginx what to do: whose
  * answer to send instead, from any location, internal ones too; how fast, and
  * whether to buffer it.  An MCP server has no say in that, whatever the

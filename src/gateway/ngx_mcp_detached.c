@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A request that nginx makes of itself, detached from any client: a real
  * request on a real socket, at which nobody ever arrives, so that everything
  * works for it as it does for a client's, proxying above all.  What it would

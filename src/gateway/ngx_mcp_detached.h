@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* Requests to the upstream that have no client, and for whom they speak. */
 
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Responses of upstreams pass here: those to jobs are caught, and some of
  * those to clients are changed.
  */

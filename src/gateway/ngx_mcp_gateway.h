@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * The gateway: MCP servers behind nginx that know nothing of tasks.
  *
  * What is not ours goes to the upstream by an internal redirect, and back.  A

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Jobs: calls of tools behind the gateway that are tasks.  A job lives in the
  * process that got the call, from when the task is made until it has ended;
  * whatever happens to it, one function looks what is to be done.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Questions of the upstream, and the answers to them.
  *
  * A legacy server asks by requests on the stream of the call, and gets each

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What a job says to the upstream beside the call: answers, and that it is
  * cancelled.  They are only acknowledged; one that did not get through, and
  * that the call waits for, is sent again.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Operations of a job on its task, one at a time.  What comes while one is
  * under way waits: the latest progress, questions and what became of them, and
  * the end, in the order in which they came.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What a job gets from the upstream: a response of one message or a stream of
  * them, none of which can be trusted to be what it should be.
  */

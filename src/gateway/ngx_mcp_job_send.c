@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What a job sends to the upstream: the call, round after round, and what
  * there is to say meanwhile.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * The states of a job, and the events that lead from one to the other.
  *
  * This is the only place that knows which event is legal in which state.  It

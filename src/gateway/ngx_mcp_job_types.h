@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* A call in the background, as the process that runs it knows it. */
 
 

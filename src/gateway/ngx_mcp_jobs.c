@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * The jobs of a zone in this process: whose turn it is to run, calls that are
  * taken over from processes that died, and the end of this one.
  */

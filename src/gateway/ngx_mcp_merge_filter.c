@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Responses of the upstream that are changed on their way to the client: what
  * it can do, and its tools.  JSON is held back until it is whole; of a stream
  * of events each goes on when it is.

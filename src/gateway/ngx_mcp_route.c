@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Directives of a gateway: where messages go, and what becomes of calls of
  * the upstream's tools.
  */

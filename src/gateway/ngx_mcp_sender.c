@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Who a job speaks for: a copy of what matters of the client's request.  It
  * is nowhere but in the memory of this process, and goes with the job.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Questions and answers of a task: both are JSON objects with the same keys.
  * The record keeps the questions that are still open, and all answers.
  */

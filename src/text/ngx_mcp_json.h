@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * The one JSON scanner of the request path.  It checks a text once, without
  * recursion, and hands out spans of it; nothing is copied or converted, so
  * that numbers, escapes and the order of keys survive as they came.

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Puts what we offer into what an upstream has answered: capabilities and
  * tools.  Bytes are spliced; all that is not ours stays as it came.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Arguments that clients of the modern era repeat in headers: a tool's schema
  * marks them with "x-mcp-header", and body and header must say the same.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What the result of a call says of itself.
  */
 

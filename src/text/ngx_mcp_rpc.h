@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The JSON-RPC envelope: what came, and the frame of what goes. */
 
 

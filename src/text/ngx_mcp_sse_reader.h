@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Reads server-sent events, as the HTML standard defines them, from pieces of
  * any size.  Only what is needed of a line is kept: comments and fields that
  * are not known cost no memory, however long they are.
