@@ -470,7 +470,7 @@ ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
 
 
 /*
- * The task was cancelled or has ended, or another process has it.  A modern
+ * The task has ended, or this job does not own it any more.  A modern
  * server treats the closed request as a cancellation; a legacy server needs a
  * notification.
  */

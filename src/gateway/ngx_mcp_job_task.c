@@ -72,8 +72,8 @@ ngx_mcp_job_attempt(ngx_mcp_job_t *job)
 
 
 /*
- * The call is sent only after the attempt is stored, so that it is not sent
- * again after a crash.
+ * The call is sent only after the attempt is stored: after a crash, a call
+ * that is not idempotent must not be sent again.
  */
 
 static void
@@ -106,7 +106,7 @@ ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason)
         delay = NGX_MCP_JOB_AGAIN;
 
         if (reason == NGX_MCP_STATE_INVALID) {
-            /* the task waits for its backoff time */
+            /* the task's backoff time has not ended yet */
             end = job->op.attempt.view.task.step_end;
             delay = (end > ngx_current_msec) ? end - ngx_current_msec : 1;
         }
@@ -194,7 +194,7 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
 }
 
 
-/* Reports a task that no process runs; without memory nothing is reported. */
+/* Fails a task that no process can run; without memory nothing is done. */
 
 void
 ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
