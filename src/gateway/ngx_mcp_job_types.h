@@ -208,8 +208,8 @@ struct ngx_mcp_job_s {
     unsigned              asks:1;      /* questions may answer the call */
     unsigned              idempotent:1;
     unsigned              stream:1;    /* the response is a stream */
-    unsigned              met:1;       /* the last request got connected */
-    unsigned              reached:1;   /* the attempt may have got through */
+    unsigned              met:1;       /* the last request was connected */
+    unsigned              reached:1;   /* the upstream may have seen the call */
     unsigned              answers:1;   /* the round trip has answers */
     unsigned              invalid:1;   /* an invalid message was received */
 };

@@ -128,7 +128,10 @@ ngx_mcp_sender_copy(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
 }
 
 
-/* Tells if Host is the server's own or a local name: others may matter. */
+/*
+ * Tells if Host is the server's own name or a local one.  The upstream may
+ * treat a call with any other name differently.
+ */
 
 static ngx_uint_t
 ngx_mcp_sender_own_name(ngx_http_request_t *r)

@@ -82,7 +82,7 @@ void ngx_mcp_sse_reader_init(ngx_mcp_sse_reader_t *reader, size_t max,
  * Reads a chunk and calls the handler for each event that ends in it.
  * NGX_DECLINED: the data of an event is larger than max; NGX_ERROR: no memory;
  * or the handler's return value, if it is not NGX_OK.  After any of these the
- * rest of the chunk is not read, and the reader must not be used again.
+ * rest of the chunk is not read, and the reader can only be freed.
  */
 ngx_int_t ngx_mcp_sse_reader_read(ngx_mcp_sse_reader_t *reader, u_char *p,
     size_t n, ngx_mcp_sse_reader_pt handler, void *ctx);
