@@ -1,13 +1,19 @@
 
 /*
- * By X-Accel-... headers a server behind nginx tells nginx what to do: whose
- * answer to send instead, from any location, internal ones too; how fast, and
- * whether to buffer it.  An MCP server has no say in that, whatever the
- * location's proxy_ignore_headers is.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Ignores X-Accel-... headers of the upstream.
  *
- * The configuration of a location is shared by all its requests, and is not
- * ours.  But all modules for upstreams find what to do with a header in one
- * table of the configuration: there our handlers are put before nginx's own.
+ * With these headers an upstream can make nginx send a response from any
+ * location, including internal ones, and control rate and buffering.  An MCP
+ * server must not do that, whatever proxy_ignore_headers is set to.
+ *
+ * All upstream modules find the handler of a response header in one table of
+ * the main configuration.  The handlers below replace nginx's own in this
+ * table, and call nginx's own for all other requests.
  */
 
 
@@ -31,11 +37,11 @@ static ngx_str_t  ngx_mcp_accel_names[NGX_MCP_ACCELS] = {
 };
 
 
-/* as nginx has them; they are the same for each configuration */
+/* nginx's own entries, which are the same in each configuration */
 static ngx_http_upstream_header_t  ngx_mcp_accels[NGX_MCP_ACCELS];
 
 
-/* the table is made anew with each configuration, before this is called */
+/* nginx creates a new table for each configuration, before this is called. */
 
 ngx_int_t
 ngx_mcp_accel_init(ngx_conf_t *cf)
@@ -53,7 +59,7 @@ ngx_mcp_accel_init(ngx_conf_t *cf)
                                    &ngx_mcp_accel_names[i]);
 
         if (value == NULL) {
-            /* this nginx does not know it, so it does nothing */
+            /* this version of nginx ignores the header */
             continue;
         }
 
@@ -72,7 +78,7 @@ ngx_mcp_accel_init(ngx_conf_t *cf)
 }
 
 
-/* as ngx_hash_find(), but where the value is */
+/* Like ngx_hash_find(), but returns the address of the value. */
 
 static void **
 ngx_mcp_accel_find(ngx_hash_t *hash, ngx_str_t *name)
@@ -101,7 +107,7 @@ ngx_mcp_accel_find(ngx_hash_t *hash, ngx_str_t *name)
 }
 
 
-/* of a subrequest, such as that of auth_request, it is nginx's own affair */
+/* Headers in responses to subrequests, as of auth_request, are not ignored. */
 
 static ngx_int_t
 ngx_mcp_accel_handler(ngx_http_request_t *r, ngx_table_elt_t *h,

@@ -1,9 +1,13 @@
 
 /*
- * A request that nginx makes of itself, detached from any client: a real
- * request on a real socket, at which nobody ever arrives, so that everything
- * works for it as it does for a client's, proxying above all.  What it would
- * answer is caught by our filters.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Detached requests.  Each is a real request on a real connection whose socket
+ * has no peer, so that all of nginx, proxying above all, works as it does for
+ * a client's request.  The module's filters catch the response.
  */
 
 
@@ -11,7 +15,10 @@
 #include "ngx_mcp_detached.h"
 
 
-/* whether nginx counts connections is not up to how the module was built */
+/*
+ * The module may be built without the stub_status module and loaded into an
+ * nginx that has it, or the other way round.
+ */
 
 #if !(NGX_STAT_STUB)
 extern ngx_atomic_t  *ngx_stat_active;
@@ -47,12 +54,6 @@ static u_char *ngx_mcp_detached_log(ngx_log_t *log, u_char *buf, size_t len);
 static ngx_socket_t  ngx_mcp_detached_socket = (ngx_socket_t) -1;
 
 
-/*
- * A POST with that body, which is copied, or a GET that goes on after an event.
- * Both refer to the sender's memory, which has to outlive them.  NULL: no
- * resources.
- */
-
 ngx_mcp_detached_t *
 ngx_mcp_detached(ngx_mcp_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id,
     ngx_mcp_reader_t *reader, void *data)
@@ -86,8 +87,8 @@ ngx_mcp_detached(ngx_mcp_sender_t *sender, ngx_str_t *body, ngx_str_t *last_id,
     d->data = data;
 
     /*
-     * Added first, it is run last, when nothing of nginx refers to the request
-     * any more: a thread may hold it after it was terminated.
+     * The cleanup is added first and so runs last, when nothing in nginx
+     * refers to the request: a thread may use it after its termination.
      */
 
     cln = ngx_pool_cleanup_add(r->pool, 0);
@@ -115,10 +116,10 @@ failed:
 
 
 /*
- * A socket for datagrams that has no address: there is nothing to read, and it
- * is never closed from elsewhere.  All requests of a process share this one,
- * as nginx's own streams over QUIC do: to make and to close one for each was a
- * tenth of a call's time.
+ * An unbound datagram socket never becomes readable and is never closed by a
+ * peer.  All detached requests of a process share one socket, as nginx's QUIC
+ * streams do: opening and closing a socket for each request took a tenth of
+ * the time of a call.
  */
 
 ngx_int_t
@@ -188,7 +189,7 @@ ngx_mcp_detached_connection(void)
     c->read->log = log;
     c->write->log = log;
 
-    /* nginx takes it off again */
+    /* ngx_http_close_connection() decrements the counter */
 
     if (&ngx_stat_active) {
         (void) ngx_atomic_fetch_add(ngx_stat_active, 1);
@@ -199,8 +200,9 @@ ngx_mcp_detached_connection(void)
 
 
 /*
- * With epoll nobody asks for events of it, see below.  Elsewhere nginx does,
- * and wants a number for each connection.
+ * With epoll, the shared socket is never added to the event loop, see
+ * ngx_mcp_detached_init().  Other event methods need a file descriptor of its
+ * own for each connection.
  */
 
 static ngx_socket_t
@@ -248,12 +250,12 @@ ngx_mcp_detached_init(ngx_mcp_detached_t *d, ngx_connection_t *c,
     c->write->ready = 1;
 
     if (ngx_event_flags & NGX_USE_EPOLL_EVENT) {
-        /* no events come of it: spare nginx to ask for them */
+        /* nginx does not add events that are already active */
         c->read->active = 1;
         c->write->active = 1;
     }
 
-    /* options that only TCP has */
+    /* the socket is not TCP */
 
     c->tcp_nodelay = NGX_TCP_NODELAY_DISABLED;
     c->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
@@ -386,7 +388,7 @@ ngx_mcp_detached_header(ngx_http_request_t *r, ngx_table_elt_t *from)
     }
 
     if (hh->offset == offsetof(ngx_http_headers_in_t, host)) {
-        /* which server it is has been decided */
+        /* the handler would select a server, which is already known */
         r->headers_in.host = h;
         return NGX_OK;
     }
@@ -453,7 +455,7 @@ ngx_mcp_detached_body(ngx_http_request_t *r, ngx_str_t *body)
 }
 
 
-/* so that our variables say what it is about, and all of us what it is */
+/* The context has the values of the module's variables. */
 
 static ngx_int_t
 ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
@@ -476,8 +478,6 @@ ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
 }
 
 
-/* it may be over when this returns */
-
 void
 ngx_mcp_detached_start(ngx_mcp_detached_t *d)
 {
@@ -489,8 +489,6 @@ ngx_mcp_detached_start(ngx_mcp_detached_t *d)
     ngx_http_run_posted_requests(c);
 }
 
-
-/* to be called from outside of it only */
 
 void
 ngx_mcp_detached_end(ngx_mcp_detached_t *d)
@@ -530,7 +528,7 @@ ngx_mcp_detached_event(ngx_event_t *ev)
     ngx_http_set_log_request(c->log, r);
 
     if (c->close) {
-        /* the process may not run any longer */
+        /* the worker process exits: worker_shutdown_timeout has expired */
         r->main->count++;
         ngx_http_finalize_request(r, NGX_ERROR);
 
@@ -545,7 +543,7 @@ ngx_mcp_detached_event(ngx_event_t *ev)
 }
 
 
-/* nobody is there to be sent to */
+/* Discards output; its address also identifies detached requests. */
 
 static ngx_chain_t *
 ngx_mcp_detached_send(ngx_connection_t *c, ngx_chain_t *in, off_t limit)

@@ -1,7 +1,12 @@
 
 /*
- * Responses of upstreams pass here: those to jobs are caught, and some of
- * those to clients are changed.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Header and body filters.  They pass responses to detached requests to their
+ * readers, and change some of the upstream's responses to clients.
  */
 
 
@@ -25,8 +30,9 @@ static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
 
 
 /*
- * Always: if a reload fails later on, workers are made of the old
- * configuration, but with the filters of the new one.
+ * The filters are installed in every configuration.  The filter chain is
+ * global: if a reload fails after this call, worker processes started later
+ * have the old configuration, but the filter chain of the new one.
  */
 
 ngx_int_t
@@ -64,7 +70,7 @@ ngx_mcp_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    /* for the body; a redirect has forgotten it */
+    /* internal redirects clear the context; the body filter needs it */
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
@@ -166,7 +172,7 @@ ngx_mcp_catch_body(ngx_http_request_t *r, ngx_mcp_detached_t *d,
 }
 
 
-/* events have to come when they are sent, however proxying is configured */
+/* Events must not be delayed, even if proxy_buffering is on. */
 
 static void
 ngx_mcp_unbuffered(ngx_http_request_t *r)
@@ -198,8 +204,8 @@ ngx_mcp_is_stream(ngx_http_request_t *r)
 
 
 /*
- * To whom a page may belong has been decided here.  Browsers refuse an answer
- * that says so twice.
+ * Removes duplicate CORS headers: browsers reject a response that has both
+ * the module's and the upstream's.
  */
 
 static void
@@ -236,7 +242,7 @@ ngx_mcp_one_origin(ngx_http_request_t *r)
                 && ngx_strncasecmp(h[i].key.data, names[j].data, names[j].len)
                    == 0)
             {
-                /* ours was there before */
+                /* the first one is the module's, if the module added one */
 
                 if (seen[j]) {
                     h[i].hash = 0;

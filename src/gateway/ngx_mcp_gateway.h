@@ -1,10 +1,15 @@
 
 /*
- * The gateway: MCP servers behind nginx that know nothing of tasks.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The gateway: adds tasks to MCP servers that do not support them.
  *
- * What is not ours goes to the upstream by an internal redirect, and back.  A
- * call that becomes a task is a job: a request of its own to the upstream,
- * which lives on when the client leaves.
+ * Messages that the module does not handle itself are passed to the upstream
+ * by an internal redirect.  A call that becomes a task is a job: it has its
+ * own requests to the upstream, which do not depend on the client's connection.
  */
 
 
@@ -17,7 +22,7 @@
 
 typedef struct ngx_mcp_job_s  ngx_mcp_job_t;
 
-/* answers a message that does not go to the upstream */
+/* handles a message that is not passed to the upstream */
 typedef ngx_int_t (*ngx_mcp_ours_pt)(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
@@ -28,11 +33,15 @@ char *ngx_mcp_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_conf_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
     ngx_mcp_loc_conf_t *conf);
+
+/* never NULL: without a matching directive it returns the defaults */
 ngx_mcp_tool_t *ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name);
 
 /* ngx_mcp_pass.c */
 
+/* passes the request to the upstream */
 ngx_int_t ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
 ngx_int_t ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t modern, ngx_mcp_ours_pt ours);
 ngx_int_t ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
@@ -54,6 +63,10 @@ ngx_int_t ngx_mcp_detached_process(ngx_cycle_t *cycle);
 
 /* ngx_mcp_job.c */
 
+/*
+ * The first two functions create a job that has no task yet: it must be passed
+ * to ngx_mcp_job_begin() when its task exists, or to ngx_mcp_job_free().
+ */
 ngx_mcp_job_t *ngx_mcp_job_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_uint_t *bound);
 ngx_mcp_job_t *ngx_mcp_job_again(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v);
@@ -70,7 +83,7 @@ void ngx_mcp_job_left(ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_jobs_init(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
 ngx_uint_t ngx_mcp_jobs_leave(ngx_mcp_zone_t *zone);
 
-/* hooks of the process */
+/* hooks of the worker process: another process died; this one exits */
 void ngx_mcp_jobs_orphans(void *data);
 void ngx_mcp_jobs_exit(void *data);
 

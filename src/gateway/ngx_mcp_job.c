@@ -1,20 +1,28 @@
 
 /*
- * Jobs: calls of tools behind the gateway that are tasks.  A job lives in the
- * process that got the call, from when the task is made until it has ended;
- * whatever happens to it, one function looks what is to be done.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Jobs: tool calls through the gateway that are tasks.  A job exists in the
+ * worker process that received the call, from the creation of the task to its
+ * end.  All changes post one event, whose handler reads the task and decides
+ * what to do next.
  */
 
 
 #include "ngx_mcp_job.h"
 
 
-/* a response that goes on after what it was for, in milliseconds */
+/* time for open requests to end after the job is over, in milliseconds */
 #define NGX_MCP_JOB_LINGER   1000
 
-/* a process that exits waits so long for a job, or comes back */
+/* maximum time between two events of a job that waits, in milliseconds */
 #define NGX_MCP_JOB_STAY     3600000
 
+
+/* debug logging of nginx reads fd of a connection from the event's data */
 
 typedef char  ngx_mcp_job_ident_fits[
     offsetof(ngx_mcp_job_t, ident.fd) - offsetof(ngx_mcp_job_t, ident)
@@ -33,7 +41,10 @@ static void ngx_mcp_job_go_on(ngx_mcp_job_t *job, ngx_mcp_task_t *task);
 static void ngx_mcp_job_more(ngx_mcp_job_t *job);
 
 
-/* of a client's call, before there is a task; NULL: no memory */
+/*
+ * Creates a job for a client's call, before there is a task.  Sets *bound if
+ * no other process may run the call.  NULL: no memory.
+ */
 
 ngx_mcp_job_t *
 ngx_mcp_job_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -56,7 +67,7 @@ ngx_mcp_job_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NULL;
     }
 
-    /* no other process knows the session, or what the client can do */
+    /* no other process has the session and the client's capabilities */
 
     if (ctx->era == NGX_MCP_LEGACY) {
         *bound = 1;
@@ -107,7 +118,7 @@ ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf, ngx_mcp_tool_t *tool)
 }
 
 
-/* nothing of it is under way */
+/* No operation may be in progress, and no request may be open. */
 
 void
 ngx_mcp_job_free(ngx_mcp_job_t *job)
@@ -150,7 +161,7 @@ ngx_mcp_job_free(ngx_mcp_job_t *job)
 }
 
 
-/* by which others see whether the process that has it is alive */
+/* Other processes use it to check that the process of this job is alive. */
 
 uint64_t
 ngx_mcp_job_holder(ngx_mcp_job_t *job)
@@ -159,7 +170,7 @@ ngx_mcp_job_holder(ngx_mcp_job_t *job)
 }
 
 
-/* the task is there */
+/* Called when the task exists. */
 
 void
 ngx_mcp_job_begin(ngx_mcp_job_t *job, ngx_mcp_view_t *v)
@@ -184,10 +195,10 @@ ngx_mcp_job_begin(ngx_mcp_job_t *job, ngx_mcp_view_t *v)
 
 
 /*
- * After all that the process has to do now: so calls go out one after the
- * other, and so do answers to their clients.  A server or a client that would
- * be asleep again by the time of the next one is woken once, which is a
- * seventh of the time that the whole life of a call takes.
+ * Called in a posted event, after all events that are already pending.  Thus
+ * several calls are sent one right after the other, and so are the responses
+ * to clients.  A server or a client that would go to sleep between two
+ * messages wakes up once, which saves a seventh of the total time of a call.
  */
 
 static void
@@ -202,7 +213,7 @@ ngx_mcp_job_start(ngx_mcp_job_t *job)
         return;
     }
 
-    /* those who wait come first */
+    /* jobs that already wait have to be tried first */
 
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_FULL) == NGX_OK) {
         ngx_mcp_jobs_line_up(job);
@@ -212,7 +223,7 @@ ngx_mcp_job_start(ngx_mcp_job_t *job)
 }
 
 
-/* the call is answered directly, if it is quick enough */
+/* The client waits for the call, and gets its result if it is fast enough. */
 
 void
 ngx_mcp_job_caller(ngx_mcp_job_t *job, ngx_mcp_ctx_t *ctx)
@@ -222,7 +233,7 @@ ngx_mcp_job_caller(ngx_mcp_job_t *job, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* it has got the task instead, or has gone */
+/* The client does not wait any more: it got the task, or disconnected. */
 
 void
 ngx_mcp_job_left(ngx_mcp_ctx_t *ctx)
@@ -234,7 +245,7 @@ ngx_mcp_job_left(ngx_mcp_ctx_t *ctx)
 }
 
 
-/* NGX_OK: it is in the state that the event leads to */
+/* Returns what ngx_mcp_job_apply() does, and logs invalid events. */
 
 ngx_int_t
 ngx_mcp_job_enter(ngx_mcp_job_t *job, ngx_uint_t event)
@@ -266,7 +277,7 @@ ngx_mcp_job_post(ngx_mcp_job_t *job)
 }
 
 
-/* there is no more to do, but to let go of what is still under way */
+/* Ends the job, which is freed when its open requests have ended. */
 
 void
 ngx_mcp_job_over(ngx_mcp_job_t *job)
@@ -281,7 +292,7 @@ ngx_mcp_job_over(ngx_mcp_job_t *job)
 }
 
 
-/* it looks again then, or before */
+/* Sets the timer, unless it expires earlier anyway. */
 
 void
 ngx_mcp_job_wait(ngx_mcp_job_t *job, ngx_msec_t time)
@@ -348,7 +359,7 @@ ngx_mcp_job_next(ngx_mcp_job_t *job)
         return;
     }
 
-    /* an answer is to come that says all that a look would */
+    /* the operation in progress reports whatever a look would find */
 
     if (job->state != NGX_MCP_JOB_ENDING) {
         ngx_mcp_job_look(job);
@@ -360,7 +371,10 @@ ngx_mcp_job_next(ngx_mcp_job_t *job)
 }
 
 
-/* its upstream may have a good end, so that the connection is kept */
+/*
+ * Frees the job, but waits some time for open requests: if they end by
+ * themselves, connections to the upstream can be kept alive.
+ */
 
 static void
 ngx_mcp_job_linger(ngx_mcp_job_t *job, ngx_uint_t late)
@@ -385,6 +399,8 @@ ngx_mcp_job_linger(ngx_mcp_job_t *job, ngx_uint_t late)
 }
 
 
+/* Reads the task and continues the job, or ends it if the task was lost. */
+
 static void
 ngx_mcp_job_look(ngx_mcp_job_t *job)
 {
@@ -399,13 +415,13 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
     task = &op.view.task;
 
     if (op.op.reason == NGX_MCP_STORE_UNAVAILABLE && !ngx_exiting) {
-        /* that is not for ever, and says nothing of the task */
+        /* this is temporary, and the task may be unchanged */
         ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
         return;
     }
 
     if (op.op.reason == NGX_MCP_OK && task->version < job->version) {
-        /* what was changed by this job is not to be seen yet */
+        /* the last change made by this job is not visible yet */
         return;
     }
 
@@ -438,7 +454,7 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
 }
 
 
-/* the call, its questions, and what is to be said to the upstream */
+/* Continues a call that has a lease. */
 
 static void
 ngx_mcp_job_go_on(ngx_mcp_job_t *job, ngx_mcp_task_t *task)
@@ -462,7 +478,7 @@ ngx_mcp_job_go_on(ngx_mcp_job_t *job, ngx_mcp_task_t *task)
 }
 
 
-/* what is to be asked again, but not before its time */
+/* Repeats the request, when the time has come. */
 
 static void
 ngx_mcp_job_more(ngx_mcp_job_t *job)
@@ -483,8 +499,9 @@ ngx_mcp_job_more(ngx_mcp_job_t *job)
 
 
 /*
- * A process that exits stays for its jobs, as long as it may.  With a request
- * under way nginx sees to that itself.
+ * Keeps an exiting worker process running until its jobs are over, but not
+ * longer than worker_shutdown_timeout.  A timer does this; while a request is
+ * open, its connection does.
  */
 
 void
@@ -507,7 +524,7 @@ ngx_mcp_job_stay(ngx_mcp_job_t *job)
         passed = ngx_current_msec - job->zone->jobs->exiting;
 
         if (passed >= ccf->shutdown_timeout && job->busy) {
-            /* as soon as that is answered */
+            /* the job can fail after the operation in progress */
             ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
             return;
         }
@@ -525,7 +542,10 @@ ngx_mcp_job_stay(ngx_mcp_job_t *job)
 }
 
 
-/* NULL: there is no such gateway any more, or no memory */
+/*
+ * Creates a job for a task whose process died, or that is retried.  NULL: the
+ * configuration has no such gateway, or no memory.
+ */
 
 ngx_mcp_job_t *
 ngx_mcp_job_again(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v)
@@ -559,7 +579,7 @@ ngx_mcp_job_again(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v)
 }
 
 
-/* the one that the task came through, if there is no doubt which it was */
+/* Finds the location that created the task.  NULL: none, or more than one. */
 
 ngx_mcp_loc_conf_t *
 ngx_mcp_job_gateway(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v)

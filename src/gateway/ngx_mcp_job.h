@@ -1,5 +1,10 @@
 
-/* What the parts of a job do for each other. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Functions of a job that its source files share. */
 
 
 #ifndef _NGX_MCP_JOB_H_INCLUDED_
@@ -9,7 +14,7 @@
 #include "ngx_mcp_job_types.h"
 
 
-/* ngx_mcp_job.c: its life */
+/* ngx_mcp_job.c: events and timers */
 
 ngx_int_t ngx_mcp_job_enter(ngx_mcp_job_t *job, ngx_uint_t event);
 void ngx_mcp_job_post(ngx_mcp_job_t *job);
@@ -17,14 +22,14 @@ void ngx_mcp_job_over(ngx_mcp_job_t *job);
 void ngx_mcp_job_wait(ngx_mcp_job_t *job, ngx_msec_t time);
 void ngx_mcp_job_stay(ngx_mcp_job_t *job);
 
-/* ngx_mcp_jobs.c: all of a zone */
+/* ngx_mcp_jobs.c: all jobs of a zone */
 
 void ngx_mcp_jobs_line_up(ngx_mcp_job_t *job);
 void ngx_mcp_jobs_tried(ngx_mcp_job_t *job, ngx_uint_t reason);
 
 /* ngx_mcp_job_op.c: operations on the task, one at a time */
 
-/* another one is under way, or is to be submitted first */
+/* another operation is in progress, or has to be submitted first */
 #define ngx_mcp_job_waits(job)  ((job)->busy || (job)->note)
 
 ngx_int_t ngx_mcp_job_submit(ngx_mcp_job_t *job, ngx_mcp_op_t *op,
@@ -39,7 +44,7 @@ ngx_mcp_note_t *ngx_mcp_job_note_new(ngx_mcp_job_t *job, ngx_str_t *message);
 void ngx_mcp_job_note(ngx_mcp_job_t *job, ngx_mcp_note_t *n);
 void ngx_mcp_job_note_drop(ngx_mcp_job_t *job);
 
-/* ngx_mcp_job_task.c: attempts, and their end */
+/* ngx_mcp_job_task.c: attempts and their results */
 
 void ngx_mcp_job_attempt(ngx_mcp_job_t *job);
 void ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result,
@@ -50,7 +55,7 @@ void ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
 void ngx_mcp_job_end_submit(ngx_mcp_job_t *job);
 void ngx_mcp_job_end_again(ngx_mcp_job_t *job);
 
-/* ngx_mcp_job_send.c: what goes to the upstream */
+/* ngx_mcp_job_send.c, ngx_mcp_job_notify.c: requests to the upstream */
 
 ngx_int_t ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 void ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round_pool);
@@ -63,7 +68,7 @@ void ngx_mcp_job_hang_up(ngx_mcp_job_t *job);
 void ngx_mcp_job_notify_free(ngx_mcp_job_t *job);
 void ngx_mcp_job_cancel(ngx_mcp_job_t *job);
 
-/* ngx_mcp_job_read.c: what comes from there */
+/* ngx_mcp_job_read.c: responses of the upstream */
 
 extern ngx_mcp_reader_t  ngx_mcp_job_reader;
 ngx_uint_t ngx_mcp_job_connected(ngx_http_request_t *r);

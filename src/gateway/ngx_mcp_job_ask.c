@@ -1,11 +1,16 @@
 
 /*
- * Questions of the upstream, and the answers to them.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Questions of the upstream and their answers.
  *
- * A legacy server asks by requests on the stream of the call, and gets each
- * answer as a message of its own; a modern one ends the round with all of its
- * questions, and gets the answers with the next one.  The task has them under
- * keys that are never used twice.
+ * A legacy server sends questions as requests on the stream of the call, and
+ * receives each answer in a message of its own.  A modern server ends a round
+ * trip with its questions, and receives the answers with the next one.  In a
+ * task, each question has a key that is never used again.
  */
 
 
@@ -14,10 +19,10 @@
 #include "ngx_mcp_input.h"
 
 
-/* answers of our own that are under way: a server may ask for too many */
+/* limit of open requests: a server could make nginx answer any number */
 #define NGX_MCP_JOB_MAX_REQUESTS  8
 
-/* rounds in a row that ask nothing: a server could go on like that for ever */
+/* limit of round trips in a row without a question */
 #define NGX_MCP_JOB_MAX_EMPTY  16
 
 
@@ -51,7 +56,7 @@ static ngx_int_t ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses);
 static void ngx_mcp_job_forget(ngx_mcp_job_t *job);
 
 
-/* legacy: a request on the stream of the call */
+/* Legacy: handles a request on the stream of the call. */
 
 void
 ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
@@ -85,7 +90,7 @@ ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
         return;
     }
 
-    /* one after the other, if it has more than one */
+    /* if questions are open already, this one is asked after them */
 
     if (!ngx_mcp_job_is_asked(job->state) && !ngx_mcp_job_waits(job)) {
         ngx_mcp_job_ask(job);
@@ -93,7 +98,7 @@ ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 }
 
 
-/* what no client has to be asked */
+/* Responds to pings and to requests that cannot be a question. */
 
 static ngx_uint_t
 ngx_mcp_job_answers_itself(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
@@ -140,7 +145,7 @@ ngx_mcp_job_answers_itself(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 }
 
 
-/* not more than it can take, or there would be no connections for others */
+/* Above the limit nothing is sent: it would use up all connections. */
 
 static void
 ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
@@ -178,7 +183,7 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
 }
 
 
-/* modern: a result that is a list of questions */
+/* Modern: handles a result that has questions, a request state, or both. */
 
 void
 ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
@@ -192,7 +197,7 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 
     if (job->caller && job->asks) {
 
-        /* it is the call that is answered, there is no task yet */
+        /* "input=call": the client still waits, and gets the questions */
 
         ngx_mcp_job_complete(job, &result->text, 0);
         return;
@@ -236,7 +241,7 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         return;
     }
 
-    /* without a question it is only to be called again */
+    /* without questions, the next event starts the next round trip */
 
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_INPUT_REQUIRED) == NGX_OK
         && job->questions.nelts
@@ -248,8 +253,9 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 
 
 /*
- * Questions without params, where the protocol does not ask for any, get empty
- * ones, as all of ours have them.  No questions at all are as good as none.
+ * Adds empty params to questions without params, which MCP allows for some
+ * methods: a task requires them.  An empty object of questions becomes
+ * NGX_MCP_JSON_NONE.
  */
 
 static ngx_int_t
@@ -329,7 +335,7 @@ ngx_mcp_job_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *requests)
 }
 
 
-/* those that waited for another operation, or what was withdrawn since */
+/* Tells if questions or withdrawals wait for the operation in progress. */
 
 ngx_uint_t
 ngx_mcp_job_asks_pending(ngx_mcp_job_t *job)
@@ -369,7 +375,7 @@ ngx_mcp_job_ask_pending(ngx_mcp_job_t *job)
 }
 
 
-/* asks all that is not asked yet */
+/* Stores all questions in the task, which becomes input_required. */
 
 static void
 ngx_mcp_job_ask(ngx_mcp_job_t *job)
@@ -428,7 +434,7 @@ ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason)
 }
 
 
-/* nobody can be asked: the call cannot go on */
+/* The questions cannot be stored: the call cannot continue or be retried. */
 
 static void
 ngx_mcp_job_not_asked(ngx_mcp_job_t *job)
@@ -439,6 +445,8 @@ ngx_mcp_job_not_asked(ngx_mcp_job_t *job)
     ngx_mcp_job_failed(job);
 }
 
+
+/* Writes all questions as inputRequests and counts them in job->asked. */
 
 static ngx_int_t
 ngx_mcp_job_requests(ngx_mcp_job_t *job, ngx_str_t *responses,
@@ -476,7 +484,7 @@ ngx_mcp_job_requests(ngx_mcp_job_t *job, ngx_str_t *responses,
 }
 
 
-/* the upstream's own, if it has one and has not used it before */
+/* Chooses the key: the upstream's, if it has one that was not used before. */
 
 static ngx_int_t
 ngx_mcp_job_key(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
@@ -538,8 +546,8 @@ ngx_mcp_job_used(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
 
 
 /*
- * Legacy: the server does not wait for an answer any longer.  Nobody should
- * have to give it; and if it was the last one, the task runs again.
+ * Legacy: the server has cancelled a question.  It is removed from the task;
+ * if no other question is open, the task becomes working again.
  */
 
 void
@@ -617,6 +625,8 @@ ngx_mcp_job_withdrawn_one(ngx_mcp_job_t *job)
 }
 
 
+/* Submits a withdrawal; no operation may be in progress. */
+
 static void
 ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
 {
@@ -642,7 +652,7 @@ ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
         && (get.view.task.version < job->version
             || get.view.task.version == q->version))
     {
-        /* what it would be taken from is known to have changed */
+        /* this version is outdated: the job waits for the current one */
         ngx_destroy_pool(pool);
         return;
     }
@@ -690,7 +700,7 @@ ngx_mcp_job_unasked(ngx_mcp_job_t *job, ngx_uint_t reason)
         return;
 
     case NGX_MCP_VERSION_CONFLICT:
-        /* somebody has answered another one meanwhile */
+        /* another question was answered in the meantime */
         q = job->questions.elts;
         q[job->unasked].withdrawn = 1;
         ngx_mcp_job_post(job);
@@ -699,7 +709,7 @@ ngx_mcp_job_unasked(ngx_mcp_job_t *job, ngx_uint_t reason)
 }
 
 
-/* the task runs again: all that was asked has been answered */
+/* The task is running again: all questions are answered or withdrawn. */
 
 void
 ngx_mcp_job_answered(ngx_mcp_job_t *job)
@@ -710,7 +720,7 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
     ngx_mcp_op_get_t   op;
 
     if (job->sender.era == NGX_MCP_MODERN && job->call) {
-        /* the request that asked has nothing more to say; then the next */
+        /* ends the old request first; its end posts the event again */
         ngx_mcp_detached_end(job->call);
         return;
     }
@@ -743,7 +753,7 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
 }
 
 
-/* legacy: a message for each */
+/* Legacy: sends a message for each answer. */
 
 static ngx_int_t
 ngx_mcp_job_replies(ngx_mcp_job_t *job, ngx_str_t *responses)
@@ -763,7 +773,7 @@ ngx_mcp_job_replies(ngx_mcp_job_t *job, ngx_str_t *responses)
             continue;
         }
 
-        /* that is how a client's error is kept */
+        /* a client's error is stored as an answer with a member "error" */
 
         (void) ngx_mcp_json_members(&answer, members, 1);
 
@@ -823,7 +833,7 @@ ngx_mcp_job_reply(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
 }
 
 
-/* modern: the call once more, under the upstream's own keys */
+/* Modern: sends the call again, with the answers under the upstream's keys. */
 
 static ngx_int_t
 ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
@@ -864,6 +874,8 @@ ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
     return (rc == NGX_OK) ? ngx_mcp_job_send(job, &text) : rc;
 }
 
+
+/* Removes the questions that were asked. */
 
 static void
 ngx_mcp_job_forget(ngx_mcp_job_t *job)

@@ -1,8 +1,14 @@
 
 /*
- * What a job says to the upstream beside the call: answers, and that it is
- * cancelled.  They are only acknowledged; one that did not get through, and
- * that the call waits for, is sent again.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Messages that a job sends to the upstream beside the call: answers,
+ * responses to pings, and cancellations.  The upstream only acknowledges them.
+ * A message that was not delivered is sent again, and the call fails if an
+ * answer cannot be delivered.
  */
 
 
@@ -12,6 +18,8 @@
 
 
 #define NGX_MCP_NOTIFY_TRIES  4
+
+/* maximum size of an acknowledgement */
 #define NGX_MCP_NOTIFY_MAX    65536
 
 
@@ -31,6 +39,11 @@ static ngx_mcp_reader_t  ngx_mcp_notify_reader = {
     ngx_mcp_notify_done
 };
 
+
+/*
+ * Sends a message, which is copied.  With answer set, the call fails if the
+ * upstream does not accept it.  NGX_ERROR: no memory.
+ */
 
 ngx_int_t
 ngx_mcp_job_notify(ngx_mcp_job_t *job, ngx_str_t *message, ngx_uint_t answer)
@@ -90,7 +103,7 @@ ngx_mcp_notify_send(ngx_mcp_notify_t *l)
 }
 
 
-/* what has not got through, once it is time */
+/* Sends messages again that were not delivered, when their time has come. */
 
 void
 ngx_mcp_job_notify_retry(ngx_mcp_job_t *job)
@@ -128,7 +141,7 @@ ngx_mcp_job_notify_retry(ngx_mcp_job_t *job)
 }
 
 
-/* the job is over: what was acknowledged has nothing more to tell */
+/* The job is over: ends requests that have a status but are still open. */
 
 void
 ngx_mcp_job_hang_up(ngx_mcp_job_t *job)
@@ -150,7 +163,7 @@ ngx_mcp_job_hang_up(ngx_mcp_job_t *job)
 }
 
 
-/* the job goes: what could not be said never will be */
+/* Discards messages that were not delivered; no request may be open. */
 
 void
 ngx_mcp_job_notify_free(ngx_mcp_job_t *job)
@@ -171,7 +184,7 @@ ngx_mcp_notify_free(ngx_mcp_notify_t *l)
 }
 
 
-/* the upstream does not take it: the call would wait for it in vain */
+/* The message cannot be delivered: a call that needs it has to fail. */
 
 static void
 ngx_mcp_notify_lost(ngx_mcp_notify_t *l)
@@ -201,7 +214,7 @@ ngx_mcp_notify_header(ngx_mcp_detached_t *d)
     l = d->data;
     l->status = d->r->headers_out.status;
 
-    /* it is an acknowledgement, and no stream */
+    /* an acknowledgement is not a stream */
 
     return ngx_mcp_is_stream(d->r) ? NGX_ERROR : NGX_OK;
 }
@@ -210,8 +223,6 @@ ngx_mcp_notify_header(ngx_mcp_detached_t *d)
 static ngx_int_t
 ngx_mcp_notify_body(ngx_mcp_detached_t *d, u_char *p, size_t n)
 {
-    /* nor is it long */
-
     return (d->r->connection->sent > NGX_MCP_NOTIFY_MAX)
            ? NGX_ERROR : NGX_OK;
 }
@@ -233,7 +244,7 @@ ngx_mcp_notify_done(ngx_mcp_detached_t *d)
         ngx_mcp_notify_free(l);
 
     } else if (!ngx_mcp_job_connected(d->r)) {
-        /* an answer of nginx's own: nobody has seen it */
+        /* the response is nginx's own, the upstream was not reached */
         l->status = 0;
         l->again = 1;
 

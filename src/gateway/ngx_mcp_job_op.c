@@ -1,8 +1,13 @@
 
 /*
- * Operations of a job on its task, one at a time.  What comes while one is
- * under way waits: the latest progress, questions and what became of them, and
- * the end, in the order in which they came.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Operations of a job on its task.  There is one at a time; the latest
+ * progress, questions, withdrawals and the outcome wait for it and are
+ * submitted in the order in which they were received.
  */
 
 
@@ -20,8 +25,8 @@ static void ngx_mcp_job_noted(ngx_mcp_job_t *job, ngx_uint_t reason);
 
 
 /*
- * NGX_OK: it was answered, and the function was called; NGX_AGAIN: it will be
- * when it is answered.
+ * Submits an operation; none may be in progress.  NGX_OK: it is complete, and
+ * the function was called; NGX_AGAIN: the function is called later.
  */
 
 ngx_int_t
@@ -48,7 +53,10 @@ ngx_mcp_job_submit(ngx_mcp_job_t *job, ngx_mcp_op_t *op,
 }
 
 
-/* it stays busy until what waits can be submitted, or others would overtake */
+/*
+ * The job stays busy until the posted event submits what waits: otherwise
+ * later operations could be submitted first.
+ */
 
 static void
 ngx_mcp_job_op_handler(ngx_mcp_op_t *op)
@@ -92,7 +100,7 @@ ngx_mcp_job_op_done(ngx_mcp_job_t *job, ngx_uint_t reason)
 }
 
 
-/* what waited for the operation before */
+/* Submits what has been waiting for an operation to complete. */
 
 void
 ngx_mcp_job_pending(ngx_mcp_job_t *job)
@@ -124,8 +132,8 @@ ngx_mcp_job_pending(ngx_mcp_job_t *job)
 
 
 /*
- * A job looks at its task whenever that may have changed.  It can do so once
- * the task is pinned; to unpin it later must not take memory.
+ * Pins the task, so that the job can read it at any time without waiting.  The
+ * operation that unpins it is allocated first: unpinning must not fail.
  */
 
 void
@@ -197,6 +205,11 @@ ngx_mcp_job_pinned(ngx_mcp_job_t *job, ngx_uint_t reason)
 }
 
 
+/*
+ * Reads the task, which must be pinned, without waiting.  NGX_OK: the operation
+ * has a reason; NGX_ERROR: no memory.
+ */
+
 ngx_int_t
 ngx_mcp_job_get(ngx_mcp_job_t *job, ngx_mcp_op_get_t *op, ngx_uint_t want,
     ngx_pool_t *pool)
@@ -212,7 +225,10 @@ ngx_mcp_job_get(ngx_mcp_job_t *job, ngx_mcp_op_get_t *op, ngx_uint_t want,
 }
 
 
-/* what it refers to must be there until it is answered */
+/*
+ * Prepares an update of the task; no operation may be in progress.  Memory that
+ * the update refers to must exist until the operation is complete.
+ */
 
 ngx_mcp_op_update_t *
 ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_uint_t event, ngx_pool_t *pool)
@@ -236,7 +252,10 @@ ngx_mcp_job_change(ngx_mcp_job_t *job, ngx_uint_t event, ngx_pool_t *pool)
 }
 
 
-/* of the message that is being read, if there is one; NULL: no memory */
+/*
+ * Allocates a note in the pool of the message that is being read, or in a pool
+ * of its own if there is none.  NULL: no memory.
+ */
 
 ngx_mcp_note_t *
 ngx_mcp_job_note_new(ngx_mcp_job_t *job, ngx_str_t *message)
@@ -280,6 +299,8 @@ failed:
 }
 
 
+/* Stores the note in the task, now or after the operation in progress. */
+
 void
 ngx_mcp_job_note(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
 {
@@ -292,7 +313,10 @@ ngx_mcp_job_note(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
 }
 
 
-/* as if each had been submitted: what goes backwards is ignored */
+/*
+ * Combines a note with the one that waits already.  The result is the same as
+ * if both were submitted: progress that decreases is ignored.
+ */
 
 static void
 ngx_mcp_job_note_add(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
@@ -368,7 +392,7 @@ ngx_mcp_job_note_free(ngx_mcp_job_t *job, ngx_mcp_note_t *n)
 static void
 ngx_mcp_job_noted(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
-    /* void: it is the task's own affair whether it goes backwards */
+    /* void: a note that the task does not accept is dropped */
 }
 
 

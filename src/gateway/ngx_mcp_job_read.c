@@ -1,7 +1,12 @@
 
 /*
- * What a job gets from the upstream: a response of one message or a stream of
- * them, none of which can be trusted to be what it should be.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Reads the upstream's response to a call: one message, or a stream of
+ * messages.  The upstream is not trusted: each message is checked.
  */
 
 
@@ -11,10 +16,10 @@
 #include "ngx_mcp_sse_writer.h"
 
 
-/* of a response that is no success: an error may be in it */
+/* bytes read of a response with an error status, which may have an error */
 #define NGX_MCP_JOB_ERROR  65536
 
-/* between two times that a stream is asked for more, in milliseconds */
+/* limits of the delay that a stream requests by "retry", in milliseconds */
 #define NGX_MCP_JOB_RETRY_MIN  200
 #define NGX_MCP_JOB_RETRY_MAX  60000
 
@@ -158,7 +163,7 @@ ngx_mcp_job_collect(ngx_mcp_job_t *job, u_char *p, size_t n)
 }
 
 
-/* a response of one message can be read */
+/* Handles a complete response that is one message. */
 
 static void
 ngx_mcp_job_whole(ngx_mcp_detached_t *d)
@@ -174,7 +179,7 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
 
     if (job->status != NGX_HTTP_OK) {
 
-        /* what was refused may be only to tell the rest of a stream */
+        /* with last_id, the error is about resuming, not about the call */
 
         if (job->last_id.len == 0) {
             ngx_mcp_job_refusal(job);
@@ -193,7 +198,7 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
 }
 
 
-/* the request is over, but r is still there */
+/* The request has ended; d->r is still valid. */
 
 static void
 ngx_mcp_job_done(ngx_mcp_detached_t *d)
@@ -205,7 +210,7 @@ ngx_mcp_job_done(ngx_mcp_detached_t *d)
     ngx_mcp_job_post(job);
 
     if (job->call != d) {
-        /* of an attempt that is over */
+        /* the request belongs to an earlier attempt */
         return;
     }
 
@@ -221,9 +226,10 @@ ngx_mcp_job_done(ngx_mcp_detached_t *d)
 
 
 /*
- * Legacy servers may end a stream before its time, on purpose or not, and tell
- * the rest to who asks for it.  And what a person has answered is not lost for
- * a server that is away for a moment.
+ * Decides if the request is repeated.  Legacy servers may end a stream early
+ * and send the rest to a GET with Last-Event-ID.  A request that resumes a
+ * stream or that has answers is also repeated if no connection was made, so
+ * that the stream and the answers are not lost.
  */
 
 static void
@@ -236,7 +242,7 @@ ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
     if (job->status >= NGX_HTTP_BAD_REQUEST
         && job->status < NGX_HTTP_INTERNAL_SERVER_ERROR)
     {
-        /* who refuses to will not do so later */
+        /* the server would refuse a repeated request, too */
         return;
     }
 
@@ -278,7 +284,7 @@ ngx_mcp_job_last_id(ngx_mcp_job_t *job)
 
     for (p = id->data; p < id->data + id->len; p++) {
         if (*p < 0x20 || *p == 0x7f) {
-            /* no header can carry it */
+            /* not allowed in the value of a header */
             return NGX_ERROR;
         }
     }
@@ -297,6 +303,8 @@ ngx_mcp_job_last_id(ngx_mcp_job_t *job)
 }
 
 
+/* Sets the reason of the failure of a request that ended without a result. */
+
 static void
 ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
 {
@@ -305,12 +313,12 @@ ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
 
     u = d->r->upstream;
 
-    /* it may be a little early, since timers are not moved by little */
+    /* timers may expire early: nginx does not move them by a short time */
 
     silent = (u && ngx_current_msec - job->last_read + NGX_TIMER_LAZY_DELAY
                    >= u->conf->read_timeout);
 
-    /* nginx's own answer, since the upstream gave none that is whole */
+    /* the response is nginx's own: the upstream's was not complete */
 
     own = (u && !u->header_sent && job->status != u->headers_in.status_n);
 
@@ -324,7 +332,7 @@ ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
         job->why = NGX_MCP_FAILED_TIMED_OUT;
 
     } else if (job->last_id.len && job->status != NGX_HTTP_OK) {
-        /* not the call was refused, but to tell what came of it */
+        /* the server refused to resume the stream, not the call */
         job->why = NGX_MCP_FAILED_CUT_SHORT;
 
     } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
@@ -343,7 +351,7 @@ ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
 }
 
 
-/* whether any of the servers that were tried may have got the request */
+/* Tells if any of the servers tried may have received the request. */
 
 ngx_uint_t
 ngx_mcp_job_connected(ngx_http_request_t *r)
@@ -367,7 +375,7 @@ ngx_mcp_job_connected(ngx_http_request_t *r)
 }
 
 
-/* instead of a response there was a refusal, which may say why */
+/* A response with an error status may have a JSON-RPC error in its body. */
 
 static void
 ngx_mcp_job_refusal(ngx_mcp_job_t *job)
@@ -393,6 +401,8 @@ ngx_mcp_job_refusal(ngx_mcp_job_t *job)
 }
 
 
+/* Tells if a value is a valid JSON-RPC error object. */
+
 static ngx_uint_t
 ngx_mcp_job_is_error(ngx_mcp_json_t *error)
 {
@@ -410,6 +420,8 @@ ngx_mcp_job_is_error(ngx_mcp_json_t *error)
 }
 
 
+/* The handler of the reader for server-sent events. */
+
 static ngx_int_t
 ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse, ngx_str_t *text)
 {
@@ -417,7 +429,7 @@ ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse, ngx_str_t *text)
 
     ngx_pool_t  *pool;
 
-    /* what comes after the response is of no interest; nor is nothing */
+    /* events after the response and events without data are ignored */
 
     if (!ngx_mcp_job_is_open(job->state) || text->len == 0) {
         return NGX_OK;
@@ -447,7 +459,7 @@ ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse, ngx_str_t *text)
 }
 
 
-/* the result is in what was read, and was not taken yet */
+/* Takes the event's data, since job->result refers to it. */
 
 static void
 ngx_mcp_job_keep_text(ngx_mcp_job_t *job, ngx_str_t *text)
@@ -463,6 +475,8 @@ ngx_mcp_job_keep_text(ngx_mcp_job_t *job, ngx_str_t *text)
     text->data = NULL;
 }
 
+
+/* An invalid message is skipped, but it may be why the call fails later. */
 
 static void
 ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text, ngx_pool_t *pool)
@@ -537,7 +551,7 @@ ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
         || (result.type.type == NGX_MCP_JSON_STRING
             && ngx_mcp_json_is(&result.type, &task)))
     {
-        /* a task of its own was not asked for, and nobody could follow it */
+        /* the request did not allow a task of the upstream */
         job->why = NGX_MCP_FAILED_NOT_VALID;
         ngx_mcp_job_failed(job);
         return;
@@ -588,7 +602,7 @@ ngx_mcp_job_notified(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 }
 
 
-/* of this call; what cannot be is ignored, as is what goes backwards */
+/* Ignores progress of other calls and invalid values. */
 
 static void
 ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
@@ -640,7 +654,7 @@ ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 }
 
 
-/* a text that is meant for people is what the task says of itself */
+/* A log message that is a string becomes the task's status message. */
 
 static void
 ngx_mcp_job_logged(ngx_mcp_job_t *job, ngx_mcp_json_t *params)

@@ -1,7 +1,12 @@
 
 /*
- * What a job sends to the upstream: the call, round after round, and what
- * there is to say meanwhile.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Sends the call to the upstream: the first request, further round trips,
+ * repeated requests, and the cancellation.
  */
 
 
@@ -28,8 +33,9 @@ static void ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
 
 
 /*
- * The client's params, without what asks for a task: the upstream is not to
- * make one, too.  A token makes it tell of its progress.
+ * Copies the client's params without the members that request a task, so that
+ * the upstream does not create one, and adds a progress token, so that it
+ * reports progress.  NGX_ERROR: no memory.
  */
 
 ngx_int_t
@@ -76,7 +82,7 @@ ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 }
 
 
-/* the client's own; else one that nobody else has */
+/* The token is the client's, or else one that no other job has. */
 
 static ngx_int_t
 ngx_mcp_job_token(ngx_mcp_job_t *job, ngx_mcp_json_t *meta)
@@ -230,7 +236,10 @@ ngx_mcp_job_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key)
 }
 
 
-/* a round of the call; with responses it is not the first one */
+/*
+ * Starts a round trip; responses is NULL for the first one of an attempt.
+ * NGX_ERROR: no memory or no connection.
+ */
 
 ngx_int_t
 ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
@@ -239,8 +248,8 @@ ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
     ngx_pool_t  *pool;
 
     /*
-     * Nothing is left of the round before, since there may be many; but most
-     * calls have only the first, and that one needs no pool of its own.
+     * Memory of the previous round trip is freed, since there may be many.
+     * Most calls have only one, which uses the pool of the job.
      */
 
     pool = job->rounds ? ngx_create_pool(4096, ngx_cycle->log) : job->pool;
@@ -267,7 +276,7 @@ ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
 }
 
 
-/* what belongs to a round */
+/* Destroys the pool of a round trip, unless it is the pool of the job. */
 
 void
 ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round_pool)
@@ -278,7 +287,7 @@ ngx_mcp_job_drop(ngx_mcp_job_t *job, ngx_pool_t *round_pool)
 }
 
 
-/* what there is of a response */
+/* Resets the state of the response. */
 
 static void
 ngx_mcp_job_clear(ngx_mcp_job_t *job)
@@ -311,7 +320,10 @@ ngx_mcp_job_request(ngx_mcp_job_t *job, ngx_str_t *body)
 }
 
 
-/* no connection is left: what would be lost is sent when there is one */
+/*
+ * The request could not be created.  If it would resume a stream or has
+ * answers, it is sent later.
+ */
 
 static ngx_int_t
 ngx_mcp_job_later(ngx_mcp_job_t *job)
@@ -334,8 +346,9 @@ ngx_mcp_job_later(ngx_mcp_job_t *job)
 
 
 /*
- * Legacy: what comes after the last event of a stream that has ended.  Modern:
- * a round with answers, which would be lost if the call began anew.
+ * Repeats a request.  Legacy: a GET for the events after the last one of a
+ * stream that ended early.  Modern: a round trip with answers, which would be
+ * lost if the call started again.
  */
 
 ngx_int_t
@@ -347,7 +360,7 @@ ngx_mcp_job_resume(ngx_mcp_job_t *job)
         return NGX_ERROR;
     }
 
-    /* it holds until the server says something else */
+    /* the delay is valid until the server changes it */
 
     retry = job->sse.retry;
     ngx_mcp_job_clear(job);
@@ -368,9 +381,9 @@ ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
     ngx_mcp_out_t   out;
 
     /*
-     * Each round, and each attempt, is a request of its own, in whichever
-     * process.  The client's id would not do: it may use it again, while
-     * servers know calls by theirs.
+     * The id is unique for each round trip and each attempt, in all processes.
+     * The client's id cannot be used: the client may use it again while the
+     * upstream still runs this call.
      */
 
     p = job->rpc_id.data;
@@ -414,7 +427,10 @@ ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
 }
 
 
-/* the same, with the answers, and with what the upstream wants back */
+/*
+ * Writes the params with the answers and the request state.  There always is
+ * a member before them, since ngx_mcp_job_params() adds "_meta".
+ */
 
 static void
 ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
@@ -454,8 +470,9 @@ ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
 
 
 /*
- * The task has ended without us.  Closing its request is what a modern server
- * takes for a cancellation; a legacy one goes on until it is told.
+ * The task has ended, or this job does not own it any more.  A modern
+ * server treats the closed request as a cancellation; a legacy server needs a
+ * notification.
  */
 
 void

@@ -1,8 +1,13 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_job_state.h"
 
 
-/* in the table: the event must not happen, or does not matter */
+/* in the table: the event is invalid (NO) or ignored (SKIP) */
 #define NO        0
 #define SKIP      0xff
 
@@ -22,9 +27,10 @@
 
 
 /*
- * Where an event leads, in the order of ngx_mcp_job_event_e: a line for the
- * events of the task, of an attempt, of a round, and of the end.  No event
- * leads to NEW.  Operations may be answered when a job is over already.
+ * The next state for each state and event, in the order of
+ * ngx_mcp_job_event_e: a line each for events of the task, of an attempt, of a
+ * round trip, and of the end.  NO can be 0, since no event leads to NEW.  OVER
+ * ignores events of operations that complete after the job is over.
  */
 
 static const uint8_t

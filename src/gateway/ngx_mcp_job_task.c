@@ -1,12 +1,16 @@
 
 /*
- * Attempts of a job: how they begin, and how they end.
+ * Copyright (C) The nginx-mcp-tasks authors
  */
+
+
+/* Attempts of a job: how they begin, and how their outcome is stored. */
 
 
 #include "ngx_mcp_job.h"
 
 
+/* buffer for the text of a failure */
 #define NGX_MCP_JOB_REASON  512
 
 
@@ -40,7 +44,7 @@ static struct {
 };
 
 
-/* begins the call, if it may */
+/* Submits an attempt; the call is sent when the store allows it. */
 
 void
 ngx_mcp_job_attempt(ngx_mcp_job_t *job)
@@ -67,7 +71,10 @@ ngx_mcp_job_attempt(ngx_mcp_job_t *job)
 }
 
 
-/* that it has begun will not be forgotten: a call is not made twice */
+/*
+ * The call is sent only after the attempt is stored: after a crash, a call
+ * that is not idempotent must not be sent again.
+ */
 
 static void
 ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason)
@@ -99,7 +106,7 @@ ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason)
         delay = NGX_MCP_JOB_AGAIN;
 
         if (reason == NGX_MCP_STATE_INVALID) {
-            /* it is tried again, but not yet */
+            /* the task's backoff time has not ended yet */
             end = job->op.attempt.view.task.step_end;
             delay = (end > ngx_current_msec) ? end - ngx_current_msec : 1;
         }
@@ -133,14 +140,14 @@ ngx_mcp_job_begun(ngx_mcp_job_t *job)
     job->reached = 0;
 
     if (ngx_mcp_job_send(job, NULL) != NGX_OK) {
-        /* no connection left, or no memory: nobody has seen it */
+        /* no connection or no memory: the upstream has not seen the call */
         job->why = NGX_MCP_FAILED_UNREACHABLE;
         ngx_mcp_job_post(job);
     }
 }
 
 
-/* the result is in the response, which is kept until its end is known */
+/* The result is a part of the response, which is kept until it is stored. */
 
 void
 ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result, ngx_uint_t flags)
@@ -152,7 +159,7 @@ ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result, ngx_uint_t flags)
 }
 
 
-/* the upstream's own error */
+/* The upstream has responded with a JSON-RPC error. */
 
 void
 ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error)
@@ -164,14 +171,14 @@ ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error)
 }
 
 
-/* the call has failed, for our own reason: it is tried again where it may */
+/* The call has failed for the reason in job->why; it may be tried again. */
 
 void
 ngx_mcp_job_failed(ngx_mcp_job_t *job)
 {
     if (job->lease_token == 0) {
 
-        /* it has not even begun, and nobody else may begin it */
+        /* the call was not sent, and no other process will send it */
 
         ngx_mcp_job_orphaned(job->zone, &job->id);
         ngx_mcp_job_over(job);
@@ -186,6 +193,8 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
     ngx_mcp_job_end(job, NGX_MCP_EV_RETRY);
 }
 
+
+/* Fails a task that no process can run; without memory nothing is done. */
 
 void
 ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
@@ -217,7 +226,7 @@ ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event)
 }
 
 
-/* the store did not take it before */
+/* Submits an outcome again that the store did not accept before. */
 
 void
 ngx_mcp_job_end_again(ngx_mcp_job_t *job)
@@ -249,11 +258,11 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
         op->event.flags = NGX_MCP_RPC_ERROR;
     }
 
-    /* our own words are short enough, whatever the limit */
+    /* the text of a failure is short: the limit does not apply */
 
     op->change.max_payload = 0;
 
-    /* questions of an attempt that is over are questions no more */
+    /* the questions of a failed attempt are removed */
 
     ngx_str_set(&op->change.payload[NGX_MCP_REQUESTS], "");
 
@@ -274,7 +283,7 @@ ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
         return;
     }
 
-    /* it was done, but there is no room for what came of it */
+    /* the tool has run, but its result cannot be stored: no retry */
 
     job->reached = 1;
     job->idempotent = 0;
@@ -283,7 +292,10 @@ ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 }
 
 
-/* what came of it has to wait for the store; who exits gets that no more */
+/*
+ * Keeps the outcome until the store is available again.  An exiting process
+ * does not wait: it does not get the store back.
+ */
 
 static void
 ngx_mcp_job_keep(ngx_mcp_job_t *job)
@@ -325,7 +337,7 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
     if (!ngx_mcp_job_unsaved(reason)
         && op->change.payload[NGX_MCP_RESULT].len)
     {
-        /* better without a reason than not at all */
+        /* the task fails without a reason if there is no room for it */
         ngx_str_null(&op->change.payload[NGX_MCP_RESULT]);
         op->event.type = NGX_MCP_EV_FAIL;
         op->event.flags = 0;
@@ -340,7 +352,7 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 }
 
 
-/* the task has changed, or is not ours to change any more */
+/* The change is stored, or this job must not change the task any more. */
 
 static ngx_uint_t
 ngx_mcp_job_settled(ngx_uint_t reason)
@@ -358,7 +370,7 @@ ngx_mcp_job_settled(ngx_uint_t reason)
 }
 
 
-/* it may be taken later */
+/* The store may accept the change later. */
 
 static ngx_uint_t
 ngx_mcp_job_unsaved(ngx_uint_t reason)
@@ -368,7 +380,7 @@ ngx_mcp_job_unsaved(ngx_uint_t reason)
 }
 
 
-/* another attempt, when it is time */
+/* Prepares another attempt. */
 
 static void
 ngx_mcp_job_anew(ngx_mcp_job_t *job)
@@ -390,15 +402,16 @@ ngx_mcp_job_anew(ngx_mcp_job_t *job)
     ngx_mcp_job_post(job);
 
     if (call) {
-        /* what it still says is of an attempt that is over */
+        /* the rest of its response belongs to the failed attempt */
         ngx_mcp_detached_end(call);
     }
 }
 
 
 /*
- * What the upstream never saw may be sent again.  What it may have begun, if
- * that does no harm, and if the failure was one on the way.
+ * A call that the upstream has not received may be sent again.  A call that it
+ * may have received is sent again only if the tool is idempotent and the
+ * failure may be temporary.
  */
 
 static ngx_uint_t
@@ -422,7 +435,7 @@ ngx_mcp_job_may_retry(ngx_mcp_job_t *job)
 }
 
 
-/* empty: no memory */
+/* Returns the failure as a JSON-RPC error; empty: no memory. */
 
 static ngx_str_t
 ngx_mcp_job_reason(ngx_mcp_job_t *job)

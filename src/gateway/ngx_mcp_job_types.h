@@ -1,5 +1,13 @@
 
-/* A call in the background, as the process that runs it knows it. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * A background call (job).  It exists in the memory of one worker process; the
+ * task is in the store.
+ */
 
 
 #ifndef _NGX_MCP_JOB_TYPES_H_INCLUDED_
@@ -14,61 +22,62 @@
 #include "ngx_mcp_wake.h"
 
 
-/* of a zone, in this process */
+/* the jobs of a zone in this process */
 
 typedef struct ngx_mcp_jobs_s {
     ngx_queue_t            all;
-    ngx_queue_t            turns;      /* those that may not run yet */
-    ngx_mcp_watch_t        capacity;   /* for one of them */
-    ngx_event_t            turn;
-    ngx_uint_t             turned;     /* how often they were tried */
-    ngx_mcp_op_orphans_t  *orphans;    /* under way */
-    ngx_event_t            again;      /* the store did not answer */
-    ngx_uint_t             died;       /* another process, meanwhile */
-    ngx_msec_t             exiting;    /* since when */
+    ngx_queue_t            turns;      /* jobs that wait to run, by seq */
+    ngx_mcp_watch_t        capacity;   /* posts turn when a call may run */
+    ngx_event_t            turn;       /* tries the jobs that wait */
+    ngx_uint_t             turned;     /* number of times they were tried */
+    ngx_mcp_op_orphans_t  *orphans;    /* in progress, or NULL */
+    ngx_event_t            again;      /* timer: repeats that operation */
+    ngx_uint_t             died;       /* a process died during orphans */
+    ngx_msec_t             exiting;    /* time when the exit began */
 } ngx_mcp_jobs_t;
 
 
-/* what comes for a result, at most: without a limit there is one, too */
+/* maximum size of a response: that of a result, plus the envelope */
 
 #define ngx_mcp_job_max(job)                                                  \
     (((job)->lcf->max_payload ? (job)->lcf->max_payload                       \
                               : NGX_MCP_JOB_MAX)                              \
      + NGX_MCP_JOB_FRAME)
 
-/* a stream is asked for more so many times, if nothing comes */
+/* a request is repeated this many times in a row without a new event */
 #define NGX_MCP_JOB_RESUMES  10
 
-/* without memory, in milliseconds */
+/* delay after a failed allocation or operation, in milliseconds */
 #define NGX_MCP_JOB_AGAIN  1000
 
+/* maximum size of a result without a configured limit, and of the envelope */
 #define NGX_MCP_JOB_MAX    (64 * 1024 * 1024)
 #define NGX_MCP_JOB_FRAME  65536
 
 
-/* a question of the upstream, and how the task calls it */
+/* a question of the upstream */
 
 typedef struct {
-    ngx_str_t   key;         /* as JSON, of the task's */
-    ngx_str_t   id;          /* of the upstream's */
-    ngx_str_t   request;     /* method and params */
-    uint64_t    version;     /* of the task, when it was not withdrawn */
-    ngx_uint_t  withdrawn;   /* as soon as that can be submitted */
+    ngx_str_t   key;         /* key in the task, JSON; empty: not asked */
+    ngx_str_t   id;          /* the upstream's id or key, JSON */
+    ngx_str_t   request;     /* method and params, JSON */
+    uint64_t    version;     /* task version of the last withdrawal */
+    ngx_uint_t  withdrawn;   /* the withdrawal is still to be submitted */
 } ngx_mcp_question_t;
 
 
-/* progress that waits for another operation; the latest is enough */
+/* progress to be stored after the current operation; only the latest is kept */
 
 typedef struct {
     ngx_pool_t  *pool;
     double       progress;    /* negative: none */
-    double       total;
-    ngx_str_t    message;
-    ngx_uint_t   after;       /* questions that wait, too */
+    double       total;       /* negative: none */
+    ngx_str_t    message;     /* JSON string, or empty */
+    ngx_uint_t   after;       /* submit after questions that also wait */
 } ngx_mcp_note_t;
 
 
-/* an operation was answered; NGX_MCP_REASONS: there was no memory */
+/* called when an operation is complete; NGX_MCP_REASONS: no memory */
 
 typedef void (*ngx_mcp_job_pt)(ngx_mcp_job_t *job, ngx_uint_t reason);
 
@@ -87,50 +96,50 @@ typedef enum {
 } ngx_mcp_failed_e;
 
 
-/* a message beside the call, until the upstream has taken it */
+/* a message sent beside the call, kept until the upstream accepts it */
 
 typedef struct {
-    ngx_queue_t          queue;
+    ngx_queue_t          queue;       /* in job->outgoing */
     ngx_pool_t          *pool;
     ngx_mcp_job_t       *job;
-    ngx_mcp_detached_t  *request;     /* while it is sent */
+    ngx_mcp_detached_t  *request;     /* NULL: not being sent */
     ngx_str_t            text;
-    ngx_msec_t           due;
+    ngx_msec_t           due;         /* time of the next try */
     ngx_uint_t           tries;
-    ngx_uint_t           status;      /* of the answer; 0: none */
-    unsigned             answer:1;    /* the call waits for it */
-    unsigned             again:1;     /* it may be taken later */
+    ngx_uint_t           status;      /* HTTP status, 0: no response */
+    unsigned             answer:1;    /* the call cannot continue without it */
+    unsigned             again:1;     /* the last error may be temporary */
 } ngx_mcp_notify_t;
 
 
 struct ngx_mcp_job_s {
-    ngx_queue_t           queue;       /* of all in this process */
-    ngx_queue_t           turn;        /* of those that wait for it */
+    ngx_queue_t           queue;       /* in jobs->all */
+    ngx_queue_t           turn;        /* in jobs->turns, if queued */
     ngx_pool_t           *pool;
-    ngx_pool_t           *round_pool;  /* goes with the round */
+    ngx_pool_t           *round_pool;  /* of the current round trip */
     ngx_mcp_zone_t       *zone;
     ngx_mcp_loc_conf_t   *lcf;
-    ngx_mcp_ctx_t        *caller;      /* waits for the call itself */
+    ngx_mcp_ctx_t        *caller;      /* client that waits, or NULL */
     ngx_mcp_sender_t      sender;
 
     ngx_mcp_id_t          id;
     uint64_t              seq;           /* of the task */
-    uint64_t              holder;
-    uint64_t              lease_token;   /* 0: does not run */
+    uint64_t              holder;        /* identifies job and process */
+    uint64_t              lease_token;   /* 0: not running */
     ngx_uint_t            attempt;
-    ngx_str_t             params;        /* as they go out */
-    ngx_str_t             token;         /* of progress, as JSON */
-    ngx_str_t             rpc_id;        /* of the present round */
-    ngx_uint_t            rounds;
-    ngx_uint_t            empty_rounds;  /* in a row, with no question */
+    ngx_str_t             params;        /* as sent to the upstream */
+    ngx_str_t             token;         /* progress token, JSON */
+    ngx_str_t             rpc_id;        /* id of the current round trip */
+    ngx_uint_t            rounds;        /* round trips so far */
+    ngx_uint_t            empty_rounds;  /* in a row, without a question */
 
     ngx_mcp_watch_t       watch;       /* of the task */
-    ngx_mcp_op_pin_t     *unpin;       /* when it is freed */
-    uint64_t              version;     /* of the task, as far as known */
+    ngx_mcp_op_pin_t     *unpin;       /* submitted when the job is freed */
+    uint64_t              version;     /* task version of the last change */
 
     /*
-     * One operation at a time: what comes meanwhile waits until it is
-     * answered.  What it refers to is kept until then.
+     * A job has one operation at a time.  Later ones wait until it is
+     * complete.  The pool in kept holds what it refers to until then.
      */
     union {
         ngx_mcp_op_pin_t      pin;
@@ -139,10 +148,13 @@ struct ngx_mcp_job_s {
     } op;
     ngx_mcp_job_pt        answered;
     ngx_pool_t           *kept;
-    ngx_mcp_note_t       *note;
-    ngx_uint_t            turned;      /* of all, when it was submitted */
+    ngx_mcp_note_t       *note;        /* progress that waits, or NULL */
+    ngx_uint_t            turned;      /* jobs->turned at the attempt */
 
-    /* posted when there is something to look at; a timer, too */
+    /*
+     * Posted when the task or a request may have changed; also the timer.
+     * The structure ident replaces ngx_connection_t as the event's data.
+     */
     ngx_event_t           event;
     struct {
         ngx_mcp_job_t  *data;
@@ -151,54 +163,55 @@ struct ngx_mcp_job_s {
         ngx_socket_t    fd;
     } ident;
 
-    ngx_queue_t           outgoing;    /* not delivered yet */
-    ngx_uint_t            requests;    /* to the upstream, under way */
-    ngx_mcp_detached_t   *call;        /* the one that counts */
+    ngx_queue_t           outgoing;    /* of ngx_mcp_notify_t */
+    ngx_uint_t            requests;    /* open requests to the upstream */
+    ngx_mcp_detached_t   *call;        /* the current round trip, or NULL */
 
     /* the response */
     ngx_mcp_sse_reader_t  sse;
-    ngx_pool_t           *message;     /* what it is read with */
-    u_char               *text;
+    ngx_pool_t           *message;     /* of the event being read, or NULL */
+    u_char               *text;        /* body or last event, ngx_alloc() */
     size_t                len;
     size_t                size;
-    ngx_msec_t            last_read;   /* when it last came */
+    ngx_msec_t            last_read;   /* time of the last bytes */
 
-    /* later: a stream that ended too early, from its last event on, or a
-     * round that did not get through */
-    ngx_str_t             last_id;
+    /*
+     * For a request to be repeated: a GET from the last event of a stream that
+     * ended too early, or else the body of the round trip.
+     */
+    ngx_str_t             last_id;     /* empty: repeat the body */
     ngx_str_t             body;
     ngx_msec_t            resume_at;
-    ngx_uint_t            resumed;     /* without anything new */
+    ngx_uint_t            resumed;     /* repeats since the last event */
 
-    /* in the order in which they came; the first ones are being asked */
-    ngx_array_t           questions;
+    /* in the order received; the first ones, in number asked, are asked */
+    ngx_array_t           questions;   /* of ngx_mcp_question_t */
     ngx_uint_t            asked;
-    ngx_uint_t            keys;        /* made so far */
-    ngx_uint_t            unasked;     /* which one is being withdrawn */
-    ngx_str_t             request_state;  /* as JSON */
+    ngx_uint_t            keys;        /* keys generated so far */
+    ngx_uint_t            unasked;     /* index of the one being withdrawn */
+    ngx_str_t             request_state;  /* JSON string, or empty */
 
-    /* how it ended: with a result, in the text or the feed, or why not */
+    /* the outcome; the result is in text, or in the event being read */
     ngx_uint_t            end;         /* event of the task */
-    ngx_uint_t            flags;
-    ngx_str_t             result;
-    ngx_uint_t            why;         /* the call failed */
-    ngx_uint_t            status;
-    u_char               *reason;      /* that, as JSON */
+    ngx_uint_t            flags;       /* of the result */
+    ngx_str_t             result;      /* a result or an error, JSON */
+    ngx_uint_t            why;         /* ngx_mcp_failed_e */
+    ngx_uint_t            status;      /* HTTP status, 0: no response */
+    u_char               *reason;      /* buffer for the failure as JSON */
 
     /* changed by ngx_mcp_job_enter() only */
-    ngx_uint_t            state;
+    ngx_uint_t            state;       /* ngx_mcp_job_state_e */
 
-    /* facts */
-    unsigned              busy:1;      /* with an operation */
-    unsigned              done:1;      /* that was answered just now */
-    unsigned              queued:1;    /* among those that wait for a turn */
-    unsigned              asks:1;      /* before it is a task */
+    unsigned              busy:1;      /* an operation is in progress */
+    unsigned              done:1;      /* it is complete, event is posted */
+    unsigned              queued:1;    /* in jobs->turns */
+    unsigned              asks:1;      /* questions may answer the call */
     unsigned              idempotent:1;
-    unsigned              stream:1;    /* the response is one */
-    unsigned              met:1;       /* there was a connection */
-    unsigned              reached:1;   /* the upstream may know */
-    unsigned              answers:1;   /* are in the round */
-    unsigned              invalid:1;   /* had what it must not */
+    unsigned              stream:1;    /* the response is a stream */
+    unsigned              met:1;       /* the last request was connected */
+    unsigned              reached:1;   /* the upstream may have seen the call */
+    unsigned              answers:1;   /* the round trip has answers */
+    unsigned              invalid:1;   /* an invalid message was received */
 };
 
 

@@ -1,19 +1,25 @@
 
 /*
- * The jobs of a zone in this process: whose turn it is to run, calls that are
- * taken over from processes that died, and the end of this one.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * All jobs of a zone in this process: the order in which they run, calls taken
+ * over from processes that died, and the exit of this process.
  */
 
 
 #include "ngx_mcp_job.h"
 
 
-/* so long it keeps the store from another instance that waits for it */
+/* time an exiting process keeps the store from a new instance, milliseconds */
 #define NGX_MCP_JOB_KEEP     10000
 
+/* maximum number of calls taken over in one operation */
 #define NGX_MCP_JOB_ORPHANS  32
 
-/* tools of which no more may run now, in one look for whose turn it is */
+/* maximum number of tools remembered as full in one pass over the jobs */
 #define NGX_MCP_JOB_FULL     NGX_MCP_STAT_TOOLS
 
 
@@ -60,7 +66,10 @@ ngx_mcp_jobs_init(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 }
 
 
-/* as the zone has them: one that was taken over may come before others */
+/*
+ * Adds a job to those that wait, in the order of creation of their tasks: a
+ * job that was taken over may be older than others.
+ */
 
 void
 ngx_mcp_jobs_line_up(ngx_mcp_job_t *job)
@@ -90,7 +99,7 @@ ngx_mcp_jobs_line_up(ngx_mcp_job_t *job)
 }
 
 
-/* there may be room for another one, of whichever process */
+/* Tries jobs that wait: a call of any process may have ended. */
 
 static void
 ngx_mcp_jobs_turn(ngx_event_t *ev)
@@ -134,8 +143,9 @@ ngx_mcp_jobs_turn(ngx_event_t *ev)
         }
 
         /*
-         * Its tool has enough or is paused, or all together have enough; or
-         * this is not known yet, and then the next one is not tried before.
+         * The limit of the tool or of the zone is reached, or the tool is
+         * paused, or the operation is not complete yet.  The next job of this
+         * tool is not tried in this pass.
          */
 
         if (n == NGX_MCP_JOB_FULL) {
@@ -165,8 +175,9 @@ ngx_mcp_jobs_full(ngx_str_t **full, ngx_mcp_job_t *job)
 
 
 /*
- * The store has told later whether a job may run.  If so, there may be room
- * for another one; if not, there may be since it was tried.
+ * Called if the store has answered an attempt later.  If the job may run, the
+ * next one may run, too.  If not, the jobs are tried again only if a pass was
+ * made since the attempt was submitted.
  */
 
 void
@@ -196,7 +207,7 @@ ngx_mcp_jobs_exit(void *data)
 
     zone->jobs->exiting = ngx_current_msec;
 
-    /* at once: if there is no timer, the process exits without another look */
+    /* without a timer the process would exit before the next event */
 
     for (q = ngx_queue_head(&zone->jobs->all);
          q != ngx_queue_sentinel(&zone->jobs->all);
@@ -209,9 +220,10 @@ ngx_mcp_jobs_exit(void *data)
 
 
 /*
- * We exit, and another instance waits for the database.  Calls may end before
- * it gets that, but not for as long as they like: what is left then is to it
- * as if this process had died.  Whether we may let go.
+ * Called when this process exits and another instance of nginx waits for the
+ * database.  Returns 1 if the database may be released: all jobs are over, or
+ * NGX_MCP_JOB_KEEP has passed.  In the latter case the remaining jobs are
+ * cancelled, and the other instance treats them as those of a dead process.
  */
 
 ngx_uint_t
@@ -250,8 +262,9 @@ ngx_mcp_jobs_leave(ngx_mcp_zone_t *zone)
 
 
 /*
- * A process has died: its calls fail, or are run by whoever comes first, and
- * tasks that it did not announce are
+ * A process has died.  Its calls fail or are taken over by the process that
+ * submits this operation first, which also announces tasks that the dead
+ * process did not announce.
  */
 
 void
@@ -259,7 +272,7 @@ ngx_mcp_jobs_orphans(void *data)
 {
     ngx_mcp_zone_t *zone = data;
 
-    /* who exits begins nothing new; words are read without the lock */
+    /* an exiting process takes over nothing; the check needs no lock */
 
     if (ngx_exiting || !ngx_mcp_zone_held(zone)) {
         return;
@@ -292,7 +305,10 @@ ngx_mcp_jobs_ask_orphans(ngx_mcp_zone_t *zone)
 }
 
 
-/* NGX_OK: there may be more; NGX_DONE: that was all; NGX_AGAIN: not yet */
+/*
+ * NGX_OK: there may be more orphans; NGX_DONE: there are no more, or the store
+ * has failed; NGX_AGAIN: the operation is in progress; NGX_ERROR: no memory.
+ */
 
 static ngx_int_t
 ngx_mcp_jobs_submit_orphans(ngx_mcp_zone_t *zone)
@@ -364,7 +380,7 @@ ngx_mcp_jobs_orphans_handler(ngx_mcp_op_t *op)
 }
 
 
-/* whether there may be more of them */
+/* Returns 1 if there may be more orphans. */
 
 static ngx_uint_t
 ngx_mcp_jobs_adopt(ngx_mcp_zone_t *zone, ngx_mcp_op_orphans_t *op)
@@ -372,7 +388,7 @@ ngx_mcp_jobs_adopt(ngx_mcp_zone_t *zone, ngx_mcp_op_orphans_t *op)
     ngx_uint_t  i;
 
     if (op->op.reason != NGX_MCP_OK) {
-        /* it is asked again: nobody else may be alive to do so */
+        /* tried again: there may be no other process that does */
         ngx_add_timer(&zone->jobs->again, NGX_MCP_JOB_AGAIN);
         return 0;
     }
@@ -384,6 +400,8 @@ ngx_mcp_jobs_adopt(ngx_mcp_zone_t *zone, ngx_mcp_op_orphans_t *op)
     return op->more;
 }
 
+
+/* Creates a job for a task that the store has assigned to the holder. */
 
 static void
 ngx_mcp_job_adopt(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v, uint64_t holder)

@@ -1,8 +1,13 @@
 
 /*
- * Responses of the upstream that are changed on their way to the client: what
- * it can do, and its tools.  JSON is held back until it is whole; of a stream
- * of events each goes on when it is.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Changes the upstream's responses to initialize, server/discover and
+ * tools/list.  A JSON response is held back until it is complete; of a stream,
+ * each event is sent when it is complete.
  */
 
 
@@ -13,7 +18,10 @@
 #include "ngx_mcp_sse_writer.h"
 
 
-/* one that says to be larger is passed on as it is; else it ends there */
+/*
+ * Maximum size of a response.  A response with a larger Content-Length is
+ * passed unchanged; without Content-Length, exceeding it is an error.
+ */
 #define NGX_MCP_MERGE_FILTER_MAX  (16 * 1024 * 1024)
 
 
@@ -21,13 +29,13 @@ struct ngx_mcp_merge_filter_s {
     ngx_http_request_t   *r;
     ngx_mcp_ctx_t        *ctx;
     ngx_mcp_sse_reader_t  sse;
-    ngx_msec_t            retry;
-    size_t                size;     /* that came */
+    ngx_msec_t            retry;    /* last retry sent to the client */
+    size_t                size;     /* bytes received */
 
-    /* what came and is not sent yet, of a stream: what is to be sent */
+    /* a JSON response as received, or the events to be sent */
     ngx_mcp_out_t        out;
-    unsigned             stream:1;
-    unsigned             held:1;    /* the header */
+    unsigned             stream:1;  /* the response is a stream */
+    unsigned             held:1;    /* header and body are held back */
 };
 
 
@@ -44,6 +52,11 @@ static ngx_chain_t *ngx_mcp_merge_filter_chain(ngx_http_request_t *r,
     ngx_str_t *text, ngx_uint_t last);
 static void ngx_mcp_merge_filter_free(void *data);
 
+
+/*
+ * Sets ctx->merge_filter if the response is to be changed.  The header of a
+ * JSON response is sent with the body, since its length is not known before.
+ */
 
 ngx_int_t
 ngx_mcp_merge_filter_header(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -236,7 +249,7 @@ ngx_mcp_merge_filter_event(void *data, ngx_mcp_sse_reader_t *sse,
         ngx_mcp_out_lit(&m->out, "\n");
     }
 
-    /* what it writes to is the message first, and the stream again then */
+    /* m->out is the message for a moment, then the stream again */
 
     out = m->out;
     ngx_mcp_out_init(&m->out, m->r->pool, text->len + 1024);
@@ -263,7 +276,7 @@ ngx_mcp_merge_filter_event(void *data, ngx_mcp_sse_reader_t *sse,
 }
 
 
-/* the message goes out, changed if it is the response that has to be */
+/* Writes a message to m->out; the response to the request is merged. */
 
 static ngx_int_t
 ngx_mcp_merge_filter_message(ngx_mcp_merge_filter_t *m, ngx_str_t *text)
@@ -313,7 +326,7 @@ ngx_mcp_merge_filter_message(ngx_mcp_merge_filter_t *m, ngx_str_t *text)
 }
 
 
-/* our own, on the first page */
+/* Returns the module's tools for the first page; empty for others. */
 
 static ngx_str_t
 ngx_mcp_merge_filter_tools(ngx_mcp_merge_filter_t *m)

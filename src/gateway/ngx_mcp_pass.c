@@ -1,14 +1,17 @@
 
 /*
- * Messages that are not ours, and go to the upstream as they came.
+ * Copyright (C) The nginx-mcp-tasks authors
  */
+
+
+/* Passes messages that the module does not handle itself to the upstream. */
 
 
 #include "ngx_mcp_gateway.h"
 #include "ngx_mcp_merge.h"
 
 
-/* a response, while it is looked up whether it is to a question of ours */
+/* a client's response, while the store is asked if it answers a question */
 
 typedef struct {
     ngx_mcp_op_get_t   op;        /* must be the first */
@@ -33,8 +36,8 @@ static ngx_uint_t ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body);
 
 
 /*
- * A message of a client.  NGX_DECLINED: it is ours; if that is known only
- * later, the function is called instead.
+ * Routes a client's message.  NGX_DECLINED: the module handles it.  If a store
+ * operation has to decide this, the function is called later instead.
  */
 
 ngx_int_t
@@ -72,6 +75,8 @@ ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
+/* Tells if the module handles the message. */
+
 static ngx_uint_t
 ngx_mcp_pass_ours(ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 {
@@ -89,7 +94,10 @@ ngx_mcp_pass_ours(ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 }
 
 
-/* the upstream may have such ids, too: ours are those of tasks */
+/*
+ * The upstream may use ids of the same form for its own requests: a response
+ * answers a question of a task only if the task exists.
+ */
 
 static ngx_int_t
 ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -116,7 +124,7 @@ ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-/* to a question of a task, which has the task's id before a slash */
+/* The id of a question begins with the id of its task and a slash. */
 
 static ngx_int_t
 ngx_mcp_pass_answer_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -151,6 +159,8 @@ ngx_mcp_pass_answer_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
+/* Tells if a subscription is for tasks. */
+
 static ngx_uint_t
 ngx_mcp_pass_listens(ngx_mcp_ctx_t *ctx)
 {
@@ -178,7 +188,7 @@ ngx_mcp_pass_is(ngx_mcp_ctx_t *ctx, const char *method)
 }
 
 
-/* what has to be changed in the response */
+/* Sets ctx->merge if the response has to be changed. */
 
 static void
 ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -208,9 +218,9 @@ ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 /*
- * An upstream that does not speak the client's era might answer anything, if
- * it answers: so the operator may say which one it speaks.  NGX_DECLINED: it
- * can be asked.
+ * Rejects a message whose era the upstream does not support, according to the
+ * "era" parameter: its response would be unpredictable.  NGX_DECLINED: the
+ * message may be passed.
  */
 
 ngx_int_t
@@ -237,14 +247,14 @@ ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* GET and DELETE: the legacy era's stream, and the end of its session */
+/* Passes GET (a legacy stream) and DELETE (the end of a legacy session). */
 
 ngx_int_t
 ngx_mcp_pass_other(ngx_http_request_t *r)
 {
     ngx_mcp_ctx_t  *ctx;
 
-    /* if there is a body, it is the upstream's to read */
+    /* a body, if there is one, is read by the proxy */
 
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_mcp_ctx_t));
     if (ctx == NULL) {
@@ -256,8 +266,8 @@ ngx_mcp_pass_other(ngx_http_request_t *r)
 
 
 /*
- * What is no message.  A batch is one in some revision, which the upstream may
- * know; NGX_DECLINED: it is not that either.
+ * Passes a body that is not a single message.  Some revisions of MCP have
+ * batches, which the upstream may support.  NGX_DECLINED: not a batch.
  */
 
 ngx_int_t
@@ -326,7 +336,7 @@ ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* what has to be changed must not come compressed */
+/* A response that has to be changed must not be compressed. */
 
 static void
 ngx_mcp_pass_plain(ngx_http_request_t *r)

@@ -1,20 +1,26 @@
 
 /*
- * Directives of a gateway: where messages go, and what becomes of calls of
- * the upstream's tools.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Directives of a gateway: the location that messages are passed to, and
+ * settings of the upstream's tools.
  */
 
 
 #include "ngx_mcp_gateway.h"
 
 
+/* default of mcp_tasks_max_running */
 #define NGX_MCP_MAX_RUNNING  256
 
 
 typedef struct {
     const char  *name;
-    size_t       offset;
-    ngx_uint_t   limit;      /* may be off, but not 0 */
+    size_t       offset;     /* in ngx_mcp_tool_t */
+    ngx_uint_t   limit;      /* 1: may be "off", but not 0 */
 } ngx_mcp_route_time_t;
 
 
@@ -217,7 +223,7 @@ ngx_mcp_route_name(ngx_conf_t *cf, ngx_str_t *value, ngx_mcp_tool_t *tool)
 }
 
 
-/* NGX_DECLINED: it stands there twice */
+/* NGX_DECLINED: the parameter is duplicate; NGX_ERROR: it is invalid. */
 
 static ngx_int_t
 ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool)
@@ -246,7 +252,7 @@ ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool)
 }
 
 
-/* NGX_DONE: it is none */
+/* NGX_DONE: not a time parameter. */
 
 static ngx_int_t
 ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool)
@@ -281,7 +287,7 @@ ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool)
 
         n = ngx_parse_time(&s, 0);
 
-        /* records keep them in 32 bits; no time at all is no limit */
+        /* times of a task have 32 bits; a limit of 0 is not useful */
 
         if (n == NGX_ERROR || (uint64_t) n >= NGX_MCP_UNLIMITED
             || (n == 0 && time->limit))
@@ -356,7 +362,7 @@ ngx_mcp_route_init(ngx_mcp_tool_t *tool)
 }
 
 
-/* what a tool does not say; the rest comes from the location */
+/* Other parameters that are not set are inherited from the location. */
 
 static void
 ngx_mcp_route_defaults(ngx_mcp_tool_t *tool)
@@ -406,7 +412,7 @@ ngx_mcp_conf_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
         return NGX_CONF_OK;
     }
 
-    /* by which a task finds this location again in another process */
+    /* a task stores this hash: other processes find the location by it */
 
     ngx_crc32_init(route);
     ngx_crc32_update(&route, cscf->server_name.data, cscf->server_name.len);
@@ -427,7 +433,7 @@ ngx_mcp_conf_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
 }
 
 
-/* what applies to a tool of the upstream: its name first, then patterns */
+/* Finds settings by the exact name first, then by regex in their order. */
 
 ngx_mcp_tool_t *
 ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name)

@@ -1,7 +1,13 @@
 
 /*
- * Who a job speaks for: a copy of what matters of the client's request.  It
- * is nowhere but in the memory of this process, and goes with the job.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The sender of a job: a copy of the parts of the client's request that are
+ * sent to the upstream.  It may have credentials, and is kept only in the
+ * memory of this process, until the job is freed.
  */
 
 
@@ -11,7 +17,7 @@
 
 typedef struct {
     ngx_str_t   name;
-    ngx_uint_t  prefix;     /* unsigned  prefix:1; */
+    ngx_uint_t  prefix;     /* 1: matches all names that begin with it */
 } ngx_mcp_known_t;
 
 
@@ -30,7 +36,10 @@ static ngx_int_t ngx_mcp_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
     ngx_str_t *src);
 
 
-/* what is between the client and us, or about another body than ours */
+/*
+ * Headers that are not copied: they describe the client's connection or body,
+ * or would change the encoding or the status of the response.
+ */
 
 static ngx_mcp_known_t  ngx_mcp_not_sent[] = {
     { ngx_string("connection"), 0 },
@@ -51,8 +60,9 @@ static ngx_mcp_known_t  ngx_mcp_not_sent[] = {
 
 
 /*
- * Headers that say nothing of who the client is.  If there is any other one,
- * nobody else may run the call: it would be another call without it.
+ * Headers that do not identify the client.  If a request has any other header,
+ * no other process may run the call: without the header it may be a different
+ * call.
  */
 
 static ngx_mcp_known_t  ngx_mcp_harmless[] = {
@@ -118,7 +128,10 @@ ngx_mcp_sender_copy(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
 }
 
 
-/* a call under another name might be one of somebody else */
+/*
+ * Tells if Host is the server's own name or a local one.  The upstream may
+ * treat a call with any other name differently.
+ */
 
 static ngx_uint_t
 ngx_mcp_sender_own_name(ngx_http_request_t *r)
@@ -138,8 +151,8 @@ ngx_mcp_sender_own_name(ngx_http_request_t *r)
 
 
 /*
- * What the location has worked out is known in the background as it would be
- * after an internal redirect: by "set", "auth_request_set", and the like.
+ * Copies variables that have a value, as set by "set", "auth_request_set" and
+ * so on, so that detached requests have them as after an internal redirect.
  */
 
 static ngx_int_t
@@ -304,10 +317,9 @@ ngx_mcp_sender_addr(ngx_mcp_sender_t *sender, ngx_connection_t *c)
 
 
 /*
- * For a call that another process had, and which no client was named for: the
- * headers that the protocol asks for, from the record.  Nobody's address is
- * 0.0.0.0: rules for clients on this machine, or on a unix socket, do not let
- * it in.
+ * For a call that is taken over and does not depend on its client: sets the
+ * headers that MCP requires.  The client's address is 0.0.0.0, so that access
+ * rules for local clients or for unix sockets do not allow it.
  */
 
 ngx_int_t
@@ -363,7 +375,7 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
         return NGX_ERROR;
     }
 
-    /* a name may have in it what no header can carry */
+    /* a name may have characters that a header cannot have */
 
     src = sender->tool;
 
@@ -388,8 +400,9 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
 
 
 /*
- * nginx relies on a zero after the values of headers, also of empty ones, and
- * reads what is before an empty one as well: in a request, that is a space.
+ * Copies a string with a space before it and a null after it.  nginx expects
+ * header values to end with a null, and reads the byte before an empty value,
+ * which is a space in a client's request.
  */
 
 static ngx_int_t

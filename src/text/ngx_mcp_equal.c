@@ -1,12 +1,20 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_equal.h"
 
 
-/* an exponent with more digits than this is not computed with */
+/* numbers with more digits in the exponent are compared as text only */
 #define NGX_MCP_EXPONENT  15
 
 
-/* a number: its digits without zeros around them, times 10 to the exp */
+/*
+ * A number: the digits from pos to end, times 10 to the power of exp.  Leading
+ * and trailing zeros are removed; a decimal point between the digits is not.
+ */
 
 typedef struct {
     u_char     *pos;
@@ -16,11 +24,9 @@ typedef struct {
 } ngx_mcp_decimal_t;
 
 
-/* a key, and which of the objects in a text it is of */
-
 typedef struct {
-    ngx_str_t   text;
-    ngx_uint_t  object;
+    ngx_str_t   text;       /* with the quotes */
+    ngx_uint_t  object;     /* number of the object that has the key */
 } ngx_mcp_key_t;
 
 
@@ -32,8 +38,6 @@ static ngx_int_t ngx_mcp_keys(ngx_array_t *keys, ngx_str_t *text);
 static int ngx_libc_cdecl ngx_mcp_key_cmp(const void *one, const void *two);
 
 
-/* two strings that mean the same, however they are escaped */
-
 ngx_uint_t
 ngx_mcp_json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 {
@@ -41,7 +45,7 @@ ngx_mcp_json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 }
 
 
-/* with their quotes */
+/* Both strings include their quotes. */
 
 static ngx_int_t
 ngx_mcp_string_cmp(ngx_str_t *a, ngx_str_t *b)
@@ -75,8 +79,9 @@ ngx_mcp_string_cmp(ngx_str_t *a, ngx_str_t *b)
 
 
 /*
- * What differs may be the second byte of a character that is not escaped in
- * either: such bytes are compared as they are, which gives the same order.
+ * Decodes one character, escaped or not.  If p points to a continuation byte,
+ * the first bytes of this character are the same in both strings: the
+ * continuation bytes then have the same order as the characters.
  */
 
 static u_char *
@@ -88,7 +93,7 @@ ngx_mcp_string_char(u_char *p, u_char *end, uint32_t *code)
     if (*p == '\\') {
         next = ngx_mcp_json_code_point(p, end, code);
 
-        /* half of a surrogate pair stands for itself */
+        /* an unpaired surrogate is compared by its code */
 
         return next ? next : p + sizeof("\\ud800") - 1;
     }
@@ -105,7 +110,7 @@ ngx_mcp_string_char(u_char *p, u_char *end, uint32_t *code)
 }
 
 
-/* 42, 42.0 and 4.2e1 are the same; no digit is lost in a conversion */
+/* Digits are compared, not doubles: two long numbers may differ in the last. */
 
 ngx_uint_t
 ngx_mcp_json_same_number(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
@@ -140,6 +145,8 @@ ngx_mcp_json_same_number(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 }
 
 
+/* NGX_DECLINED: the exponent is too large. */
+
 static ngx_int_t
 ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 {
@@ -166,7 +173,7 @@ ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
     }
 
     if (last == NULL) {
-        /* there is one zero, whatever its sign and exponent */
+        /* all zeros are equal: the sign and the exponent do not matter */
 
         d->minus = 0;
         d->pos = d->end;
@@ -175,8 +182,6 @@ ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 
     point = point ? point : p;
     d->end = last + 1;
-
-    /* of the last digit: its place before the point, or after it */
 
     if (p < end) {
         p++;
@@ -198,13 +203,15 @@ ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
         d->exp = minus ? -d->exp : d->exp;
     }
 
+    /* the last digit becomes the units digit */
+
     d->exp += (last < point) ? point - last - 1 : point - last;
 
     return NGX_OK;
 }
 
 
-/* 0: there is no digit left */
+/* Returns 0 after the last digit. */
 
 static u_char
 ngx_mcp_decimal_next(ngx_mcp_decimal_t *d)
@@ -217,7 +224,10 @@ ngx_mcp_decimal_next(ngx_mcp_decimal_t *d)
 }
 
 
-/* they are sorted: a text may have as many keys as a client likes to send */
+/*
+ * The keys are sorted, since the number of keys in a request has no limit and
+ * comparing each with each would take quadratic time.
+ */
 
 ngx_int_t
 ngx_mcp_json_unique(ngx_pool_t *pool, ngx_mcp_json_t *value)
@@ -246,7 +256,11 @@ ngx_mcp_json_unique(ngx_pool_t *pool, ngx_mcp_json_t *value)
 }
 
 
-/* a string is a key if a colon follows; objects are numbered as they begin */
+/*
+ * Collects the keys of all objects in a text that was parsed.  A string is a
+ * key if a colon follows it.  Containers are numbered in the order in which
+ * they begin.
+ */
 
 static ngx_int_t
 ngx_mcp_keys(ngx_array_t *keys, ngx_str_t *text)

@@ -1,5 +1,10 @@
 
-/* Which JSON values mean the same, however they are written. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Compares JSON values by what they mean, not by how they are written. */
 
 
 #ifndef _NGX_MCP_EQUAL_H_INCLUDED_
@@ -12,11 +17,18 @@
 #include "ngx_mcp_json.h"
 
 
-/* for values that were parsed: two strings, two numbers */
+/*
+ * Both values must come from the parser.  The first function compares two
+ * strings, whatever their escapes; the second one compares two numbers: 42,
+ * 42.0 and 4.2e1 are equal.
+ */
 ngx_uint_t ngx_mcp_json_same(ngx_mcp_json_t *a, ngx_mcp_json_t *b);
 ngx_uint_t ngx_mcp_json_same_number(ngx_mcp_json_t *a, ngx_mcp_json_t *b);
 
-/* NGX_DECLINED: an object, at whatever depth, has a key twice */
+/*
+ * NGX_OK; NGX_DECLINED: an object, at any depth, has a duplicate key;
+ * NGX_ERROR: no memory.
+ */
 ngx_int_t ngx_mcp_json_unique(ngx_pool_t *pool, ngx_mcp_json_t *value);
 
 

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_input.h"
 #include "ngx_mcp_equal.h"
 #include "ngx_mcp_out.h"
@@ -46,7 +51,7 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
             return "an input request has no method or no params";
         }
 
-        /* a key means one question for the life of the task */
+        /* a key identifies one question for the whole life of the task */
 
         if (ngx_mcp_input_find(&answered, &key, &ignored)) {
             return "the key of an input request was used before";
@@ -178,7 +183,10 @@ ngx_mcp_input_answer(ngx_str_t *responses, ngx_str_t *key,
 }
 
 
-/* each reader of a duplicate key would choose for itself which one counts */
+/*
+ * Duplicate keys are rejected: the worker's parser might choose another of
+ * the values than nginx does.
+ */
 
 const char *
 ngx_mcp_input_answers(ngx_pool_t *pool, ngx_mcp_json_t *answers)
@@ -297,7 +305,10 @@ ngx_mcp_input_patch(ngx_pool_t *pool, ngx_str_t *old, ngx_mcp_json_t *patch,
 }
 
 
-/* bytes of a record: they were checked when they came in; none are "{}" */
+/*
+ * Makes an object from the stored text of a task, which was parsed when it
+ * was received.  An empty text is an empty object.
+ */
 
 static void
 ngx_mcp_input_object(ngx_str_t *text, ngx_mcp_json_t *object)
@@ -329,6 +340,8 @@ ngx_mcp_input_find(ngx_mcp_json_t *object, ngx_mcp_json_t *key,
     return 0;
 }
 
+
+/* No value ends with "{", so that this byte is always the opening brace. */
 
 static void
 ngx_mcp_input_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key,

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_json.h"
 
 #if (__SSE2__)
@@ -6,10 +11,10 @@
 #endif
 
 
-/* a key longer than this is none that we look for */
+/* buffer for a decoded string that is compared with a name */
 #define NGX_MCP_JSON_KEY  256
 
-/* a word with this in each of its bytes */
+/* a 64-bit word that has c in each of its bytes */
 #define NGX_MCP_JSON_EACH(c)  (0x0101010101010101ULL * (c))
 
 
@@ -36,9 +41,9 @@ ngx_mcp_json_parse(ngx_str_t *text, ngx_mcp_json_t *value, const char **err)
 
 
 /*
- * Containers are kept as a stack of bits, a set bit is an object; that is all
- * there is to know about the way back.  Those that the shape knows are kept
- * beside: whose members to look for, and what ends with them.
+ * Open containers are a stack of bits, where 1 is an object and 0 an array.
+ * For the first NGX_MCP_JSON_SHAPES levels, open[] has the value that ends
+ * with the container, or NULL, and within[] the members to be found in it.
  */
 
 ngx_int_t
@@ -66,7 +71,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
 
     for ( ;; ) {
 
-        /* a value, or the end of a container that is still empty */
+        /* a value, or the end of an empty container */
 
         if (p == end) {
             *err = "unexpected end";
@@ -137,7 +142,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
             }
         }
 
-        /* after a value: the ends of containers, then a comma */
+        /* after a value: any number of container ends, then a comma */
 
         for ( ;; ) {
             p = ngx_mcp_json_space(p, end);
@@ -186,7 +191,11 @@ done:
 }
 
 
-/* where the value of a key goes, and on to its own members; NULL: nowhere */
+/*
+ * Returns the value to be set for a key, and replaces the shape by that of
+ * the value's own members.  NULL: the shape does not name the key, or the
+ * member is duplicate.
+ */
 
 static ngx_mcp_json_t *
 ngx_mcp_json_named(ngx_mcp_shape_t **shape, ngx_mcp_json_t *key, void *base)
@@ -205,7 +214,7 @@ ngx_mcp_json_named(ngx_mcp_shape_t **shape, ngx_mcp_json_t *key, void *base)
         }
     }
 
-    /* nobody writes keys with escapes, but one may */
+    /* keys with escapes are valid but rare */
 
     if (memchr(key->text.data, '\\', key->text.len) != NULL) {
         for (s = *shape; s->name.len; s++) {
@@ -246,7 +255,10 @@ ngx_mcp_json_space(u_char *p, u_char *end)
 }
 
 
-/* a key, its colon, and up to the first character of the value */
+/*
+ * Reads a key, the colon and the space after it.  Returns the first character
+ * of the value, which is before the end; NULL: an error.
+ */
 
 static u_char *
 ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
@@ -336,9 +348,12 @@ ngx_mcp_json_scalar(u_char *p, u_char *end, ngx_uint_t *type, const char **err)
 
 
 /*
- * Over bytes of a string that stand for themselves, many at a time: most of
- * what comes is such text.  Stops at or before the first one that does not,
- * since a byte that is looked for may only hide bytes that follow it.
+ * Skips plain bytes of a string, 16 or 8 at a time.  Quotes, backslashes,
+ * control characters and bytes above 0x7f are not plain.  Returns a position
+ * at or before the first byte that is not plain, never after it.  In a word,
+ * the borrow of a subtraction may mark plain bytes too.  On little-endian
+ * machines these follow the first byte that is not plain; on others the whole
+ * word is left to the caller.
  */
 
 static ngx_inline u_char *
@@ -352,7 +367,7 @@ ngx_mcp_json_plain(u_char *p, u_char *end)
     while (end - p >= 16) {
         text = _mm_loadu_si128((__m128i *) p);
 
-        /* with a sign, bytes above 0x7f are less than a space as well */
+        /* the comparison is signed: bytes above 0x7f are below a space too */
 
         special = _mm_or_si128(_mm_cmplt_epi8(text, _mm_set1_epi8(0x20)),
                                _mm_or_si128(
@@ -473,7 +488,7 @@ ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err)
 }
 
 
-/* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF */
+/* RFC 3629: overlong forms, surrogates and codes above U+10FFFF are invalid. */
 
 u_char *
 ngx_mcp_json_utf8(u_char *p, u_char *end)
@@ -583,8 +598,6 @@ ngx_mcp_json_iter(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *value)
 }
 
 
-/* NGX_DONE after the last one; key may be NULL for an array */
-
 ngx_int_t
 ngx_mcp_json_next(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *key,
     ngx_mcp_json_t *value)
@@ -619,7 +632,7 @@ ngx_mcp_json_next(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *key,
 }
 
 
-/* over a value that is known to be well-formed */
+/* Returns the end of a value, which must be valid, and its type. */
 
 static u_char *
 ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
@@ -654,8 +667,6 @@ ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
 
     default:
         *type = NGX_MCP_JSON_NUMBER;
-
-        /* a digit is the first character of no other token */
 
         while ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+'
                || *p == '.' || *p == 'e' || *p == 'E')
@@ -763,7 +774,7 @@ ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s)
     p = string->text.data + 1;
     len = string->text.len - 2;
 
-    /* an escape makes it longer than what it stands for */
+    /* an escape is longer than the character that it encodes */
 
     if (len == s->len) {
         return len == 0
@@ -848,7 +859,7 @@ ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst, u_char *dst_end,
             continue;
         }
 
-        /* the first byte tells by its leading ones how many there are */
+        /* the number of leading one bits is the number of bytes */
 
         *dst++ = (u_char) (0xf00 >> n | code >> (6 * (n - 1)));
 
@@ -863,7 +874,7 @@ ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst, u_char *dst_end,
 }
 
 
-/* NULL: half of a surrogate pair, which stands for no character */
+/* An unpaired surrogate is not a character; code is set to it all the same. */
 
 u_char *
 ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code)
@@ -916,8 +927,6 @@ ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code)
 }
 
 
-/* whether an object or array has anything in it */
-
 ngx_uint_t
 ngx_mcp_json_filled(ngx_mcp_json_t *value)
 {
@@ -928,8 +937,6 @@ ngx_mcp_json_filled(ngx_mcp_json_t *value)
     return ngx_mcp_json_space(value->text.data + 1, end) != end;
 }
 
-
-/* a whole number in its plain form: no fraction, no exponent */
 
 ngx_int_t
 ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n)
@@ -964,8 +971,6 @@ ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n)
     return NGX_OK;
 }
 
-
-/* what is too large for a double is no number for us */
 
 ngx_int_t
 ngx_mcp_json_real(ngx_mcp_json_t *value, double *n)

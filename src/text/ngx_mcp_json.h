@@ -1,8 +1,13 @@
 
 /*
- * The one JSON scanner of the request path.  It checks a text once, without
- * recursion, and hands out spans of it; nothing is copied or converted, so
- * that numbers, escapes and the order of keys survive as they came.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The only JSON parser of the request path.  It validates a text once, without
+ * recursion, and returns spans of it.  Nothing is copied or converted: numbers,
+ * escapes and the order of keys stay as received.
  */
 
 
@@ -14,9 +19,10 @@
 #include <ngx_core.h>
 
 
+/* maximum nesting of containers */
 #define NGX_MCP_JSON_DEPTH   128
 
-/* how deep a shape may be */
+/* maximum nesting of a shape */
 #define NGX_MCP_JSON_SHAPES  8
 
 
@@ -30,20 +36,18 @@ typedef enum {
     NGX_MCP_JSON_ARRAY,
     NGX_MCP_JSON_OBJECT,
 
-    /* a member that the shape names stands there more than once */
+    /* the shape names the member, and the member is duplicate */
     NGX_MCP_JSON_TWICE
 } ngx_mcp_json_e;
 
 
-/* a value: its exact bytes, with the quotes of a string, without space */
-
 typedef struct {
-    ngx_str_t   text;
-    ngx_uint_t  type;
+    ngx_str_t   text;       /* exact bytes, a string with its quotes */
+    ngx_uint_t  type;       /* ngx_mcp_json_e */
 } ngx_mcp_json_t;
 
 
-/* a member that is looked for */
+/* a member to be found by ngx_mcp_json_members() */
 
 typedef struct {
     ngx_str_t        name;
@@ -52,20 +56,20 @@ typedef struct {
 
 
 /*
- * The same for what is looked for while a text is parsed: no part of it has to
- * be skipped again.  The list ends with an empty name.
+ * Members to be found while a text is parsed, so that the text is read only
+ * once.  The list ends with an empty name.
  */
 
 typedef struct ngx_mcp_shape_s  ngx_mcp_shape_t;
 
 struct ngx_mcp_shape_s {
     ngx_str_t         name;
-    size_t            value;      /* its offset from a base */
-    ngx_mcp_shape_t  *members;    /* if it is an object; or NULL */
+    size_t            value;      /* offset of an ngx_mcp_json_t from base */
+    ngx_mcp_shape_t  *members;    /* members to be found in it, or NULL */
 };
 
 
-/* walks over the members of an object or the elements of an array */
+/* iterates over the members of an object or the elements of an array */
 
 typedef struct {
     u_char     *pos;
@@ -74,37 +78,70 @@ typedef struct {
 } ngx_mcp_json_iter_t;
 
 
-/* NGX_OK, or NGX_DECLINED with the reason why it is no JSON */
+/* NGX_OK, or NGX_DECLINED with an error message: the text is invalid */
 ngx_int_t ngx_mcp_json_parse(ngx_str_t *text, ngx_mcp_json_t *value,
     const char **err);
 
-/* the same; values that the shape names must be NONE, and are filled in */
+/*
+ * The same, and sets the values that the shape names.  The caller must have
+ * set them to NGX_MCP_JSON_NONE before.  The type of a duplicate member
+ * becomes NGX_MCP_JSON_TWICE.
+ */
 ngx_int_t ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
     ngx_mcp_shape_t *shape, void *base, const char **err);
 
-/* past a character that is not ASCII; NULL: it is none */
+/*
+ * Returns the end of the character at p, which is not ASCII; NULL: invalid
+ * UTF-8.
+ */
 u_char *ngx_mcp_json_utf8(u_char *p, u_char *end);
 
-/* what follows is for values that were parsed */
+/* the functions below need values that come from the parser */
 
 void ngx_mcp_json_iter(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *value);
+
+/* NGX_DONE after the last one; key may be NULL for an array */
 ngx_int_t ngx_mcp_json_next(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *key,
     ngx_mcp_json_t *value);
 
-/* NGX_OK, or NGX_DECLINED: a member that is looked for stands there twice */
+/*
+ * Sets the values of members by name; the type is NGX_MCP_JSON_NONE if there
+ * is no such member, or if the value is not an object.  NGX_DECLINED: one of
+ * the members is duplicate.
+ */
 ngx_int_t ngx_mcp_json_members(ngx_mcp_json_t *object,
     ngx_mcp_member_t *members, ngx_uint_t n);
 
-/* NGX_DECLINED: the string cannot be written as UTF-8, or has a NUL in it */
+/*
+ * Decodes the escapes of a string.  A string without escapes is not copied.
+ * NGX_DECLINED: it has an escaped NUL or an unpaired surrogate; NGX_ERROR: no
+ * memory.
+ */
 ngx_int_t ngx_mcp_json_string(ngx_pool_t *pool, ngx_mcp_json_t *value,
     ngx_str_t *s);
+
+/*
+ * Tells if a string, decoded, is equal to s.  A string that has escapes and is
+ * longer than 256 bytes when decoded is equal to nothing.
+ */
 ngx_uint_t ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s);
+
+/* 0: an empty object or array */
 ngx_uint_t ngx_mcp_json_filled(ngx_mcp_json_t *value);
+
+/*
+ * NGX_DECLINED: not a number, has a fraction or an exponent, or more than 18
+ * digits.
+ */
 ngx_int_t ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n);
+
+/* NGX_DECLINED: not a number, beyond 1e300, or longer than 63 bytes */
 ngx_int_t ngx_mcp_json_real(ngx_mcp_json_t *value, double *n);
 
-/* past a string, an escape; NULL: half of a surrogate pair */
+/* returns the end of the string that begins at p */
 u_char *ngx_mcp_json_skip_string(u_char *p, u_char *end);
+
+/* returns the end of the escape at p; NULL: an unpaired surrogate */
 u_char *ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code);
 
 

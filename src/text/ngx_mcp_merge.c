@@ -1,47 +1,52 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_merge.h"
 #include "ngx_mcp_out.h"
 #include "ngx_mcp_revision.h"
 
 
-/* what is added in most cases; the text grows if it is more */
+/* initial room for added members; the output grows if it needs more */
 #define NGX_MCP_MERGE_EXTRA  256
 
 
 typedef enum {
     NGX_MCP_EDIT_REMOVE = 0,
-    NGX_MCP_EDIT_SET,         /* the text is JSON */
-    NGX_MCP_EDIT_STRING,      /* the text is to become a string */
-    NGX_MCP_EDIT_DEFAULT,     /* as SET, if it is not there */
-    NGX_MCP_EDIT_INSIDE       /* it is an object to be edited */
+    NGX_MCP_EDIT_SET,         /* set to the text, which is JSON */
+    NGX_MCP_EDIT_STRING,      /* set to the text, written as a JSON string */
+    NGX_MCP_EDIT_DEFAULT,     /* as SET, if the member is missing */
+    NGX_MCP_EDIT_INSIDE       /* edit members of this member, an object */
 } ngx_mcp_edit_e;
 
 
-/* what is to be done with a member of an object */
+/* an edit of one member of an object */
 
 typedef struct ngx_mcp_edit_s  ngx_mcp_edit_t;
 
 struct ngx_mcp_edit_s {
     ngx_str_t        name;
-    ngx_uint_t       how;
-    ngx_str_t        text;
-    ngx_mcp_edit_t  *inside;
+    ngx_uint_t       how;       /* ngx_mcp_edit_e */
+    ngx_str_t        text;      /* for SET, STRING and DEFAULT */
+    ngx_mcp_edit_t  *inside;    /* for INSIDE: n edits */
     ngx_uint_t       n;
 };
 
 
 /*
- * Members or elements as they are copied, each with the comma and the space
- * before it.  If the first ones are left out, the one that then comes first
- * takes the space that was before them, which has no comma.
+ * Copies the items of an object or array, each with the comma and the space
+ * before it.  If the first items are removed, the first item that is kept gets
+ * the space of the original first item, which has no comma.
  */
 
 typedef struct {
     ngx_mcp_out_t  *out;
-    u_char         *pos;        /* up to which it was read */
-    ngx_str_t       lead;
-    ngx_uint_t      items;
-    ngx_uint_t      kept;
+    u_char         *pos;        /* end of the input read so far */
+    ngx_str_t       lead;       /* space before the original first item */
+    ngx_uint_t      items;      /* items read */
+    ngx_uint_t      kept;       /* items written */
 } ngx_mcp_list_t;
 
 
@@ -139,7 +144,7 @@ ngx_mcp_merge_initialize(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
         return NGX_DECLINED;
     }
 
-    /* the only revision in which tasks are a capability */
+    /* only this revision of MCP defines a capability for tasks */
 
     if (ngx_mcp_json_is(&version, &ngx_mcp_legacy_latest->name)) {
         inside[0].how = NGX_MCP_EDIT_SET;
@@ -281,7 +286,7 @@ ngx_mcp_merge_name(ngx_pool_t *pool, ngx_mcp_json_t *tool, ngx_str_t *s)
         { ngx_string("name"), &name }
     };
 
-    /* what is not an object has no members */
+    /* if the tool is not an object, no name is found */
 
     if (ngx_mcp_json_members(tool, members, 1) != NGX_OK
         || name.type != NGX_MCP_JSON_STRING)
@@ -294,8 +299,10 @@ ngx_mcp_merge_name(ngx_pool_t *pool, ngx_mcp_json_t *tool, ngx_str_t *s)
 
 
 /*
- * An object with some of its members replaced, removed or added.  With what
- * is edited inside of them this is as deep as the edits are, not the object.
+ * Writes an object with some of its members replaced, removed or added.
+ * NGX_DECLINED: a member to be edited is duplicate, or is not an object but
+ * has edits inside.  The depth of the recursion is that of the edits, not of
+ * the object.
  */
 
 static ngx_int_t
@@ -374,7 +381,7 @@ ngx_mcp_edit(ngx_mcp_out_t *out, ngx_mcp_json_t *object, ngx_mcp_edit_t *edits,
 }
 
 
-/* null is taken for a member that is not there */
+/* A value of null is treated as a missing member. */
 
 static ngx_int_t
 ngx_mcp_edit_value(ngx_mcp_out_t *out, ngx_mcp_json_t *value,
@@ -417,7 +424,7 @@ ngx_mcp_edit_value(ngx_mcp_out_t *out, ngx_mcp_json_t *value,
 }
 
 
-/* whether it makes a member that is not there */
+/* Tells if the edit creates a missing member. */
 
 static ngx_uint_t
 ngx_mcp_edit_adds(ngx_mcp_edit_t *edit)
@@ -438,7 +445,7 @@ ngx_mcp_edit_adds(ngx_mcp_edit_t *edit)
 }
 
 
-/* with the brace or bracket */
+/* Writes the opening brace or bracket. */
 
 static void
 ngx_mcp_list_begin(ngx_mcp_list_t *list, ngx_mcp_out_t *out,
@@ -453,7 +460,7 @@ ngx_mcp_list_begin(ngx_mcp_list_t *list, ngx_mcp_out_t *out,
 }
 
 
-/* what comes before an item; the item itself is not written */
+/* Writes only the comma and the space before an item of the input. */
 
 static void
 ngx_mcp_list_item(ngx_mcp_list_t *list, u_char *start, u_char *end,
@@ -481,7 +488,7 @@ ngx_mcp_list_item(ngx_mcp_list_t *list, u_char *start, u_char *end,
 }
 
 
-/* what comes before an item that was not there */
+/* Writes the comma before a new item. */
 
 static void
 ngx_mcp_list_more(ngx_mcp_list_t *list)

@@ -1,7 +1,12 @@
 
 /*
- * Puts what we offer into what an upstream has answered: capabilities and
- * tools.  Bytes are spliced; all that is not ours stays as it came.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Adds the capabilities and tools of this module to a result of the upstream.
+ * Everything else in the result is copied byte for byte.
  */
 
 
@@ -15,7 +20,7 @@
 #include "ngx_mcp_json.h"
 
 
-/* of which method it is the result */
+/* the method that has the result: initialize, server/discover, tools/list */
 
 typedef enum {
     NGX_MCP_MERGE_INITIALIZE = 1,
@@ -25,19 +30,19 @@ typedef enum {
 
 
 typedef struct {
-    ngx_uint_t    kind;
-    ngx_uint_t    lists;       /* tasks/list is offered */
-    ngx_uint_t    offers;      /* there are tools of ours, on any page */
+    ngx_uint_t    kind;        /* ngx_mcp_merge_e */
+    ngx_uint_t    lists;       /* clients may call tasks/list */
+    ngx_uint_t    offers;      /* the module has tools, on any page */
 
-    /* the rest is for lists of tools */
+    /* the members below are used for NGX_MCP_MERGE_TOOLS only */
 
-    ngx_uint_t    supports;    /* tools say what their taskSupport is */
-    ngx_str_t     tools;       /* ours for this page, "{...},{...}" or empty */
+    ngx_uint_t    supports;    /* set taskSupport of each upstream tool */
+    ngx_str_t     tools;       /* tools to add: "{...},{...}" or empty */
 
-    /* whether we have a tool of that name; the upstream's is left out */
+    /* 1: the module has a tool of this name, the upstream's is removed */
     ngx_uint_t  (*own)(void *data, ngx_str_t *name);
 
-    /* "optional", "required" or "forbidden"; only if supports */
+    /* "optional", "required" or "forbidden"; called if supports is set */
     ngx_str_t  *(*support)(void *data, ngx_str_t *name);
 
     void         *data;
@@ -45,8 +50,9 @@ typedef struct {
 
 
 /*
- * NGX_OK with the new text of the result; NGX_DECLINED: it is not what such a
- * result has to be, and should be passed on as it is; NGX_ERROR: no memory.
+ * NGX_OK with the new text of the result; NGX_DECLINED: the result is not
+ * valid for its method, and the caller should pass it unchanged; NGX_ERROR: no
+ * memory.
  */
 ngx_int_t ngx_mcp_merge(ngx_pool_t *pool, ngx_mcp_json_t *result,
     ngx_mcp_merge_by_t *m, ngx_str_t *text);

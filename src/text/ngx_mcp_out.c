@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_out.h"
 #include "ngx_mcp_json.h"
 
@@ -71,7 +76,7 @@ ngx_mcp_out_number(ngx_mcp_out_t *out, uint64_t n)
 }
 
 
-/* the shortest digits that mean the same number */
+/* Writes the fewest digits, but at least 15, that read back as n. */
 
 void
 ngx_mcp_out_real(ngx_mcp_out_t *out, double n)
@@ -103,7 +108,7 @@ ngx_mcp_out_flag(ngx_mcp_out_t *out, ngx_uint_t on)
 }
 
 
-/* two of them */
+/* Writes two digits. */
 
 static ngx_inline u_char *
 ngx_mcp_out_digits(u_char *p, uint32_t n)
@@ -116,8 +121,8 @@ ngx_mcp_out_digits(u_char *p, uint32_t n)
 
 
 /*
- * A wall clock time as ISO 8601, with the quotes.  Tasks have two of them each,
- * and many have the same second in common, as the two mostly do.
+ * Writes a time in ISO 8601 format, with the quotes.  Many times in a list of
+ * tasks are in the same second: the text of the last second is kept.
  */
 
 void
@@ -168,7 +173,7 @@ ngx_mcp_out_second(u_char *p, time_t second)
 }
 
 
-/* a duration, as a number of seconds */
+/* Writes a duration in seconds. */
 
 void
 ngx_mcp_out_seconds(ngx_mcp_out_t *out, uint64_t ms)
@@ -183,7 +188,7 @@ ngx_mcp_out_seconds(ngx_mcp_out_t *out, uint64_t ms)
         ngx_mcp_out_lit(out, ".");
     }
 
-    /* no zeros at the end */
+    /* the loop ends before trailing zeros */
 
     for (unit = 100; ms; unit /= 10) {
         ngx_mcp_out_number(out, ms / unit);
@@ -192,7 +197,7 @@ ngx_mcp_out_seconds(ngx_mcp_out_t *out, uint64_t ms)
 }
 
 
-/* text as a JSON string, with the quotes */
+/* Writes UTF-8 text as a JSON string, with the quotes. */
 
 void
 ngx_mcp_out_string(ngx_mcp_out_t *out, ngx_str_t *s)
@@ -216,7 +221,7 @@ ngx_mcp_out_escaped(ngx_mcp_out_t *out, ngx_str_t *s)
 }
 
 
-/* the same of what may not be UTF-8: each byte that is not becomes U+FFFD */
+/* Writes any bytes as a JSON string: each invalid byte becomes U+FFFD. */
 
 void
 ngx_mcp_out_bytes(ngx_mcp_out_t *out, ngx_str_t *s)

@@ -1,5 +1,13 @@
 
-/* Text that grows while it is written. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * An output buffer that grows.  A failed allocation is remembered, and what is
+ * written after it is ignored: only ngx_mcp_out_end() has to be checked.
+ */
 
 
 #ifndef _NGX_MCP_OUT_H_INCLUDED_
@@ -13,8 +21,8 @@
 typedef struct {
     ngx_pool_t  *pool;
     u_char      *start;
-    u_char      *pos;
-    u_char      *end;
+    u_char      *pos;             /* end of the text */
+    u_char      *end;             /* end of the buffer */
     ngx_uint_t   failed;          /* unsigned  failed:1; */
 } ngx_mcp_out_t;
 
@@ -26,11 +34,11 @@ typedef struct {
     ngx_mcp_out_add(out, (u_char *) text, ngx_strlen(text))
 
 
-/* NULL: no memory, now or before */
+/* returns pos with room for len bytes; NULL: no memory, now or before */
 u_char *ngx_mcp_out_reserve(ngx_mcp_out_t *out, size_t len);
 
 
-/* mostly of words that the compiler knows, and there mostly is room */
+/* inline, since most calls have a constant length and enough room */
 
 static ngx_inline void
 ngx_mcp_out_add(ngx_mcp_out_t *out, u_char *p, size_t len)
@@ -58,7 +66,7 @@ void ngx_mcp_out_seconds(ngx_mcp_out_t *out, uint64_t ms);
 void ngx_mcp_out_string(ngx_mcp_out_t *out, ngx_str_t *s);
 void ngx_mcp_out_bytes(ngx_mcp_out_t *out, ngx_str_t *s);
 
-/* NGX_ERROR if it ran out of memory anywhere on the way */
+/* NGX_ERROR: an allocation has failed since ngx_mcp_out_init() */
 ngx_int_t ngx_mcp_out_end(ngx_mcp_out_t *out, ngx_str_t *s);
 
 

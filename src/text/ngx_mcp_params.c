@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_params.h"
 #include "ngx_mcp_equal.h"
 
@@ -8,14 +13,14 @@
 #define NGX_MCP_PARAM_DEPTH   16
 
 
-/* a property, and those that it is a property of */
+/* a property of the schema, linked to the property that contains it */
 
 typedef struct ngx_mcp_place_s  ngx_mcp_place_t;
 
 struct ngx_mcp_place_s {
     ngx_mcp_place_t  *parent;
     const char       *name;       /* NULL: the schema itself */
-    ngx_uint_t        depth;
+    ngx_uint_t        depth;      /* 0: the schema itself */
 };
 
 
@@ -44,8 +49,8 @@ ngx_mcp_params_read(ngx_pool_t *pool, json_t *schema, ngx_array_t **params)
 
 
 /*
- * A mark counts on properties, and properties of properties; nowhere else,
- * since only there one knows by the schema alone where the value stands.
+ * Only properties, and properties of properties, may have a mark: for these
+ * the schema alone defines the path of the value in the arguments.
  */
 
 static const char *
@@ -96,6 +101,8 @@ ngx_mcp_params_schema(ngx_array_t *params, json_t *schema,
     return NULL;
 }
 
+
+/* Returns an error if there is a mark where none is allowed. */
 
 static const char *
 ngx_mcp_params_elsewhere(json_t *json, ngx_uint_t depth)
@@ -216,7 +223,7 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
 }
 
 
-/* RFC 9110: what a header's name consists of */
+/* A header name as RFC 9110 defines it (token), of 1 to 128 bytes. */
 
 static ngx_uint_t
 ngx_mcp_params_token(const char *s, size_t len)
@@ -281,14 +288,14 @@ ngx_mcp_params_same(ngx_str_t *header, ngx_mcp_json_t *value)
 
     case NGX_MCP_JSON_NUMBER:
 
-        /* as JSON has them, and without the space that JSON allows around */
+        /* a JSON number; the length excludes space around it */
 
         return ngx_mcp_json_parse(header, &number, &err) == NGX_OK
                && number.type == NGX_MCP_JSON_NUMBER
                && number.text.len == header->len
                && ngx_mcp_json_same_number(&number, value);
 
-    default: /* true and false; nothing else is marked */
+    default: /* true and false; other types have no mark */
         return header->len == value->text.len
                && ngx_memcmp(header->data, value->text.data, header->len) == 0;
     }

@@ -1,11 +1,17 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_result.h"
 
 
 /*
- * Once for each result, when it is stored: what is rendered often must not be
- * scanned each time.  Not ngx_mcp_json_members(), which stops at a duplicate:
- * who stores the result decides which of them matter.
+ * Called once for each result, when it is stored: a result may be sent many
+ * times and must not be scanned each time.  ngx_mcp_json_members() is not used
+ * since it stops at a duplicate member: the caller decides which duplicates
+ * are errors.
  */
 
 void

@@ -1,7 +1,10 @@
 
 /*
- * What the result of a call says of itself.
+ * Copyright (C) The nginx-mcp-tasks authors
  */
+
+
+/* Reads the members of a call's result that this module depends on. */
 
 
 #ifndef _NGX_MCP_RESULT_H_INCLUDED_
@@ -15,16 +18,17 @@
 #include "ngx_mcp_task.h"
 
 
-/* the first of each; its type is NGX_MCP_JSON_TWICE if there are more */
+/* a type of NGX_MCP_JSON_TWICE: the member is duplicate, text is the first */
 
 typedef struct {
-    ngx_mcp_json_t  type;
-    ngx_mcp_json_t  is_error;
-    ngx_mcp_json_t  meta;
-    uint8_t         flags;      /* of a task that completes with it */
+    ngx_mcp_json_t  type;       /* "resultType" */
+    ngx_mcp_json_t  is_error;   /* "isError" */
+    ngx_mcp_json_t  meta;       /* "_meta" */
+    uint8_t         flags;      /* result flags of the task */
 } ngx_mcp_result_t;
 
 
+/* the object must come from the parser */
 void ngx_mcp_result_read(ngx_mcp_json_t *object, ngx_mcp_result_t *result);
 
 

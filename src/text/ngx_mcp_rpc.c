@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_rpc.h"
 #include "ngx_mcp_equal.h"
 
@@ -66,7 +71,7 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
         return ngx_mcp_rpc_invalid(err, "a member stands twice");
     }
 
-    /* the id first, so that the error can be told to whom it concerns */
+    /* the id is set first, so that errors found below are sent with it */
 
     if (id.type != NGX_MCP_JSON_NONE) {
         if (!ngx_mcp_rpc_valid_id(&id)) {
@@ -88,7 +93,7 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
 }
 
 
-/* a response, a request or a notification, with what each must have */
+/* Sets the kind of the message and checks the members that it requires. */
 
 static ngx_int_t
 ngx_mcp_rpc_kind(ngx_pool_t *pool, ngx_mcp_rpc_t *rpc,
@@ -149,7 +154,7 @@ ngx_mcp_rpc_invalid(ngx_mcp_rpc_error_t *err, const char *detail)
 }
 
 
-/* MCP allows strings and integers; these may be of any length */
+/* MCP allows strings and integers; the number of digits is not limited. */
 
 static ngx_uint_t
 ngx_mcp_rpc_valid_id(ngx_mcp_json_t *id)
@@ -174,7 +179,7 @@ ngx_mcp_rpc_valid_id(ngx_mcp_json_t *id)
 }
 
 
-/* ids and tokens: a string may have other escapes than before */
+/* A string may be escaped differently when it is sent again. */
 
 ngx_uint_t
 ngx_mcp_rpc_same_id(ngx_mcp_json_t *a, ngx_mcp_json_t *b)

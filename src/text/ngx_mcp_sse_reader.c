@@ -1,8 +1,13 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_sse_reader.h"
 
 
-/* as a timer can take it */
+/* milliseconds, as much as a timer of nginx accepts */
 #define NGX_MCP_SSE_MAX_RETRY  NGX_MAX_INT32_VALUE
 
 
@@ -45,7 +50,7 @@ static ngx_int_t ngx_mcp_sse_reader_dispatch(ngx_mcp_sse_reader_t *reader,
 
 static ngx_str_t  ngx_mcp_sse_reader_message = ngx_string("message");
 
-/* in the order of the fields' numbers */
+/* in the order of ngx_mcp_sse_reader_field_e */
 
 static ngx_str_t  ngx_mcp_sse_reader_names[] = {
     ngx_string("data"),
@@ -117,8 +122,9 @@ ngx_mcp_sse_reader_read(ngx_mcp_sse_reader_t *reader, u_char *p, size_t n,
         }
 
         /*
-         * What was found is kept until it is passed: a search for each line
-         * would read the whole piece again if it has none of the other kind.
+         * The next LF and the next CR are kept until they are passed.  With a
+         * new search for each line, a chunk that has no CR would be read to
+         * its end once per line.
          */
 
         if (lf < p) {
@@ -153,6 +159,8 @@ ngx_mcp_sse_reader_read(ngx_mcp_sse_reader_t *reader, u_char *p, size_t n,
 }
 
 
+/* Skips a byte order mark at the start of the stream. */
+
 static u_char *
 ngx_mcp_sse_reader_bom(ngx_mcp_sse_reader_t *reader, u_char *p, u_char *end)
 {
@@ -167,7 +175,7 @@ ngx_mcp_sse_reader_bom(ngx_mcp_sse_reader_t *reader, u_char *p, u_char *end)
         }
 
         if (reader->bom) {
-            /* a part of it begins a name, which is none that we know */
+            /* a partial mark begins a field name, which is unknown */
             reader->state = NGX_MCP_SSE_SKIP;
         }
 
@@ -193,7 +201,7 @@ ngx_mcp_sse_reader_find(u_char *p, u_char *end, u_char c)
 }
 
 
-/* bytes of a line, perhaps not its first ones nor its last ones */
+/* Reads a part of a line, which may lack the line's beginning and end. */
 
 static ngx_int_t
 ngx_mcp_sse_reader_part(ngx_mcp_sse_reader_t *reader, u_char *p, u_char *end)
@@ -240,7 +248,7 @@ ngx_mcp_sse_reader_part(ngx_mcp_sse_reader_t *reader, u_char *p, u_char *end)
 }
 
 
-/* the name is complete; a comment has an empty one */
+/* Called when the field name is complete; it is empty in a comment. */
 
 static ngx_int_t
 ngx_mcp_sse_reader_begin(ngx_mcp_sse_reader_t *reader)
@@ -282,7 +290,7 @@ ngx_mcp_sse_reader_begin(ngx_mcp_sse_reader_t *reader)
 }
 
 
-/* some bytes of a value; what cannot be right any more is skipped */
+/* Reads a part of a value; skips the rest of the line if it is invalid. */
 
 static ngx_int_t
 ngx_mcp_sse_reader_value(ngx_mcp_sse_reader_t *reader, u_char *p, size_t n)
@@ -319,6 +327,8 @@ ngx_mcp_sse_reader_value(ngx_mcp_sse_reader_t *reader, u_char *p, size_t n)
     return NGX_OK;
 }
 
+
+/* As the HTML standard requires, an id with a NUL is ignored. */
 
 static ngx_int_t
 ngx_mcp_sse_reader_id(ngx_mcp_sse_reader_t *reader, u_char *p, size_t n)
@@ -365,7 +375,7 @@ ngx_mcp_sse_reader_digits(ngx_mcp_sse_reader_t *reader, u_char *p, u_char *end)
                            ngx_min(n, NGX_MCP_SSE_MAX_RETRY);
     }
 
-    /* how many digits there are does not matter, but that there are some */
+    /* there is at least one digit */
     reader->got = 1;
 }
 
@@ -407,7 +417,7 @@ ngx_mcp_sse_reader_append(ngx_mcp_sse_reader_t *reader, u_char *p, size_t n)
 }
 
 
-/* the end of a line */
+/* Called at the end of each line. */
 
 static ngx_int_t
 ngx_mcp_sse_reader_line(ngx_mcp_sse_reader_t *reader,
@@ -421,7 +431,7 @@ ngx_mcp_sse_reader_line(ngx_mcp_sse_reader_t *reader,
             return ngx_mcp_sse_reader_dispatch(reader, handler, ctx);
         }
 
-        /* no colon: a name with an empty value */
+        /* a line without a colon is a field with an empty value */
 
         rc = ngx_mcp_sse_reader_begin(reader);
         if (rc != NGX_OK) {
@@ -463,8 +473,8 @@ ngx_mcp_sse_reader_line(ngx_mcp_sse_reader_t *reader,
 
 
 /*
- * An empty line ends an event.  All is ready for the next one before the
- * handler is called, since the feed may be gone after it.
+ * An empty line ends an event.  The reader is reset for the next event before
+ * the handler is called, since the handler may free the reader.
  */
 
 static ngx_int_t

@@ -1,8 +1,12 @@
 
 /*
- * Reads server-sent events, as the HTML standard defines them, from pieces of
- * any size.  Only what is needed of a line is kept: comments and fields that
- * are not known cost no memory, however long they are.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Reads server-sent events, as the HTML standard defines them, from chunks of
+ * any size.  Comments and unknown fields use no memory, however long they are.
  */
 
 
@@ -14,68 +18,71 @@
 #include <ngx_core.h>
 
 
-/* what a buffer has at first, and what it may keep from event to event */
+/* first size of the data buffer; a larger one is freed after its event */
 #define NGX_MCP_SSE_SIZE  4096
 
-/* a longer id is ignored */
+/* maximum length of an event id, a longer one is ignored */
 #define NGX_MCP_SSE_ID    256
 
 
 typedef struct ngx_mcp_sse_reader_s  ngx_mcp_sse_reader_t;
 
 /*
- * The data is there until the handler returns.  A handler that sets its
- * address to NULL, and returns NGX_OK, has to free it.  One that returns
- * anything else than NGX_OK may have freed the feed.
+ * Called for each event of type "message" that has data.  The data is valid
+ * until the handler returns.  A handler that sets data->data to NULL takes the
+ * data, must free it with ngx_free(), and must return NGX_OK.  A handler that
+ * returns anything else may free the reader.
  */
 typedef ngx_int_t (*ngx_mcp_sse_reader_pt)(void *ctx,
     ngx_mcp_sse_reader_t *reader, ngx_str_t *data);
 
 
 struct ngx_mcp_sse_reader_s {
-    ngx_str_t   id;              /* of the last event; empty: it has none */
-    ngx_msec_t  retry;           /* 0: none was sent */
+    ngx_str_t   id;              /* last event id, or empty */
+    ngx_msec_t  retry;           /* last retry field, 0: none */
 
-    /* the rest is private; first the data of the event that is being read */
+    /* the members below are private: the data of the current event */
 
     u_char     *data;
     size_t      len;
-    size_t      size;
-    size_t      max;
+    size_t      size;            /* size of the buffer */
+    size_t      max;             /* maximum len */
     ngx_log_t  *log;
 
-    /* the line that is being read, and how much of its name or value */
+    /* the current line */
 
-    ngx_uint_t  state;
-    ngx_uint_t  field;
-    size_t      got;
-    ngx_msec_t  number;
+    ngx_uint_t  state;           /* ngx_mcp_sse_reader_state_e */
+    ngx_uint_t  field;           /* ngx_mcp_sse_reader_field_e */
+    size_t      got;             /* bytes read of the name or the value */
+    ngx_msec_t  number;          /* value of a retry field so far */
     u_char      name[sizeof("event") - 1];
 
     /*
-     * An id counts at the end of its line, and is known with its event: three
-     * of them, there as soon as the first one comes.
+     * An id moves from line_id to next_id at the end of its line, and to id at
+     * the end of its event.  The three buffers are one allocation, made when
+     * the first id is read.
      */
 
     u_char     *line_id;
     u_char     *next_id;
     size_t      next_len;
 
-    unsigned    bom:2;           /* bytes of it; all: it cannot come now */
-    unsigned    cr:1;            /* a LF would belong to the CR before it */
-    unsigned    filled:1;        /* there was a data field */
-    unsigned    other:1;         /* the event is not a message */
+    unsigned    bom:2;           /* bytes of the mark read, 3: past it */
+    unsigned    cr:1;            /* last byte was a CR, a LF is skipped */
+    unsigned    filled:1;        /* the event has a data field */
+    unsigned    other:1;         /* the event's type is not "message" */
 };
 
 
-/* max: how many bytes the data of an event may have */
+/* max is the maximum size of the data of one event, in bytes */
 void ngx_mcp_sse_reader_init(ngx_mcp_sse_reader_t *reader, size_t max,
     ngx_log_t *log);
 
 /*
- * NGX_OK; NGX_DECLINED: the data of an event is larger than max; NGX_ERROR:
- * no memory; or what the handler returned, if it is not NGX_OK.  In all cases
- * but the first the rest of the piece is not read, and reading ends there.
+ * Reads a chunk and calls the handler for each event that ends in it.
+ * NGX_DECLINED: the data of an event is larger than max; NGX_ERROR: no memory;
+ * or the handler's return value, if it is not NGX_OK.  After any of these the
+ * rest of the chunk is not read, and the reader can only be freed.
  */
 ngx_int_t ngx_mcp_sse_reader_read(ngx_mcp_sse_reader_t *reader, u_char *p,
     size_t n, ngx_mcp_sse_reader_pt handler, void *ctx);

@@ -1,13 +1,16 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_sse_writer.h"
 
 
-/* the next end of a line, of either kind; the end of the text: none */
-
 typedef struct {
-    u_char  *lf;
-    u_char  *cr;
-    u_char  *end;
+    u_char  *lf;        /* next LF, or the end of the text */
+    u_char  *cr;        /* next CR, or the end of the text */
+    u_char  *end;       /* end of the text */
 } ngx_mcp_sse_lines_t;
 
 
@@ -15,8 +18,6 @@ static void ngx_mcp_sse_lines(ngx_mcp_sse_lines_t *lines, ngx_str_t *text);
 static u_char *ngx_mcp_sse_line(ngx_mcp_sse_lines_t *lines, u_char *p);
 static u_char *ngx_mcp_sse_find(u_char *p, u_char *end, u_char c);
 
-
-/* what an event takes at most */
 
 size_t
 ngx_mcp_sse_size(ngx_str_t *id, ngx_str_t *text)
@@ -44,7 +45,7 @@ ngx_mcp_sse_size(ngx_str_t *id, ngx_str_t *text)
 }
 
 
-/* a line of the text is a line of data, whichever way it ends */
+/* LF, CR and CRLF end a line of the text, and each line is a data field. */
 
 u_char *
 ngx_mcp_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
@@ -71,7 +72,7 @@ ngx_mcp_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text)
         }
 
         if (*line == '\r' && line + 1 < lines.end && line[1] == '\n') {
-            /* both together end one line */
+            /* CRLF ends one line, not two */
             continue;
         }
 
@@ -92,8 +93,9 @@ ngx_mcp_sse_lines(ngx_mcp_sse_lines_t *lines, ngx_str_t *text)
 
 
 /*
- * Where the line ends.  What was found is kept until it is passed: a search
- * for each line would read all the rest if it has none of the other kind.
+ * Returns the end of the line that begins at p.  The next LF and the next CR
+ * are kept until they are passed.  With a new search for each line, a text
+ * that has no CR would be read to its end once per line.
  */
 
 static u_char *
@@ -126,7 +128,7 @@ ngx_mcp_sse_find(u_char *p, u_char *end, u_char c)
 }
 
 
-/* not in a pool: it belongs to no request */
+/* Not allocated in a pool: the event may outlive any of the requests. */
 
 ngx_mcp_sse_shared_t *
 ngx_mcp_sse_share(ngx_str_t *id, ngx_str_t *text, ngx_log_t *log)

@@ -1,7 +1,10 @@
 
 /*
- * Server-sent events: framing, and text that many streams send at once.
+ * Copyright (C) The nginx-mcp-tasks authors
  */
+
+
+/* Writes server-sent events, and shares an event between many streams. */
 
 
 #ifndef _NGX_MCP_SSE_WRITER_H_INCLUDED_
@@ -12,23 +15,27 @@
 #include <ngx_core.h>
 
 
-/* when to come back after a cut, in milliseconds */
+/* time before a client reconnects, in milliseconds, and its field's length */
 #define NGX_MCP_RETRY      1000
 #define NGX_MCP_RETRY_LEN  (sizeof("retry: \n\n") + NGX_INT_T_LEN)
 
 
-/* one event; freed when the last stream that refers to it has sent it */
+/* one event; freed by the last ngx_mcp_sse_unshare() */
 
 typedef struct {
-    ngx_uint_t  refs;
+    ngx_uint_t  refs;       /* 1 after ngx_mcp_sse_share() */
     size_t      len;
     u_char     *data;
 } ngx_mcp_sse_shared_t;
 
 
+/* the maximum size of an event; id may be NULL */
 size_t ngx_mcp_sse_size(ngx_str_t *id, ngx_str_t *text);
+
+/* writes an event to p and returns its end */
 u_char *ngx_mcp_sse_event(u_char *p, ngx_str_t *id, ngx_str_t *text);
 
+/* NULL: no memory */
 ngx_mcp_sse_shared_t *ngx_mcp_sse_share(ngx_str_t *id, ngx_str_t *text,
     ngx_log_t *log);
 void ngx_mcp_sse_unshare(ngx_mcp_sse_shared_t *shared);
