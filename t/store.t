@@ -27,6 +27,7 @@ my $server = <<'END';
     location /worker { mcp_tasks_worker zone=z; }
     location /status { mcp_tasks_status zone=z; }
     location /probe { mcp_tasks_probe zone=z; }
+    location /console { mcp_tasks_console zone=z; }
 END
 
 my ($t, $c, $db, $second);
@@ -371,6 +372,8 @@ up('store=sqlite:tasks.db');
     is($d->rest("tasks/$id")->{status}, 503, 'in plain HTTP, too');
     is($d->worker('worker/claim', { tools => ['slow'] })
        ->{error}{data}{reason}, 'store_unavailable', 'and to workers');
+    is($d->as(uri => '/console')->rest('api/tasks')->{json}{reason},
+       'store_unavailable', 'the console does not show an empty list');
     is($c->legacy('tasks/get', { taskId => $id })->{status}, 200,
        'the first one goes on');
     is(MCPStatus->new($other)->json()->{slots}{used}, 0,

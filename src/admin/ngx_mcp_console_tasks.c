@@ -191,6 +191,10 @@ ngx_mcp_console_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     op = (ngx_mcp_op_recent_t *) o;
 
+    if (o->reason != NGX_MCP_OK) {
+        return ngx_mcp_problem_refused(r, o->reason);
+    }
+
     if (op->lost) {
         return ngx_mcp_console_gone(r);
     }
