@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The codes of JSON-RPC errors: of the specifications, and of our own. */
 
 

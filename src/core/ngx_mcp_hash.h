@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Keyed hashes.  Owners and tool names come from clients, so their hashes
  * must not be predictable: one bucket must not be filled on purpose.
  *

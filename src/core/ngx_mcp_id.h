@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* Task ids and lease tokens, from the system's CSPRNG. */
 
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What a process may wait for, as a number: a task, or whatever belongs to an
  * owner, a session or a tool.  See ngx_mcp_signal.h for how it is told.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What a task carries beside its record: bytes and names, and how much of
  * them there may be.
  */

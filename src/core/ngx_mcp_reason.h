@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Why an operation was refused.  The names go to clients in error.data.reason
  * and are stable; the numbers are internal.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A task outside of a table, and the table of its fields.
  *
  * The only codec of a task: a store walks the fields, and writes or reads a

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A task's record and the rules by which it changes.
  *
  * This is the only place that knows which event is legal in which state.  It

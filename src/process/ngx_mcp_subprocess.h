@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A function that runs in a process of its own, with the rights of a worker
  * process.
  *

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_sweep.h"
 #include "ngx_mcp_table.h"
 #include "ngx_mcp_lock.h"

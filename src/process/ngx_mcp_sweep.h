@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * The timer that lets time pass for the tasks of a zone: one process at a time
  * sweeps, and all look now and then whether it does.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Waking processes, and who waits in this one.
  *
  * The master makes a fixed number of eventfds, once; every worker process of

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_changes.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_signal.h"

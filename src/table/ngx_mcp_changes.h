@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What owners and sessions have not been told yet.
  *
  * Every change gets a number, and a task that changes moves to the front of

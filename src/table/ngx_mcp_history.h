@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A task's last changes of state: when, by which event, and who claimed it.
  *
  * They lie behind the params, in what these leave of their last block, and a

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Waiting for the lock of a zone.
  *
  * As nginx's ngx_shmtx_lock() waits, but for a while at a time.  An unlock

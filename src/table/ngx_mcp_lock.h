@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The lock of a zone, if somebody else has it: see ngx_mcp_table.h. */
 
 

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_hash.h"

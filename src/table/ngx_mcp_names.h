@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Owners and tools: found by name, counted, and gone with their last task.
  */
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * The tasks of a name, newest first: of an owner by their creation and by
  * their last change, of a session by their last change.  And all tasks of the
  * zone, by their last change.

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The tasks of a tool that may be claimed: a FIFO for each priority. */
 
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * After a process died while it held the lock: everything that is derived
  * from the slots is made anew.  And the check that it all fits together.
  */

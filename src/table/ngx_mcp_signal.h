@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Telling processes that something changed which they wait for.
  *
  * A process that waits for a task leaves its bit in the task's slot; for what

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Between slots and records: a task is copied out of its slot, or a slot is
  * filled with one.
  */

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * What is counted: of the zone, of each tool, and of each worker.
  *
  * Tools and workers have entries of a fixed size and number.  A tool gets one

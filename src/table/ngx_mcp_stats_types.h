@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* What is counted in a zone: see ngx_mcp_stats.h for who counts it. */
 
 

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * The task table: what lies in a zone's shared memory.
  *
  * The zone is carved once, when it is created:

@@ -1,5 +1,10 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Deadlines: a hierarchical timing wheel over the slots.
  *
  * Level 0 has a bucket for each of the 64 milliseconds around the time up to
