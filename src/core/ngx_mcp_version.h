@@ -4,7 +4,7 @@
  */
 
 
-/* Which module this is. */
+/* The name and version of the module. */
 
 
 #ifndef _NGX_MCP_VERSION_H_INCLUDED_
