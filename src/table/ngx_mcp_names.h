@@ -5,7 +5,8 @@
 
 
 /*
- * Owners and tools: found by name, counted, and gone with their last task.
+ * Names of owners, tools, tokens and sessions.  Each is stored once, counts
+ * the tasks that refer to it, and is freed with the last of them.
  */
 
 

@@ -5,8 +5,8 @@
 
 
 /*
- * Between slots and records: a task is copied out of its slot, or a slot is
- * filled with one.
+ * Conversion between slots and records: copies a task out of its slot, or
+ * fills a slot with a record.
  */
 
 
