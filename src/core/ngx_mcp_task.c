@@ -256,7 +256,7 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 
 /*
  * Whether another process may run an orphaned call.  A call that may have
- * begun is repeated only if it is idempotent.
+ * begun is repeated only if it is idempotent and has attempts left.
  */
 
 static ngx_uint_t

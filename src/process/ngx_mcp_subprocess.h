@@ -28,8 +28,8 @@ typedef ngx_int_t (*ngx_mcp_subprocess_pt)(void *data);
 
 /*
  * Blocks until run() returns or the child ends.  NGX_OK: run() returned
- * NGX_OK; NGX_ERROR: it returned something else; NGX_ABORT: it did not
- * return, and *why is the reason.
+ * NGX_OK; NGX_ERROR: it returned something else, or the child did not get the
+ * rights; NGX_ABORT: run() did not return, and *why is the reason.
  *
  * The child is killed if it does not call ngx_mcp_subprocess_alive() for
  * timeout ms.

@@ -31,7 +31,7 @@ typedef struct {
     ngx_queue_t   queue;
     uint64_t      key;        /* see ngx_mcp_key.h */
     ngx_event_t  *event;      /* posted by a signal */
-    ngx_uint_t    fired;      /* set by a signal, cleared by its owner */
+    ngx_uint_t    fired;      /* set by a signal, cleared by its user */
 } ngx_mcp_watch_t;
 
 

@@ -142,7 +142,7 @@ ngx_mcp_changes_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* the task waits here for its announcement, by any process if its own dies */
+/* if the task's process dies, another finds the task here and announces it */
 
 static void
 ngx_mcp_unannounced_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)

@@ -39,6 +39,8 @@ void ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
     uint64_t delivered);
 
 
+/* whether a task is in the list of its session */
+
 #define ngx_mcp_changes_has(s)                                                \
     ((s)->session                                                             \
      && (s)->body.task.flags & NGX_MCP_ANNOUNCED)

@@ -68,7 +68,7 @@ ngx_mcp_lock_wait(ngx_mcp_table_t *t)
 }
 
 
-/* returns 1 with the lock */
+/* returns 1 if it has taken the lock */
 
 static ngx_uint_t
 ngx_mcp_lock_spin(ngx_shmtx_t *mtx)
@@ -90,7 +90,7 @@ ngx_mcp_lock_spin(ngx_shmtx_t *mtx)
 }
 
 
-/* returns 1 with the lock; 0: the process was woken, or the sleep is over */
+/* returns 1 if it has taken the lock; 0: woken, or the sleep is over */
 
 static ngx_uint_t
 ngx_mcp_lock_sleep(ngx_shmtx_t *mtx)

@@ -310,9 +310,10 @@ ngx_mcp_unlock(ngx_mcp_table_t *t)
 
 
 /*
- * Only this function checks ownership: NULL is returned for a task of another
- * owner, and for an expired task that was not swept yet.  If owner is NULL,
- * the caller is nginx itself, and a task of any owner is found.
+ * Only this function checks the owner of a task that is given by its id.  NULL
+ * is returned for a task of another owner, and for an expired task that was
+ * not swept yet.  If owner is NULL, the caller is nginx itself, and a task of
+ * any owner is found.
  */
 
 ngx_mcp_slot_t *
@@ -704,8 +705,8 @@ ngx_mcp_bytes(ngx_mcp_slot_t *s)
  * the reason why it is refused; then the task is unchanged.  If the process
  * dies meanwhile, the task is either as before or as after the change.
  *
- * If the event is EV_EXPIRE, the task is removed and s is no longer valid.
- * change may be NULL.
+ * After EV_EXPIRE the task is removed, and s must not be used.  change may be
+ * NULL.
  */
 
 ngx_uint_t
@@ -836,8 +837,9 @@ ngx_mcp_change_decide_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 /*
  * The next version or revision.  Before a restart, clients may have seen later
  * versions of a loaded task that were never saved.  These were not greater than
- * sh->seq at that time; and at each start sh->seq jumps beyond all of its old
- * values, so the next version is made greater than it.
+ * sh->seq at that time.  At each start sh->seq jumps beyond all of its old
+ * values, and the jump is saved before anything else; so the next version is
+ * made greater than sh->seq.
  */
 
 static uint64_t

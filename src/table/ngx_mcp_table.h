@@ -86,7 +86,7 @@ ngx_mcp_expect_new(ngx_mcp_table_t *t)
 }
 
 
-/* to be called after changes, before the lock is released */
+/* notifies the store: called after changes, before the lock is released */
 
 static ngx_inline void
 ngx_mcp_unsaved_locked(ngx_mcp_table_t *t)
