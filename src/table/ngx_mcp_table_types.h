@@ -199,7 +199,7 @@ typedef struct {
         ngx_mcp_delivery_t  delivery;
         /* of a tool: claimable tasks, oldest first */
         ngx_mcp_queue_t     queue[NGX_MCP_PRIORITIES];
-        /* of a token: its newest task, 0: none */
+        /* of a token: its newest task, 0: that one was removed */
         uint32_t            task;
     } u;
 
