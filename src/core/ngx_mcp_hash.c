@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_hash.h"
 
 
@@ -38,7 +43,7 @@ ngx_mcp_sip_init(uint64_t v[4], const uint64_t key[2])
 }
 
 
-/* little endian whatever the machine, as the definition says */
+/* SipHash defines words as little endian on every machine */
 
 static ngx_inline uint64_t
 ngx_mcp_sip_word(const u_char *p)
@@ -120,7 +125,7 @@ ngx_mcp_siphash(const uint64_t key[2], const u_char *p, size_t len)
 }
 
 
-/* the same with 128 bits of output, as its authors define it */
+/* the authors' variant of SipHash-2-4 with 128 bits of output */
 
 void
 ngx_mcp_siphash128(uint64_t hash[2], const uint64_t key[2], const u_char *p,
@@ -143,8 +148,9 @@ ngx_mcp_siphash128(uint64_t hash[2], const uint64_t key[2], const u_char *p,
 
 
 /*
- * Each owner has a key, derived from the secret; the purpose is a part of what
- * is sealed.  So a seal is of no use to another owner, nor for another thing.
+ * The key is derived from the secret and the owner, and the purpose is part of
+ * the sealed message: a seal is valid for one owner and one purpose only.  len
+ * must not exceed NGX_MCP_SEAL_MAX.
  */
 
 void
@@ -163,7 +169,7 @@ ngx_mcp_seal(ngx_mcp_seal_t *seal, const uint64_t secret[2],
 }
 
 
-/* in constant time: how much of a guess is right must not show */
+/* in constant time: timing must not show how much of a guess is right */
 
 ngx_uint_t
 ngx_mcp_seal_equal(const ngx_mcp_seal_t *a, const ngx_mcp_seal_t *b)

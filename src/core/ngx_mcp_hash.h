@@ -1,10 +1,15 @@
 
 /*
- * Keyed hashes.  Owners and tool names come from clients, so their hashes
- * must not be predictable: one bucket must not be filled on purpose.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Keyed hashes.  Owners and tool names come from clients, so their hashes must
+ * not be predictable: otherwise a client could fill one bucket on purpose.
  *
- * A seal is a hash of 128 bits.  Clients keep what is sealed and send it back;
- * without the secret they cannot make it up, nor change it.
+ * A seal is a keyed hash of 128 bits.  Clients receive sealed data and send it
+ * back; without the secret they can neither forge nor change it.
  */
 
 
@@ -16,11 +21,11 @@
 #include <ngx_core.h>
 
 
-/* the longest thing that is sealed, in bytes */
+/* the maximum length of sealed data, in bytes */
 #define NGX_MCP_SEAL_MAX  48
 
 
-/* what is sealed */
+/* the purpose of a seal */
 
 typedef enum {
     NGX_MCP_SEAL_SESSION = 1,

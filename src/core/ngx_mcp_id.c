@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_id.h"
 
 #include <sys/random.h>
@@ -6,11 +11,11 @@
 
 #define NGX_MCP_RANDOM_POOL  512
 
-/* a word with this in each of its bytes */
+/* a 64-bit word with c in each byte */
 #define NGX_MCP_EACH(c)      (0x0101010101010101ULL * (c))
 
 
-/* what a lower case hexadecimal digit stands for, plus 1; 0: it is none */
+/* the value of a lower case hexadecimal digit, plus 1; 0: not a digit */
 
 static const u_char  ngx_mcp_digit[256] = {
     ['0'] = 1, ['1'] = 2, ['2'] = 3, ['3'] = 4, ['4'] = 5, ['5'] = 6,
@@ -44,9 +49,9 @@ ngx_mcp_getrandom(u_char *p, size_t len)
 
 
 /*
- * One system call serves many ids.  The pool belongs to one process: a child
- * must not hand out the bytes that its parent holds, hence the pid; used
- * bytes are wiped, so that no later leak of memory reveals an id.
+ * One system call serves many ids.  The pool belongs to one process, hence the
+ * pid: a child must not return the bytes in its parent's pool.  Used bytes are
+ * wiped, so that a later memory disclosure does not reveal an id.
  */
 
 ngx_int_t
@@ -97,8 +102,9 @@ ngx_mcp_id_new(ngx_mcp_id_t *id)
 #if (NGX_HAVE_LITTLE_ENDIAN)
 
 /*
- * Eight digits at once.  Letters are the ones with 0x40 in them; what is found
- * must be a digit's value, and have been written in the only way it may be.
+ * Eight digits at once.  A byte with bit 0x40 is decoded as a letter.  The
+ * digits are valid if all values are less than 16 and encoding them returns
+ * the same text.
  */
 
 static ngx_inline ngx_int_t
@@ -131,7 +137,7 @@ ngx_mcp_unhex_word(u_char *dst, u_char *src)
 }
 
 
-/* the way back */
+/* the reverse: four bytes to eight digits */
 
 static ngx_inline void
 ngx_mcp_hex_word(u_char *dst, const u_char *src)
@@ -156,6 +162,8 @@ ngx_mcp_hex_word(u_char *dst, const u_char *src)
 #endif
 
 
+/* writes 2 * n digits and returns their end */
+
 u_char *
 ngx_mcp_hex(u_char *dst, const void *data, size_t n)
 {
@@ -179,7 +187,7 @@ ngx_mcp_hex(u_char *dst, const void *data, size_t n)
 }
 
 
-/* NGX_DECLINED: there is something else than lower case digits */
+/* reads 2 * n digits; NGX_DECLINED: not all are lower case digits */
 
 ngx_int_t
 ngx_mcp_unhex(u_char *dst, u_char *src, size_t n)
@@ -211,7 +219,7 @@ ngx_mcp_unhex(u_char *dst, u_char *src, size_t n)
 }
 
 
-/* only the text that we give out: lower case, so that an id has one spelling */
+/* NGX_DECLINED: not an id.  Only lower case is valid: an id has one spelling */
 
 ngx_int_t
 ngx_mcp_id_parse(ngx_mcp_id_t *id, ngx_str_t *text)

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* Task ids and lease tokens, from the system's CSPRNG. */
 
 
@@ -28,7 +33,7 @@ ngx_int_t ngx_mcp_id_parse(ngx_mcp_id_t *id, ngx_str_t *text);
 u_char *ngx_mcp_id_text(u_char *p, const ngx_mcp_id_t *id);
 
 
-/* ids are random, and clients do not choose them: any part is a hash */
+/* ids are random and not chosen by clients: any part of one is a hash */
 
 static ngx_inline uint32_t
 ngx_mcp_id_hash(const ngx_mcp_id_t *id)

@@ -1,7 +1,13 @@
 
 /*
- * What a process may wait for, as a number: a task, or whatever belongs to an
- * owner, a session or a tool.  See ngx_mcp_signal.h for how it is told.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * A key is the number of something that a process can wait for: one task, all
+ * tasks of an owner, a session or a tool, or an event of the zone.  See
+ * ngx_mcp_signal.h for how processes are notified.
  */
 
 
@@ -12,14 +18,14 @@
 #include "ngx_mcp_id.h"
 
 
-/* those who wait for an owner, session or tool, by the hash of its name */
+/* keys of owners, sessions and tools: the hash of the name modulo this */
 #define NGX_MCP_AWAITED       256
 
-/* and what else may be awaited */
+/* these and the two keys without a name */
 #define NGX_MCP_KEYS          (NGX_MCP_AWAITED + 2)
 
 
-/* of a task: ids are random */
+/* the key of a task: a part of its id, which is random, and the top bit */
 
 static ngx_inline uint64_t
 ngx_mcp_signal_id(const ngx_mcp_id_t *id)
@@ -32,22 +38,22 @@ ngx_mcp_signal_id(const ngx_mcp_id_t *id)
 }
 
 
-/* of a name: all with the same hash, whatever their kind */
+/* the key of a name; names of any kind may share a key */
 
 #define ngx_mcp_signal_name(hash)  ((uint64_t) ((hash) % NGX_MCP_AWAITED))
 
-/* in place of a hash: one call less is running, or waits to */
+/* in place of a hash: a background call may be able to begin */
 #define NGX_MCP_CAPACITY  0
-/* some task, whosever it is, has changed */
+/* in place of a hash: a task of any owner has changed */
 #define NGX_MCP_ANY   1
 
-/* no names: there is something to save, for the one who does; it is saved */
+/* keys without a name: there are changes to save; changes were saved */
 #define NGX_MCP_UNSAVED  NGX_MCP_AWAITED
 #define NGX_MCP_SAVED    (NGX_MCP_AWAITED + 1)
 
 #define ngx_mcp_signal_is_name(key)  (((key) >> 63) == 0)
 
-/* somebody waits for a change, and not for its being saved */
+/* the key stands for changes of tasks, not for saving them */
 #define ngx_mcp_signal_is_change(key)                                         \
     ((key) != NGX_MCP_UNSAVED && (key) != NGX_MCP_SAVED)
 

@@ -1,8 +1,10 @@
 
 /*
- * What a task carries beside its record: bytes and names, and how much of
- * them there may be.
+ * Copyright (C) The nginx-mcp-tasks authors
  */
+
+
+/* The payloads and names of a task, and their limits. */
 
 
 #ifndef _NGX_MCP_PAYLOAD_H_INCLUDED_
@@ -19,28 +21,28 @@
 #define NGX_MCP_MAX_NAME      1024
 #define NGX_MCP_MAX_METHOD    255
 
-/* a token fits into the block of a name, after the number of its owner */
+/* a progress token and its owner's index fit into one block of a name */
 #define NGX_MCP_MAX_TOKEN     60
 
-/* workers have no names that are longer */
+/* the longest name of a worker */
 #define NGX_MCP_WORKER_NAME   64
 
 
-/* the exact bytes that a task carries */
+/* payloads are stored and returned byte for byte */
 
 typedef enum {
-    NGX_MCP_PARAMS = 0,       /* and the history, see there */
+    NGX_MCP_PARAMS = 0,       /* in a table with method and history */
     NGX_MCP_METADATA,
     NGX_MCP_MESSAGE,
-    NGX_MCP_RESULT,           /* or error, as the flags say */
-    NGX_MCP_REQUESTS,
-    NGX_MCP_RESPONSES,
+    NGX_MCP_RESULT,           /* or error, see the flags */
+    NGX_MCP_REQUESTS,         /* questions */
+    NGX_MCP_RESPONSES,        /* answers */
 
     NGX_MCP_PAYLOADS
 } ngx_mcp_payload_e;
 
 
-/* who or what a task belongs to */
+/* names are shared by all tasks that have them */
 
 typedef enum {
     NGX_MCP_OWNER = 0,
@@ -61,19 +63,19 @@ typedef struct {
     ngx_str_t         params;
     ngx_str_t         metadata;
     ngx_str_t         message;
-    ngx_str_t         responses;         /* to what it will ask */
+    ngx_str_t         responses;         /* answers to later questions */
     ngx_mcp_policy_t  policy;
-    uint64_t          holder;            /* of the task */
-    uint64_t          ttl;
-    uint64_t          now;
-    uint64_t          wall;
+    uint64_t          holder;            /* see ngx_mcp_task_t */
+    uint64_t          ttl;               /* ms */
+    uint64_t          now;               /* monotonic, ms */
+    uint64_t          wall;              /* wall clock, ms */
 
     /* limits; 0: none */
     size_t            max_payload;
     uint64_t          max_owner_bytes;
     uint32_t          max_owner_tasks;
 
-    /* made by the caller, before it takes the lock */
+    /* computed by the caller before it takes the lock */
     ngx_mcp_id_t      id;
     uint32_t          owner_hash;
     uint32_t          tool_hash;
@@ -81,12 +83,12 @@ typedef struct {
 } ngx_mcp_new_t;
 
 
-/* bytes to replace: data NULL keeps what is there, len 0 removes it */
+/* payloads to replace: data NULL keeps the old one, len 0 deletes it */
 
 typedef struct {
     ngx_str_t  payload[NGX_MCP_PAYLOADS];
-    size_t     max_payload;
-    uint64_t   max_owner_bytes;
+    size_t     max_payload;        /* 0: no limit */
+    uint64_t   max_owner_bytes;    /* 0: no limit */
 } ngx_mcp_change_t;
 
 

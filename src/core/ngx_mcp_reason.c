@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_reason.h"
 #include "ngx_mcp_code.h"
 
@@ -52,13 +57,13 @@ static ngx_mcp_refusal_t  ngx_mcp_reasons[] = {
     { ngx_string("worker_not_found"),
       NGX_MCP_RPC_INTERNAL, 404, "Internal error" },
 
-    /* a number that is none of them */
+    /* NGX_MCP_REASONS and greater numbers */
     { ngx_string("unknown"),
       NGX_MCP_RPC_INTERNAL, 500, "Internal error" }
 };
 
 
-/* in the order of ngx_mcp_reason_e, and one more */
+/* the entries are in the order of ngx_mcp_reason_e, with one more */
 
 typedef char  ngx_mcp_reasons_fit[
     sizeof(ngx_mcp_reasons) / sizeof(ngx_mcp_refusal_t) == NGX_MCP_REASONS + 1

@@ -1,7 +1,12 @@
 
 /*
- * Why an operation was refused.  The names go to clients in error.data.reason
- * and are stable; the numbers are internal.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Why an operation was refused.  Clients receive the names in
+ * error.data.reason, so names must not change; the numbers are internal.
  */
 
 
@@ -44,13 +49,13 @@ typedef enum {
 } ngx_mcp_reason_e;
 
 
-/* what a client is told: the word is stable, the text is for people */
+/* what a client receives */
 
 typedef struct {
-    ngx_str_t    word;
-    ngx_int_t    code;              /* of JSON-RPC */
-    ngx_uint_t   status;            /* of plain HTTP */
-    const char  *text;
+    ngx_str_t    word;              /* for programs, does not change */
+    ngx_int_t    code;              /* in JSON-RPC */
+    ngx_uint_t   status;            /* in plain HTTP */
+    const char  *text;              /* for humans */
 } ngx_mcp_refusal_t;
 
 

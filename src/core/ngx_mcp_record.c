@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_record.h"
 
 #include <math.h>
@@ -11,7 +16,7 @@
 #define ngx_mcp_member(type, rec, field)                                      \
     (*(type *) ((u_char *) (rec) + (field)->offset))
 
-/* the most that a field may have */
+/* upper limits of fields */
 #define NUMBER  NGX_MCP_RECORD_MAX
 #define COUNT   NGX_MCP_RECORD_COUNT
 #define ANY32   0xffffffff
@@ -37,8 +42,8 @@ static uint64_t ngx_mcp_from_store(uint64_t time, uint64_t now, uint64_t wall);
 
 
 /*
- * Not here, since they are good for one zone's memory only: who holds a call
- * (task.holder) and which worker has or had a task (task.worker).
+ * task.holder and task.worker are not saved: they are valid only in the memory
+ * of one zone.
  */
 
 ngx_mcp_field_t  ngx_mcp_fields[] = {
@@ -116,7 +121,10 @@ ngx_mcp_record_payload(ngx_uint_t number)
 }
 
 
-/* a text or bytes stay where they are, but for an id, which is in the value */
+/*
+ * The value refers to the record's own text or bytes; the text of an id is in
+ * the value itself.
+ */
 
 void
 ngx_mcp_record_get(ngx_mcp_record_t *rec, ngx_mcp_field_t *field,
@@ -194,8 +202,9 @@ ngx_mcp_record_get(ngx_mcp_record_t *rec, ngx_mcp_field_t *field,
 
 
 /*
- * The other way: NGX_ERROR for a value that the field cannot have.  What comes
- * from a store is no better than what comes from a client.
+ * The reverse; the record then refers to the value's text or bytes.  NGX_ERROR
+ * if the value is not valid for the field: data from a store is checked like
+ * data from a client.
  */
 
 ngx_int_t
@@ -255,7 +264,7 @@ ngx_mcp_record_set(ngx_mcp_record_t *rec, ngx_mcp_field_t *field,
     } else if (field->type != (asks ? NGX_MCP_FIELD_PHASE
                                     : NGX_MCP_FIELD_PHASE_SPAN))
     {
-        /* of a time and a duration, the one that the state asks for */
+        /* the state decides which of PHASE and PHASE_SPAN is used */
 
         ngx_mcp_member(uint64_t, rec, field) = number;
     }
@@ -302,7 +311,7 @@ ngx_mcp_record_state(ngx_str_t *text, uint8_t *state)
 }
 
 
-/* JSON has no word for infinity */
+/* infinity is an error: JSON has no such number */
 
 static ngx_int_t
 ngx_mcp_record_real(ngx_mcp_value_t *value, double *real)
@@ -393,7 +402,7 @@ ngx_mcp_record_times(ngx_mcp_record_t *rec, ngx_mcp_clock_pt convert,
 }
 
 
-/* what no store can say is farther away than anything lasts */
+/* a time beyond the range of a store becomes NGX_MCP_NEVER */
 
 static uint64_t
 ngx_mcp_to_store(uint64_t time, uint64_t now, uint64_t wall)
@@ -407,7 +416,7 @@ ngx_mcp_to_store(uint64_t time, uint64_t now, uint64_t wall)
 }
 
 
-/* what was before this machine was started, was when it was started */
+/* a time before the start of the monotonic clock becomes 0 */
 
 static uint64_t
 ngx_mcp_from_store(uint64_t time, uint64_t now, uint64_t wall)

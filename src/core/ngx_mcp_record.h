@@ -1,17 +1,22 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A task outside of a table, and the table of its fields.
  *
- * The only codec of a task: a store walks the fields, and writes or reads a
- * value for each; what a value means is known here.  Payloads, which are
- * large and change by themselves, are beside the fields.
+ * This is the only codec of a task: a store iterates over the fields and
+ * writes or reads one value for each, without knowing its meaning.  Payloads
+ * are large and change independently, so they are not fields.
  *
- * In memory a task's times are of the monotonic clock, which ends with the
- * machine's life.  In a store they are of the wall clock, in milliseconds:
- * store time.  A record has the one or the other, and is converted as a whole.
+ * In memory, deadlines are on the monotonic clock, which starts again with
+ * the machine.  In a store they are in store time: milliseconds since 1970.
+ * A record uses one of the two for all its times and is converted as a whole.
  *
- * The revision grows with every write, also with those that clients do not
- * see as a version.
+ * The revision grows with every write, also with writes that do not make a
+ * new version for clients.
  */
 
 
@@ -24,13 +29,13 @@
 
 #define NGX_MCP_RECORD_ALL   ((1u << NGX_MCP_PAYLOADS) - 1)
 
-/* numbers of a store are signed */
+/* numbers in a store are signed */
 #define NGX_MCP_RECORD_MAX   ((uint64_t) -1 >> 1)
 
 /*
- * Numbers that grow by one, and by a jump with each start, are far below this,
- * as they are for clients, whose numbers may have 53 bits.  A store may number
- * payloads by that of their task.
+ * The limit of numbers that grow by one per change and jump with each start.
+ * Clients read them as JSON numbers, which are exact up to 53 bits; and a
+ * store may multiply a task's seq to make the keys of its payloads.
  */
 #define NGX_MCP_RECORD_COUNT  (1ULL << 52)
 
@@ -38,8 +43,8 @@
 typedef struct {
     ngx_mcp_id_t    id;
     uint64_t        seq;               /* order of creation */
-    uint64_t        revision;
-    uint64_t        changed;           /* see ngx_mcp_body_t */
+    uint64_t        revision;          /* number of writes */
+    uint64_t        changed;           /* see ngx_mcp_body_t for these */
     uint64_t        turned;
     uint64_t        moved;
     uint64_t        queue_seq;
@@ -53,12 +58,12 @@ typedef struct {
     ngx_str_t       method;
     ngx_str_t       history;           /* see ngx_mcp_history.h */
 
-    ngx_uint_t      mask;              /* payloads that are here */
+    ngx_uint_t      mask;              /* payloads present, as bits */
     ngx_str_t       payload[NGX_MCP_PAYLOADS];
 } ngx_mcp_record_t;
 
 
-/* what a field has; some values stand for none */
+/* the type of a field; most types have a value that means "none" */
 
 typedef enum {
     /* bytes */
@@ -70,19 +75,19 @@ typedef enum {
 
     /* numbers */
     NGX_MCP_FIELD_U64,
-    NGX_MCP_FIELD_BITS,       /* 64, any of them */
+    NGX_MCP_FIELD_BITS,       /* any 64 bits */
     NGX_MCP_FIELD_U32,
     NGX_MCP_FIELD_U8,
 
-    /* numbers that there may be none of */
-    NGX_MCP_FIELD_SPAN,       /* 64 bits; NEVER: none */
-    NGX_MCP_FIELD_SPAN32,     /* UNLIMITED: none */
+    /* optional numbers */
+    NGX_MCP_FIELD_SPAN,       /* duration; NEVER: none */
+    NGX_MCP_FIELD_SPAN32,     /* 32 bits; UNLIMITED: none */
     NGX_MCP_FIELD_REAL,       /* negative: none */
     NGX_MCP_FIELD_TIME,       /* NEVER: none */
 
-    /* a time, and for a task that waits for input a duration instead */
-    NGX_MCP_FIELD_PHASE,
-    NGX_MCP_FIELD_PHASE_SPAN
+    /* two fields of one member, which depends on the state */
+    NGX_MCP_FIELD_PHASE,      /* time; none if input is required */
+    NGX_MCP_FIELD_PHASE_SPAN  /* duration; only if input is required */
 } ngx_mcp_field_e;
 
 
@@ -90,8 +95,8 @@ typedef struct {
     const char  *name;
     ngx_uint_t   type;
     size_t       offset;            /* in a record */
-    uint64_t     max;               /* value, or bytes */
-    ngx_uint_t   changes;           /* during a task's life */
+    uint64_t     max;               /* value, or length in bytes */
+    ngx_uint_t   changes;           /* 1: may change after creation */
 } ngx_mcp_field_t;
 
 
@@ -113,11 +118,11 @@ typedef struct {
 } ngx_mcp_value_t;
 
 
-/* the key comes first, and the state before what depends on it */
+/* the key is first; the state precedes the fields that depend on it */
 extern ngx_mcp_field_t  ngx_mcp_fields[];
 extern ngx_uint_t       ngx_mcp_nfields;
 
-/* a payload has a name and a number in stores, which never change */
+/* the name and number of a payload in stores; neither may ever change */
 
 typedef struct {
     ngx_str_t   name;
@@ -125,13 +130,13 @@ typedef struct {
 } ngx_mcp_payload_field_t;
 
 
-/* numbers are below this */
+/* all numbers are less than this */
 #define NGX_MCP_PAYLOAD_NUMBERS  8
 
 /* in the order of ngx_mcp_payload_e */
 extern ngx_mcp_payload_field_t  ngx_mcp_payload_fields[];
 
-/* of that number; NGX_MCP_PAYLOADS: there is none */
+/* the payload with that number; NGX_MCP_PAYLOADS: none has it */
 ngx_uint_t ngx_mcp_record_payload(ngx_uint_t number);
 
 
@@ -140,6 +145,7 @@ void ngx_mcp_record_get(ngx_mcp_record_t *rec, ngx_mcp_field_t *field,
 ngx_int_t ngx_mcp_record_set(ngx_mcp_record_t *rec, ngx_mcp_field_t *field,
     ngx_mcp_value_t *value);
 
+/* now and wall are the same moment, monotonic and in store time */
 void ngx_mcp_record_to_store(ngx_mcp_record_t *rec, uint64_t now,
     uint64_t wall);
 void ngx_mcp_record_from_store(ngx_mcp_record_t *rec, uint64_t now,

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_revision.h"
 
 
@@ -11,7 +16,7 @@ ngx_mcp_revision_t  ngx_mcp_revisions[] = {
 };
 
 
-/* NULL: none that we know */
+/* NULL: the revision is not supported */
 
 ngx_mcp_revision_t *
 ngx_mcp_revision(ngx_str_t *name)

@@ -1,5 +1,10 @@
 
-/* The revisions of the protocol. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The supported revisions of MCP. */
 
 
 #ifndef _NGX_MCP_REVISION_H_INCLUDED_
@@ -12,13 +17,13 @@
 
 typedef struct {
     ngx_str_t  name;
-    unsigned   modern:1;          /* stateless; else it has initialize */
-    unsigned   tasks:1;           /* are a capability of its own */
-    unsigned   batches:1;         /* a message may be an array of them */
+    unsigned   modern:1;          /* stateless; else with initialize */
+    unsigned   tasks:1;           /* has the capability "tasks" */
+    unsigned   batches:1;         /* accepts JSON-RPC batches */
 } ngx_mcp_revision_t;
 
 
-/* the latest first; ends without a name */
+/* the latest is first; an empty name ends the list */
 extern ngx_mcp_revision_t  ngx_mcp_revisions[];
 
 /* the latest of each era */

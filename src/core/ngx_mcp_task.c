@@ -1,10 +1,16 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_task.h"
 
 
+/* ms */
 #define NGX_MCP_BACKOFF_MAX  3600000
 
-/* in the table of rules: the event changes fields, but not the state */
+/* in the rules: the event changes other fields, but not the state */
 #define STAY    0x80
 #define STATE   0x7f
 
@@ -30,12 +36,14 @@ static void ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev);
 
 
 /*
- * Where an event leads, in the order of ngx_mcp_event_e: a line
- * for the events of the worker, of dispatcher and owner, and of time.  QUEUED
- * for EV_RETRY and EV_LEASE_LOST holds while attempts are left, and for
- * EV_ORPHANED if another process may run the task.  Terminal states have no
- * row: nothing touches them but EV_EXPIRE, which removes a
- * task whatever its state, and EV_ANNOUNCE, which no state depends on.
+ * The state that an event leads to, in the order of ngx_mcp_event_e: first a
+ * line for events that need the lease token, then one for claims and owners,
+ * one for the clock and EV_ANNOUNCE, and one for EV_ORPHANED.
+ *
+ * EV_RETRY and EV_LEASE_LOST lead to FAILED instead if no attempts are left,
+ * and so does EV_ORPHANED if no other process may run the task.  Terminal
+ * states have no row: they accept only EV_EXPIRE, which removes a task in any
+ * state, and EV_ANNOUNCE, which does not depend on the state.
  */
 
 static const uint8_t
@@ -108,6 +116,12 @@ ngx_mcp_task_init(ngx_mcp_task_t *task, ngx_mcp_policy_t *policy, uint64_t ttl,
 }
 
 
+/*
+ * Returns NGX_MCP_OK, or the reason why the event is refused; a refused event
+ * leaves the task unchanged.  A task that expires becomes FREE: the caller
+ * removes it.
+ */
+
 ngx_uint_t
 ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 {
@@ -133,7 +147,7 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
     }
 
     if (ev->type == NGX_MCP_EV_ANNOUNCE) {
-        /* the task is the same as before: not a new version */
+        /* clients see no difference: not a new version */
         task->flags |= NGX_MCP_ANNOUNCED;
         return NGX_MCP_OK;
     }
@@ -156,7 +170,7 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
     switch (ev->type) {
 
     case NGX_MCP_EV_HEARTBEAT:
-        /* nobody but the worker sees a lease: not a new version */
+        /* clients do not see the lease: not a new version */
         if (task->state == NGX_MCP_RUNNING) {
             task->step_end = ngx_mcp_lease_prolong(task, ev);
         }
@@ -179,7 +193,7 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
             task->total = ev->total;
         }
 
-        /* a worker that makes progress is alive */
+        /* progress also extends the lease */
 
         if (ev->type == NGX_MCP_EV_PROGRESS
             && task->state == NGX_MCP_RUNNING)
@@ -222,7 +236,7 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
             task->cause = NGX_MCP_CAUSE_PROCESS_LOST;
         }
 
-        /* who has the task now will not announce it */
+        /* the new holder does not announce the task */
 
         task->flags |= NGX_MCP_ANNOUNCED;
         task->holder = ev->holder;
@@ -240,7 +254,10 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 }
 
 
-/* a call that may have begun is begun anew only where that does no harm */
+/*
+ * Whether another process may run an orphaned call.  A call that may have
+ * begun is repeated only if it is idempotent and has attempts left.
+ */
 
 static ngx_uint_t
 ngx_mcp_task_adoptable(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
@@ -271,7 +288,7 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
     case NGX_MCP_QUEUED:
 
         if (ev->type == NGX_MCP_EV_RELEASE) {
-            /* not the task's fault: the attempt does not count */
+            /* a released attempt does not count */
             task->attempt--;
             from = ev->now;
 
@@ -344,15 +361,15 @@ ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
     }
 
     /*
-     * the lease token stays, so that the worker that still holds it learns
-     * that the task has ended, and not that somebody else runs it
+     * the lease token stays: a worker that still uses it gets the reason
+     * NGX_MCP_TERMINAL and not NGX_MCP_LEASE_LOST
      */
 
     task->flags |= ev->flags;
     task->step_end = NGX_MCP_NEVER;
     task->phase_end = NGX_MCP_NEVER;
 
-    /* retention prolongs, but never cuts the TTL that the owner was told */
+    /* retention may extend the TTL sent to the client, never shorten it */
 
     until = (keep == NGX_MCP_UNLIMITED)
             ? NGX_MCP_NEVER : ev->now + (uint64_t) keep * 1000;
@@ -361,7 +378,7 @@ ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 }
 
 
-/* the earliest time at which something happens to the task by itself */
+/* the time of the next event from the clock; NGX_MCP_NEVER: none */
 
 uint64_t
 ngx_mcp_task_deadline(ngx_mcp_task_t *task)
@@ -380,7 +397,7 @@ ngx_mcp_task_deadline(ngx_mcp_task_t *task)
 }
 
 
-/* the event that time has brought, NGX_MCP_EVENTS if none has */
+/* the event from the clock that is due; NGX_MCP_EVENTS: none */
 
 ngx_uint_t
 ngx_mcp_task_due(ngx_mcp_task_t *task, uint64_t now)
@@ -426,7 +443,11 @@ ngx_mcp_task_claimable(ngx_mcp_task_t *task)
 }
 
 
-/* is in a list: of those to be claimed, or of those that processes hold */
+/*
+ * Whether the task belongs in a queue: a background call in the zone's queue
+ * of held calls until it ends, any other task in its tool's queue while it can
+ * be claimed.
+ */
 
 ngx_uint_t
 ngx_mcp_task_listed(ngx_mcp_task_t *task)
@@ -436,7 +457,7 @@ ngx_mcp_task_listed(ngx_mcp_task_t *task)
 }
 
 
-/* is a call of ours that counts as running, also while it waits for input */
+/* a background call counts as running also while it waits for input */
 
 ngx_uint_t
 ngx_mcp_task_runs(ngx_mcp_task_t *task)
@@ -447,7 +468,7 @@ ngx_mcp_task_runs(ngx_mcp_task_t *task)
 }
 
 
-/* for how long it has run in this attempt, or waits to be claimed */
+/* how long the task has been claimable, or has run in this attempt; ms */
 
 uint64_t
 ngx_mcp_task_age(ngx_mcp_task_t *task, uint64_t now)
@@ -460,7 +481,7 @@ ngx_mcp_task_age(ngx_mcp_task_t *task, uint64_t now)
 }
 
 
-/* the phase: what a task is doing; clients see the status below */
+/* the name of the internal state; the status below is the protocol's */
 
 ngx_str_t *
 ngx_mcp_state_name(ngx_uint_t state)
@@ -499,7 +520,7 @@ ngx_mcp_lease_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 }
 
 
-/* a sign of life prolongs; only who names a time may cut the lease */
+/* extends the lease; only an event with a lease time may shorten it */
 
 static uint64_t
 ngx_mcp_lease_prolong(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)

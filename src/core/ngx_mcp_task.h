@@ -1,10 +1,15 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * A task's record and the rules by which it changes.
  *
- * This is the only place that knows which event is legal in which state.  It
- * knows neither requests, nor shared memory, nor a clock: stores bring the
- * record, the event and the time.
+ * Only this unit decides which event is legal in which state.  It uses no
+ * requests, no shared memory and no clock: the caller supplies the record,
+ * the event and the time.
  */
 
 
@@ -18,15 +23,16 @@
 #include "ngx_mcp_reason.h"
 
 
+/* a time that never comes, or a duration without limit */
 #define NGX_MCP_NEVER       ((uint64_t) -1)
 
-/* no upper bound on a time that the policy keeps in 32 bits */
+/* the same in the 32-bit durations of a policy */
 #define NGX_MCP_UNLIMITED   ((uint32_t) -1)
 
 #define NGX_MCP_PRIORITIES  4
 
 
-/* FREE is the state of a slot without a task: no event leads out of it */
+/* FREE is the state of a slot without a task; no event leaves this state */
 
 typedef enum {
     NGX_MCP_FREE = 0,
@@ -45,32 +51,32 @@ typedef enum {
 
 
 typedef enum {
-    /* by the one who runs the task: fenced by the lease token */
+    /* from the worker or job that runs the task; need its lease token */
     NGX_MCP_EV_HEARTBEAT = 0,
     NGX_MCP_EV_PROGRESS,
     NGX_MCP_EV_ASK,
     NGX_MCP_EV_COMPLETE,
     NGX_MCP_EV_FAIL,
-    NGX_MCP_EV_RETRY,        /* failed, but worth another attempt */
-    NGX_MCP_EV_RELEASE,      /* given back untouched */
+    NGX_MCP_EV_RETRY,        /* the attempt failed, another may succeed */
+    NGX_MCP_EV_RELEASE,      /* returned, the attempt does not count */
 
-    /* by the dispatcher and by the owner */
+    /* from a claim, and from the owner */
     NGX_MCP_EV_CLAIM,
-    NGX_MCP_EV_ANSWER,       /* some of the questions */
-    NGX_MCP_EV_ANSWER_ALL,   /* the last of the questions */
+    NGX_MCP_EV_ANSWER,       /* some questions stay open */
+    NGX_MCP_EV_ANSWER_ALL,   /* no question stays open */
     NGX_MCP_EV_CANCEL,
     NGX_MCP_EV_ANNOTATE,     /* metadata only */
-    NGX_MCP_EV_REPORT,       /* progress, by its token */
+    NGX_MCP_EV_REPORT,       /* progress, by its progress token */
 
-    /* by time */
+    /* from the clock */
     NGX_MCP_EV_READY,        /* the backoff is over */
     NGX_MCP_EV_LEASE_LOST,
     NGX_MCP_EV_QUEUE_TIMEOUT,
     NGX_MCP_EV_RUN_TIMEOUT,
     NGX_MCP_EV_EXPIRE,
 
-    NGX_MCP_EV_ANNOUNCE,     /* the owner knows of it now */
-    NGX_MCP_EV_ORPHANED,     /* its process is dead */
+    NGX_MCP_EV_ANNOUNCE,     /* the call that created it was answered */
+    NGX_MCP_EV_ORPHANED,     /* the process that holds it died */
 
     NGX_MCP_EVENTS
 } ngx_mcp_event_e;
@@ -79,7 +85,7 @@ typedef enum {
 #define ngx_mcp_fenced(event)  ((event) <= NGX_MCP_EV_RELEASE)
 
 
-/* why a task ended, where no result or error of its own says so */
+/* why a task ended, if neither a result nor an error shows it */
 
 typedef enum {
     NGX_MCP_CAUSE_NONE = 0,
@@ -91,37 +97,37 @@ typedef enum {
 } ngx_mcp_cause_e;
 
 
-/* flags */
+/* flags of a task */
 
 /* the payload is a JSON-RPC error object, not a result */
 #define NGX_MCP_RPC_ERROR    0x01
-/* a result whose isError is true: each era calls that another status */
+/* a result with isError true; its status depends on the protocol era */
 #define NGX_MCP_TOOL_ERROR   0x02
 
-/* of any task: the answer to the call that created it has been sent */
+/* the call that created the task was answered, or there is no session */
 #define NGX_MCP_ANNOUNCED    0x04
-/* of a slot that is free, but kept until a store has removed its copy */
+/* a free slot, kept until the store has deleted its copy of the task */
 #define NGX_MCP_REMOVED      0x08
 
-/* the next two are known: they are not for results that 0.1.0 stored */
+/* the next two flags are valid; not set for results stored by 0.1.0 */
 #define NGX_MCP_RESULT_READ  0x10
 /* a result with the member resultType */
 #define NGX_MCP_HAS_TYPE     0x20
 /* a result with the member _meta */
 #define NGX_MCP_HAS_META     0x40
 
-/* of a task that came from a store, and has had no new version since */
+/* the task was loaded from a store and has had no new version since */
 #define NGX_MCP_LOADED       0x80
 
-/* those that are of the task, and not of its place in memory */
+/* the flags that are saved; the others belong to the slot */
 #define NGX_MCP_FLAGS_SAVED  0x77
 
 
-/* of a call that a process of ours runs */
+/* flags of a background call */
 
-/* running it once more does no harm */
+/* the call may safely run more than once */
 #define NGX_MCP_IDEMPOTENT  0x01
-/* only the process that has it knows what it takes to run it */
+/* only the process that holds the call has the data to run it */
 #define NGX_MCP_BOUND       0x02
 
 
@@ -130,60 +136,65 @@ typedef enum {
 typedef struct {
     uint32_t  lease;             /* ms */
     uint32_t  queue_timeout;     /* ms */
-    uint32_t  run_timeout;       /* ms, of one attempt */
-    uint32_t  backoff;           /* ms, doubles */
+    uint32_t  run_timeout;       /* ms, per attempt */
+    uint32_t  backoff;           /* ms, doubles per attempt */
     uint32_t  poll_interval;     /* ms */
     uint32_t  keep_completed;    /* seconds */
     uint32_t  keep_failed;       /* seconds */
     uint32_t  keep_cancelled;    /* seconds */
-    uint32_t  route;             /* 0: workers claim it */
-    uint8_t   attempts;
-    uint8_t   priority;
-    uint8_t   calls;             /* flags, see above */
+    uint32_t  route;             /* of a background call;
+                                    0: workers claim the task */
+    uint8_t   attempts;          /* at most */
+    uint8_t   priority;          /* the highest is claimed first */
+    uint8_t   calls;             /* flags of a background call */
 } ngx_mcp_policy_t;
 
 
 typedef struct {
-    uint64_t          version;
+    uint64_t          version;           /* grows with visible changes */
     uint64_t          created;           /* wall clock, ms */
     uint64_t          updated;           /* wall clock, ms */
-    uint64_t          ttl;               /* ms, as told */
+    uint64_t          ttl;               /* ms, as sent to the client */
     uint64_t          expires;           /* monotonic, ms */
 
     /*
-     * monotonic, ms: when the present step runs out.  Queued: the end of the
-     * backoff, NEVER if the task may be claimed now.  Running: the end of the
-     * lease.  Otherwise NEVER: a lease does not run while people think.
+     * when the current step ends, monotonic, ms.  Queued: the end of the
+     * backoff, NEVER if the task can be claimed now.  Running: the end of the
+     * lease.  Otherwise NEVER: the lease is suspended while a question is
+     * open.
      */
     uint64_t          step_end;
 
     /*
-     * queued: the queue timeout; running: the run timeout, both monotonic;
-     * input required: how much of the run timeout is left, a duration
+     * queued: when the queue timeout ends; running: when the run timeout
+     * ends, both monotonic, ms; input required: the rest of the run timeout,
+     * a duration, ms
      */
     uint64_t          phase_end;
 
     /*
-     * queued: since when the task may be claimed, which may lie ahead;
-     * running: since when, both monotonic; input required: for how long it
-     * has run so far, a duration
+     * queued: when the task became claimable, or will; running: when the
+     * attempt began, moved forward by the time it waited for input; both
+     * monotonic, ms; input required: how long the attempt has run so far,
+     * a duration, ms
      */
     uint64_t          since;
 
-    uint64_t          lease_token;       /* token, 0: none */
-    uint64_t          holder;            /* with a route: who has it;
-                                            who is to announce it;
-                                            see ngx_mcp_signal.h */
+    uint64_t          lease_token;       /* 0: none */
+    uint64_t          holder;            /* the stream that runs the
+                                            background call or announces
+                                            the task; see ngx_mcp_signal.h;
+                                            0: none */
     double            progress;          /* negative: none */
     double            total;             /* negative: none */
 
     ngx_mcp_policy_t  policy;
 
-    uint8_t           attempt;
+    uint8_t           attempt;           /* attempts begun */
     uint8_t           state;
     uint8_t           flags;
     uint8_t           cause;
-    uint32_t          worker;            /* that has or had it,
+    uint32_t          worker;            /* of the last claim, 0: none;
                                             see ngx_mcp_stats.h */
 } ngx_mcp_task_t;
 
@@ -191,15 +202,15 @@ typedef struct {
 typedef struct {
     ngx_uint_t  type;
     uint64_t    now;               /* monotonic, ms */
-    uint64_t    wall;              /* ms */
-    uint64_t    lease_token;       /* token */
-    uint64_t    holder;            /* of an orphan; 0: none */
-    uint32_t    lease_time;        /* 0: as the policy says */
-    uint32_t    delay;             /* of a retry, likewise */
+    uint64_t    wall;              /* wall clock, ms */
+    uint64_t    lease_token;
+    uint64_t    holder;            /* next one of an orphan; 0: none */
+    uint32_t    lease_time;        /* ms; 0: the policy's */
+    uint32_t    delay;             /* of a retry, ms; 0: the backoff */
     uint32_t    worker;            /* of a claim; 0: none */
-    double      progress;
-    double      total;
-    uint8_t     flags;
+    double      progress;          /* negative: none */
+    double      total;             /* negative: none */
+    uint8_t     flags;             /* added when the task ends */
 } ngx_mcp_event_t;
 
 

@@ -1,5 +1,10 @@
 
-/* Which module this is. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The name and version of the module. */
 
 
 #ifndef _NGX_MCP_VERSION_H_INCLUDED_

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_subprocess.h"
 
 #include <grp.h>
@@ -9,7 +14,7 @@
 #endif
 
 
-/* what is sent: signs of life, and in the end how it went */
+/* what the child writes to the pipe: any number of ALIVE, then the outcome */
 #define NGX_MCP_SUBPROCESS_ALIVE   '.'
 #define NGX_MCP_SUBPROCESS_OK      '+'
 #define NGX_MCP_SUBPROCESS_FAILED  '-'
@@ -22,7 +27,7 @@ static void ngx_mcp_subprocess_say(u_char what);
 static ngx_int_t ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout);
 
 
-/* in the process itself: where it says how it goes */
+/* the child's end of the pipe; -1 in all other processes */
 static ngx_fd_t  ngx_mcp_subprocess_fd = -1;
 
 
@@ -67,7 +72,7 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     *why = (rc == NGX_BUSY) ? "it took too long" : "its process died";
 
     if (rc != NGX_OK) {
-        /* dead or not, it is of no more use */
+        /* it may still run */
         (void) kill(pid, SIGKILL);
     }
 
@@ -79,7 +84,7 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
 }
 
 
-/* handlers of the master's, for its exit, are not for this process */
+/* does not return: the master's exit handlers must not run in the child */
 
 static void
 ngx_mcp_subprocess_child(ngx_core_conf_t *ccf, ngx_mcp_subprocess_pt run,
@@ -87,7 +92,7 @@ ngx_mcp_subprocess_child(ngx_core_conf_t *ccf, ngx_mcp_subprocess_pt run,
 {
     ngx_int_t  rc;
 
-    /* locks in shared memory are held by this number */
+    /* a lock in shared memory contains the pid of its holder */
     ngx_pid = ngx_getpid();
 
     rc = ngx_mcp_subprocess_rights(ccf);
@@ -103,7 +108,7 @@ ngx_mcp_subprocess_child(ngx_core_conf_t *ccf, ngx_mcp_subprocess_pt run,
 }
 
 
-/* those of a worker process: there is no way back from them */
+/* takes the rights of a worker process; this cannot be undone */
 
 static ngx_int_t
 ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf)
@@ -119,7 +124,7 @@ ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf)
     }
 
 #if (NGX_LINUX)
-    /* now, since a change of the user would undo it */
+    /* after setuid(), which clears the setting */
     (void) prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 #endif
 
@@ -127,7 +132,7 @@ ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf)
 }
 
 
-/* also called where there is nobody to hear it */
+/* does nothing if this process is not such a child */
 
 void
 ngx_mcp_subprocess_alive(void)
@@ -142,13 +147,13 @@ ngx_mcp_subprocess_say(u_char what)
     if (ngx_mcp_subprocess_fd != -1
         && write(ngx_mcp_subprocess_fd, &what, 1) == -1)
     {
-        /* nobody waits any more */
+        /* the parent no longer reads */
         _exit(1);
     }
 }
 
 
-/* NGX_BUSY: no sign of life; NGX_ABORT: it is dead */
+/* the outcome; NGX_BUSY: nothing within the timeout; NGX_ABORT: it died */
 
 static ngx_int_t
 ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout)

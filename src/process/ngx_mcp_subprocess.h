@@ -1,13 +1,17 @@
 
 /*
- * A function that runs in a process of its own, with the rights of a worker
- * process.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Runs a function in a child process, with the rights of a worker process.
  *
- * Worker processes can write to some files that the master has to read before
- * they are there.  What such a file says must never be read as root; and if
- * reading it fails in a way that nobody thought of, the master says so and
- * lives.  Memory of zones is shared with that process; nothing else that it
- * changes lasts.  It logs why it fails.
+ * The master has to read some files that worker processes can write, before
+ * it starts worker processes.  Such a file must not be parsed as root; and if
+ * parsing it crashes or hangs, the master must report that and survive.  The
+ * child shares the memory of zones with the master; its other changes are
+ * lost.  The function logs its own errors.
  */
 
 
@@ -23,8 +27,12 @@ typedef ngx_int_t (*ngx_mcp_subprocess_pt)(void *data);
 
 
 /*
- * For so long, in ms, it may do without a sign of life.  NGX_ABORT: it did not
- * come to its end, and why says what became of it.
+ * Blocks until run() returns or the child ends.  NGX_OK: run() returned
+ * NGX_OK; NGX_ERROR: it returned something else, or the child did not get the
+ * rights; NGX_ABORT: run() did not return, and *why is the reason.
+ *
+ * The child is killed if it does not call ngx_mcp_subprocess_alive() for
+ * timeout ms.
  */
 
 ngx_int_t ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run,

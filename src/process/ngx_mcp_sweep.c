@@ -1,24 +1,32 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_sweep.h"
 #include "ngx_mcp_table.h"
 #include "ngx_mcp_lock.h"
 
 
 /*
- * Each process looks after the sweep now and then: if the one whose job it is
- * has died, or fell behind, another takes it over.
+ * Each process checks the sweep at this interval, in ms.  If the sweep is late
+ * by so many ms, because the sweeper died or is slow, it becomes the sweeper.
  */
 #define NGX_MCP_SWEEP_LOOK   2000
 #define NGX_MCP_SWEEP_LATE   500
 
-/* between two batches, so that requests get their turn */
+/* ms between two batches, so that requests are handled in between */
 #define NGX_MCP_SWEEP_PAUSE  1
 
 
 static void ngx_mcp_sweep_handler(ngx_event_t *ev);
 
 
-/* swept handles one batch of what is due; NGX_AGAIN: later */
+/*
+ * swept() handles one batch of due tasks.  If it returns NGX_AGAIN, the batch
+ * completes later, and ngx_mcp_sweep_at() is called then.
+ */
 
 void
 ngx_mcp_sweep_init(ngx_cycle_t *cycle, ngx_mcp_local_t *local,
@@ -54,7 +62,11 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
     delay = NGX_MCP_SWEEP_LOOK;
     under_way = 0;
 
-    /* read without the lock: a wrong guess costs a look, not a task */
+    /*
+     * read without the lock: a stale value delays a sweep to the next check,
+     * or causes one more.  If a stopped process seems to hold the lock, this
+     * one does not wait for it.
+     */
 
     if (t->sh->sweep_at <= now
         && (t->sh->sweeper == (uint64_t) ngx_pid
@@ -72,7 +84,7 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
                       "died, and has been recovered", local->name);
     }
 
-    /* one that is under way says itself when the next is due */
+    /* a batch under way sets the timer when it completes */
 
     if (!under_way && t->sh->sweeper == (uint64_t) ngx_pid
         && t->sh->sweep_at < now + delay)
@@ -86,7 +98,7 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
 }
 
 
-/* something will be due before the next look */
+/* a task is due at that time (monotonic, ms), maybe before the next check */
 
 void
 ngx_mcp_sweep_at(ngx_mcp_local_t *local, uint64_t time)

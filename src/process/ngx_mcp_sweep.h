@@ -1,7 +1,12 @@
 
 /*
- * The timer that lets time pass for the tasks of a zone: one process at a time
- * sweeps, and all look now and then whether it does.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The timer that handles the deadlines of a zone's tasks.  One process at a
+ * time is the sweeper; all others check regularly that it is not late.
  */
 
 

@@ -1,43 +1,49 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_wake.h"
 #include "ngx_mcp_signal.h"
 
 
 /*
- * A look into the logs, in case that a wake-up was lost: by a process that
- * died before it sent it.  Without a place it is the only way.
+ * How often a process reads the logs without a wake-up, in ms: a process may
+ * have died before it sent one.  Without a place this is the only way, and
+ * POLL is the interval.
  */
 #define NGX_MCP_WAKE_LOOK   500
 #define NGX_MCP_WAKE_POLL   50
 
 #define NGX_MCP_WAKE_BATCH  64
 
-/* lists of those who wait: names in the first ones, then tasks */
+/* lists of watches: one for each key of a name, the others for tasks */
 #define NGX_MCP_WATCH_TASKS  4096
 #define NGX_MCP_WATCH_LISTS  (NGX_MCP_KEYS + NGX_MCP_WATCH_TASKS)
 
-/* the key of neither a name nor a task */
+/* not a key of a name or a task: matches all watches */
 #define NGX_MCP_WATCH_ANY   ((uint64_t) NGX_MCP_KEYS)
 
 
-/* pid, 0: free */
+/* the pid of the process that has the place, 0: free */
 typedef ngx_atomic_t  ngx_mcp_place_t;
 
 
 typedef struct {
     ngx_mcp_place_t   *places;     /* in shared memory */
     ngx_fd_t           fds[NGX_MCP_PROCESSES];
-    ngx_uint_t         n;
+    ngx_uint_t         n;          /* places with an eventfd */
 
     /* of this process */
     ngx_int_t          place;      /* -1: none was free */
     ngx_mcp_local_t  **locals;     /* its zones */
     ngx_uint_t         nlocals;
     ngx_mcp_hooks_t   *hooks;
-    ngx_event_t        drain;
-    ngx_event_t        look;
-    ngx_connection_t   dummy;      /* debug logs want an fd of it */
-    uint32_t           streams;
+    ngx_event_t        drain;      /* posted to wake this process */
+    ngx_event_t        look;       /* the timer */
+    ngx_connection_t   dummy;      /* debug logging reads its fd */
+    uint32_t           streams;    /* numbers used so far */
 } ngx_mcp_wake_t;
 
 
@@ -60,14 +66,18 @@ static void ngx_mcp_wake_list(ngx_queue_t *list, uint64_t key);
 static ngx_queue_t *ngx_mcp_watch_list(ngx_mcp_local_t *local, uint64_t key);
 
 
-/* made once, in the master, and known to all that it forks */
+/* places and eventfds are created in the master and inherited by fork() */
 
 static ngx_mcp_wake_t  ngx_mcp_wake_ctx;
 
 ngx_uint_t  ngx_mcp_wakeups;
 
 
-/* more workers than before need more places; those of the old ones stay */
+/*
+ * In the master, for each configuration: adds places if there are more worker
+ * processes now; existing places stay.  Failures are not errors, because an
+ * error would end the master: processes without a place poll.
+ */
 
 ngx_int_t
 ngx_mcp_wake_module(ngx_cycle_t *cycle)
@@ -95,7 +105,7 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
         ngx_memzero((void *) ctx->places, shm.size);
     }
 
-    /* for as many generations of workers as may overlap */
+    /* four generations of worker processes may overlap */
 
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
     n = ngx_min(ngx_max(64, 4 * (ngx_uint_t) ccf->worker_processes),
@@ -105,9 +115,6 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
         ctx->fds[ctx->n] = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
 
         if (ctx->fds[ctx->n] == -1) {
-
-            /* an error would end the master, and all that runs with it */
-
             ngx_log_error(NGX_LOG_WARN, cycle->log, ngx_errno,
                           "eventfd() failed");
             break;
@@ -121,6 +128,8 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
     return NGX_OK;
 }
 
+
+/* in a worker process that starts: locals are its zones, as pointers */
 
 ngx_int_t
 ngx_mcp_wake_process(ngx_cycle_t *cycle, ngx_array_t *locals,
@@ -198,9 +207,11 @@ ngx_mcp_wake_local(ngx_cycle_t *cycle, ngx_mcp_local_t *local)
 
 
 /*
- * Processes that died: what they waited for, they do no more, and their
- * streams are over, whether somebody will have their place or not; all others
- * count anew.  Nobody has the place in the meantime.
+ * Frees the places of processes that died, and takes the lock of each zone to
+ * record it: the next incarnation of a place ends the streams of the last one,
+ * and in a new epoch all processes count their waiting requests again.  Until
+ * that is done the place contains the pid of this process, so that no other
+ * process claims it.
  */
 
 static void
@@ -250,6 +261,8 @@ ngx_mcp_wake_reap(void)
 }
 
 
+/* claims a place; -1: all are in use */
+
 static ngx_int_t
 ngx_mcp_wake_place(ngx_cycle_t *cycle)
 {
@@ -276,8 +289,9 @@ ngx_mcp_wake_place(ngx_cycle_t *cycle)
 
 
 /*
- * As nginx does for its own channel: such a connection is not missed when the
- * process exits.  An idle one is told when that begins.
+ * "channel" as for nginx's own channel: nginx does not report the connection
+ * as left open when the process exits.  "idle": nginx sets c->close and calls
+ * the read handler when the process begins to exit.
  */
 
 static ngx_int_t
@@ -300,7 +314,7 @@ ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
     c->write->log = cycle->log;
     c->write->channel = 1;
 
-    /* edge-triggered, each wake-up is an event, and need not be read */
+    /* edge-triggered, each write is an event, and the eventfd is not read */
 
     if (ngx_add_event(c->read, NGX_READ_EVENT,
                       (ngx_event_flags & NGX_USE_CLEAR_EVENT) ? NGX_CLEAR_EVENT
@@ -314,6 +328,8 @@ ngx_mcp_wake_listen(ngx_cycle_t *cycle, ngx_fd_t fd)
     return NGX_OK;
 }
 
+
+/* takes the lock of the zone */
 
 static void
 ngx_mcp_wake_zone(ngx_mcp_local_t *local)
@@ -332,7 +348,7 @@ ngx_mcp_wake_zone(ngx_mcp_local_t *local)
         t->sh->present[ctx->place] = local->present;
     }
 
-    /* somebody may have died: the first look is for what it left */
+    /* a past epoch: the first drain calls the hooks for dead processes */
 
     local->epoch = t->sh->epoch - 1;
     local->cursor = t->sh->logged;
@@ -351,8 +367,8 @@ ngx_mcp_wake_exit(void)
     ctx = &ngx_mcp_wake_ctx;
 
     /*
-     * Who has to terminate leaves requests that wait as if it were killed: so
-     * it looks to who comes next.
+     * A fast shutdown does not end the requests that wait.  The place keeps
+     * the pid, so that another process reaps it like that of a killed one.
      */
 
     if (ngx_terminate || ctx->nlocals == 0 || ctx->place == -1 || ctx->n == 0)
@@ -370,7 +386,10 @@ ngx_mcp_wake_exit(void)
 }
 
 
-/* a number for a stream that nobody else has, in any process */
+/*
+ * The number of a new stream, unique in the zone; but processes without a
+ * place may use the same ones.
+ */
 
 uint64_t
 ngx_mcp_stream_new(ngx_mcp_local_t *local)
@@ -389,7 +408,7 @@ ngx_mcp_stream_new(ngx_mcp_local_t *local)
 }
 
 
-/* others may know how many wait here; who has no place does not count */
+/* publishes how many requests wait here; not counted without a place */
 
 void
 ngx_mcp_present(ngx_mcp_local_t *local)
@@ -408,7 +427,7 @@ void
 ngx_mcp_watch(ngx_mcp_local_t *local, ngx_mcp_watch_t *watch, uint64_t key,
     ngx_event_t *event)
 {
-    /* who has something to look at already keeps that */
+    /* fired is not reset: the caller may have set it */
 
     watch->key = key;
     watch->event = event;
@@ -432,7 +451,7 @@ ngx_mcp_unwatch(ngx_mcp_watch_t *watch)
 }
 
 
-/* a change was made by this process: wake those who wait for it */
+/* the table's hook after an unlock: wakes the processes that were signalled */
 
 static void
 ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes)
@@ -461,7 +480,7 @@ ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes)
                 continue;
             }
 
-            /* full, it will be read soon enough */
+            /* EAGAIN: the counter is full, so a wake-up is pending */
 
             if (write(ctx->fds[i], &one, sizeof(uint64_t)) == -1
                 && ngx_errno != NGX_EAGAIN)
@@ -474,7 +493,7 @@ ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes)
 }
 
 
-/* this process can do nothing else until it has the lock, but say so */
+/* the table's hook while it waits for the lock */
 
 static void
 ngx_mcp_wake_stuck(ngx_mcp_table_t *t, ngx_pid_t holder, uint64_t waited)
@@ -509,7 +528,7 @@ ngx_mcp_wake_read(ngx_event_t *ev)
 
     if (c->close) {
 
-        /* the process is about to exit: everybody has to go */
+        /* the process begins to exit: waiting requests must end */
 
         c->close = 0;
         c->idle = 0;
@@ -536,7 +555,7 @@ ngx_mcp_wake_look(ngx_event_t *ev)
 {
     ngx_mcp_wake_drain(ev);
 
-    /* who dies while it exits is replaced by nobody who would notice */
+    /* no new process replaces, and reaps, one that dies while it exits */
 
     ngx_mcp_wake_reap();
 
@@ -544,6 +563,8 @@ ngx_mcp_wake_look(ngx_event_t *ev)
                                                      : NGX_MCP_WAKE_LOOK);
 }
 
+
+/* reads the headers of the zones without their locks */
 
 static void
 ngx_mcp_wake_drain(ngx_event_t *ev)
@@ -620,7 +641,7 @@ ngx_mcp_wake_signals(ngx_mcp_local_t *local)
 }
 
 
-/* nobody knows what has changed */
+/* if it is not known what has changed */
 
 static void
 ngx_mcp_wake_all(ngx_mcp_local_t *local)

@@ -1,11 +1,17 @@
 
 /*
- * Waking processes, and who waits in this one.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Waking worker processes, and the watches of this one.
  *
- * The master makes a fixed number of eventfds, once; every worker process of
- * every later generation inherits all of them and takes one for itself, so
- * that any two can reach each other, also while a reload overlaps.  A wake-up
- * carries nothing: who is woken reads the logs of its zones.
+ * The master creates eventfds, which every worker process of every later
+ * generation inherits.  Each worker process claims one of them, its place; so
+ * any two worker processes can wake each other, also during a reload.  A
+ * wake-up carries no data: the process that is woken reads the logs of its
+ * zones.
  */
 
 
@@ -24,37 +30,37 @@
 typedef struct {
     ngx_queue_t   queue;
     uint64_t      key;        /* see ngx_mcp_key.h */
-    ngx_event_t  *event;      /* posted when it is signalled */
-    ngx_uint_t    fired;
+    ngx_event_t  *event;      /* posted by a signal */
+    ngx_uint_t    fired;      /* set by a signal, cleared by its user */
 } ngx_mcp_watch_t;
 
 
-/* a zone, in this process */
+/* what this process has of a zone */
 
 typedef struct ngx_mcp_local_s  ngx_mcp_local_t;
 
 struct ngx_mcp_local_s {
     ngx_str_t               *name;
     struct ngx_mcp_table_s  *table;
-    void                    *data;       /* what hooks are called with */
+    void                    *data;       /* argument of hooks */
 
-    ngx_queue_t             *watches;    /* lists of them */
-    uint64_t                 cursor;     /* in the log */
-    uint32_t                 epoch;
+    ngx_queue_t             *watches;    /* lists, by key */
+    uint64_t                 cursor;     /* next signal in the log */
+    uint32_t                 epoch;      /* the last one handled */
     ngx_mcp_present_t        present;    /* requests that wait here */
 
     /* see ngx_mcp_sweep.h */
     ngx_event_t              sweep;
-    ngx_connection_t         dummy;      /* debug logs want an fd of it */
+    ngx_connection_t         dummy;      /* debug logging reads its fd */
     ngx_int_t              (*swept)(void *data);
 };
 
 
-/* what layers above do when this happens; a list ends without them */
+/* hooks of the layers above, called per zone; NULLs end the list */
 
 typedef struct {
-    void  (*died)(void *data);   /* another process */
-    void  (*exits)(void *data);  /* this one is about to */
+    void  (*died)(void *data);   /* another process has died */
+    void  (*exits)(void *data);  /* this process begins to exit */
 } ngx_mcp_hooks_t;
 
 
@@ -70,7 +76,7 @@ void ngx_mcp_unwatch(ngx_mcp_watch_t *watch);
 uint64_t ngx_mcp_stream_new(ngx_mcp_local_t *local);
 void ngx_mcp_present(ngx_mcp_local_t *local);
 
-/* grows whenever something may have changed for those who wait here */
+/* grows when a task that this process waits for may have changed */
 extern ngx_uint_t  ngx_mcp_wakeups;
 
 

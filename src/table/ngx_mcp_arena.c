@@ -1,10 +1,15 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_arena.h"
 
 
 /*
- * Callers have made sure that there are blocks enough before they change
- * anything, so this never fails half-way through a change.
+ * Does not fail: callers check that enough blocks are free before they change
+ * anything.
  */
 
 uint32_t
@@ -37,6 +42,8 @@ ngx_mcp_block_free_locked(ngx_mcp_table_t *t, uint32_t n)
     t->sh->block.used--;
 }
 
+
+/* a new chain with the bytes of all parts; the old value is overwritten */
 
 void
 ngx_mcp_chain_write_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
@@ -93,6 +100,8 @@ ngx_mcp_chain_write_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
     *link = first;
 }
 
+
+/* copies the bytes to p and returns their end */
 
 u_char *
 ngx_mcp_chain_read_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,

@@ -1,5 +1,10 @@
 
-/* Blocks and chains of blocks. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Allocation of blocks, and chains of blocks. */
 
 
 #ifndef _NGX_MCP_ARENA_H_INCLUDED_
@@ -13,8 +18,10 @@
     (((len) + NGX_MCP_BLOCK_DATA - 1)                                         \
      / NGX_MCP_BLOCK_DATA)
 
+/* how many are free in a free list */
 #define ngx_mcp_available(store)  ((store)->end - 1 - (store)->used)
 
+/* how many of these are not for new tasks */
 #define ngx_mcp_reserve(store)  ((store)->end / 16)
 
 

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_changes.h"
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_signal.h"
@@ -11,9 +16,11 @@ static void ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t,
 
 
 /*
- * Whether a change is news, and of what kind: the status with its message, or
- * progress.  The message that comes with progress is told with it, if there
- * is a token to do so.
+ * Compares the task's next body with the present one.  Returns 0 if nothing
+ * has to be delivered; else numbers the change in the next body, and returns
+ * 1.  A change of the status or message sets "turned", new progress sets
+ * "moved".  A message that comes with progress is a part of that progress, if
+ * the client has sent a progress token.
  */
 
 ngx_uint_t
@@ -37,8 +44,8 @@ ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
              != old->payload[NGX_MCP_MESSAGE].last);
 
     /*
-     * what happened before the client knew the task has been told to nobody;
-     * clients do not see whether a task is queued or runs
+     * changes before the announcement were not delivered, so they count now;
+     * queued and running are the same status for clients
      */
 
     if ((announced && body->turned)
@@ -59,7 +66,7 @@ ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
-/* before a change, and at the end */
+/* removes a task from the lists by change: before a change or a removal */
 
 void
 ngx_mcp_changes_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -88,7 +95,7 @@ ngx_mcp_changes_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* after a change */
+/* after a change: inserts the task again, and signals what waits for it */
 
 void
 ngx_mcp_changes_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -104,6 +111,8 @@ ngx_mcp_changes_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     }
 }
 
+
+/* inserts a task into the lists by change, without signals */
 
 void
 ngx_mcp_changes_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -133,7 +142,7 @@ ngx_mcp_changes_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* its process is to announce it, or others if that dies before */
+/* if the task's process dies, another finds the task here and announces it */
 
 static void
 ngx_mcp_unannounced_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -170,8 +179,9 @@ ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
 
 /*
- * The task of a session that changed first of those it was not told of; 0:
- * none.  Too far behind, it misses the oldest.
+ * The session's task with the first undelivered change; 0: none.  If more than
+ * NGX_MCP_SESSION_CHANGES tasks have undelivered changes, the oldest of these
+ * are dropped.
  */
 
 uint32_t
@@ -206,7 +216,7 @@ ngx_mcp_changes_first_locked(ngx_mcp_table_t *t, uint32_t session)
 }
 
 
-/* it is told now */
+/* the task must be the one from ngx_mcp_changes_first_locked() */
 
 void
 ngx_mcp_changes_delivered_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -220,7 +230,7 @@ ngx_mcp_changes_delivered_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* the client says that it knows less than it was told, or more */
+/* moves a session to the position that its client has sent */
 
 void
 ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
@@ -230,7 +240,7 @@ ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
     ngx_mcp_slot_t      *s;
     ngx_mcp_delivery_t  *delivery;
 
-    /* a client may say anything, but nobody knows what is yet to come */
+    /* the number comes from a client: it must not exceed the last change */
 
     from = ngx_min(from, t->sh->seq);
 
@@ -238,7 +248,7 @@ ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
     delivery->behind = 0;
     delivery->delivered = from;
 
-    /* what lies farther back would be dropped anyway */
+    /* older changes would be dropped anyway */
 
     for (n = delivery->changes;
          n && delivery->behind < NGX_MCP_SESSION_CHANGES;

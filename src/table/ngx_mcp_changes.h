@@ -1,16 +1,22 @@
 
 /*
- * What owners and sessions have not been told yet.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The changes that owners and sessions have not received yet.
  *
- * Every change gets a number, and a task that changes moves to the front of
- * its owner's list by change: whoever knows the number of the last change he
- * was told of finds there what is new, each task once, in its latest state.
+ * Every change has a number, and a task that changes moves to the front of its
+ * owner's list by change.  A client that knows the number of the last change
+ * it received finds all later changes there, each task once, in its latest
+ * state.
  *
- * A session has such a list of its own, and the zone remembers how much of it
- * was told, so that its client may come back on another connection without
- * saying where it was.  A task is in there once its client knows of it: the
- * process that answers the call announces it afterwards.  Until then it is in
- * a list of the zone, where others find it if that process dies.
+ * A session has a list of its own, and the zone stores how much of it was
+ * delivered, so that a client can reconnect without sending a position.  A
+ * task enters this list when it is announced: the process that answers the
+ * call does so after the response.  Until then the task is in the zone's list
+ * of unannounced tasks, where other processes find it if that process dies.
  */
 
 
@@ -32,6 +38,8 @@ void ngx_mcp_changes_delivered_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 void ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
     uint64_t delivered);
 
+
+/* whether a task is in the list of its session */
 
 #define ngx_mcp_changes_has(s)                                                \
     ((s)->session                                                             \

@@ -1,4 +1,16 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The check of a table: every invariant in ngx_mcp_table_types.h is verified.
+ * This takes long under the lock, so it is for tests and for operators, not
+ * for requests.
+ */
+
+
 #include "ngx_mcp_recover.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_history.h"
@@ -8,11 +20,7 @@
 #include "ngx_mcp_changes.h"
 
 
-/*
- * Every statement that ngx_mcp_table_types.h makes about the table, held
- * against the table.  Slow on purpose: for tests and for the operator's
- * doubts, not for a request.
- */
+/* what is counted in the slots, to be compared with the header and lists */
 
 typedef struct {
     uint32_t  tasks;
@@ -21,12 +29,12 @@ typedef struct {
     uint32_t  running;
     uint32_t  holding;
     uint32_t  timed;
-    uint32_t  removed;        /* slots that are kept */
+    uint32_t  removed;        /* slots kept for the store */
     uint32_t  blocks;
     uint32_t  tokens;
     uint32_t  sessions;
-    uint32_t  known;          /* to the client of their session */
-    uint32_t  unannounced;    /* which will be */
+    uint32_t  known;          /* in the list of their session */
+    uint32_t  unannounced;    /* with a session */
     uint32_t  names[NGX_MCP_NAMES];
     uint64_t  bytes;
 
@@ -64,7 +72,7 @@ static const char *ngx_mcp_check_free_locked(ngx_mcp_table_t *t,
     ngx_mcp_tally_t *tally);
 
 
-/* NULL, or what is wrong */
+/* returns NULL, or the first violation that is found */
 
 const char *
 ngx_mcp_check_locked(ngx_mcp_table_t *t)
@@ -172,7 +180,7 @@ ngx_mcp_check_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
         return "a task has an unknown state";
     }
 
-    /* asked as of the beginning of time, so that none has expired */
+    /* at time 0, so that no task has expired */
 
     if (ngx_mcp_find_locked(t, &s->id, NULL, 0) != s) {
         return "a task is not found by its id";
@@ -273,7 +281,7 @@ ngx_mcp_check_names_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
     ngx_memzero(tasks, sizeof(tasks));
     ngx_memzero(bytes, sizeof(bytes));
 
-    /* first, because tools count what is there */
+    /* first: the check of a tool relies on this queue */
 
     err = ngx_mcp_check_queue_locked(t, &t->sh->held, 0, 0, tally);
     if (err) {
@@ -448,7 +456,7 @@ ngx_mcp_check_unannounced_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 }
 
 
-/* each lane is the part of the list below that belongs on it */
+/* each level has exactly the tasks of level 0 that belong to it, in order */
 
 static const char *
 ngx_mcp_check_order_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
@@ -542,7 +550,7 @@ ngx_mcp_check_tool_locked(ngx_mcp_table_t *t, uint32_t n,
 }
 
 
-/* the name, as long as there is one, and what tools have now */
+/* the names and gauges of the tools' entries */
 
 static const char *
 ngx_mcp_check_stats_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
@@ -575,7 +583,7 @@ ngx_mcp_check_stats_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
 }
 
 
-/* of a tool and a priority, or, without a tool, of all that is held */
+/* the queue of a tool and a priority; tool 0: that of background calls */
 
 static const char *
 ngx_mcp_check_queue_locked(ngx_mcp_table_t *t, ngx_mcp_queue_t *q,
@@ -639,7 +647,7 @@ ngx_mcp_check_wheel_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
                 return "the wheel has a stranger or a loop";
             }
 
-            /* a task may wait higher up than it must, never lower */
+            /* a higher level than necessary is valid, a lower one is not */
 
             deadline = ngx_mcp_task_deadline(&s->body.task);
             level = bucket / NGX_MCP_WHEEL_SLOTS;

@@ -1,13 +1,18 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_history.h"
 
 
 /*
- * The bytes: how many of the entries', how many entries have gone, and in
- * five bytes when the last of these was, in ms since the task was created.
- * An entry is the event and the state in one byte, the worker of a claim, and
- * the ms since the one before; numbers of seven bits to a byte, low ones
- * first.
+ * The format: one byte for the length of all entries, one for the number of
+ * dropped entries, and five for the time of the last dropped one, in ms since
+ * the task was created.  The entries follow: the event and the state in one
+ * byte, the worker if the event is a claim, and the ms since the previous
+ * entry.  Numbers have seven bits per byte, the low ones first.
  */
 
 #define NGX_MCP_HISTORY_LEN      0
@@ -31,7 +36,7 @@ static size_t ngx_mcp_history_drop(u_char *p, size_t len);
 static uint64_t ngx_mcp_history_last(u_char *p, size_t len);
 
 
-/* what the last block of the params has behind them */
+/* the space for the history, after the params in their last block */
 
 size_t
 ngx_mcp_history_bytes_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -62,7 +67,7 @@ ngx_mcp_history_init_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* the event has brought the task to another state */
+/* called after an event that has changed the state of the task */
 
 void
 ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -79,7 +84,7 @@ ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     size -= NGX_MCP_HISTORY_ENTRIES;
     len = ngx_min(all[NGX_MCP_HISTORY_LEN], size);
 
-    /* a clock that was set back shows no time at all */
+    /* if the wall clock was set back, the difference is 0 */
 
     at = ev->wall - ngx_min(s->body.task.created, ev->wall);
     last = ngx_mcp_history_last(all, len);
@@ -104,7 +109,7 @@ ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
         len += n;
     }
 
-    /* at every instruction what is there is whole, or nothing is */
+    /* at every instruction the history is complete or empty */
 
     p[NGX_MCP_HISTORY_LEN] = 0;
     ngx_mcp_barrier();
@@ -141,7 +146,7 @@ ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest)
     while (q < end) {
         q = ngx_mcp_history_entry(q, end, &entry);
 
-        /* the last byte of a number says that it is the last */
+        /* the high bit is clear only in the last byte of a number */
 
         if (q[-1] >= 0x80 || entry.event >= NGX_MCP_EVENTS
             || entry.state == NGX_MCP_FREE || entry.state >= NGX_MCP_STATES
@@ -158,8 +163,8 @@ ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest)
 
 
 /*
- * What another zone had of the same task, in a new slot.  Which worker it was
- * that claimed it is not known here.
+ * Copies the history of a record into a new slot.  Ids of workers are cleared:
+ * they are valid only in the zone that wrote them.
  */
 
 void
@@ -185,7 +190,7 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
                       len - NGX_MCP_HISTORY_ENTRIES);
     e = all + NGX_MCP_HISTORY_ENTRIES;
 
-    /* no entry gets longer, unless it is the last one and was cut off */
+    /* no entry becomes longer, except a last one that was truncated */
 
     while (q < end) {
         q = ngx_mcp_history_entry(q, end, &entry);
@@ -212,7 +217,11 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
-/* the entries, oldest first; those that went before were so many or more */
+/*
+ * Reads at most NGX_MCP_HISTORY_MAX entries, oldest first, and returns their
+ * number.  *dropped is the number of older entries that were dropped; 255 means
+ * 255 or more.
+ */
 
 ngx_uint_t
 ngx_mcp_history_read(u_char *p, size_t size, uint64_t created,
@@ -271,7 +280,7 @@ ngx_mcp_history_number(u_char *p, u_char *end, uint64_t *n)
 }
 
 
-/* its time is the one since the entry before */
+/* entry->at becomes the time since the previous entry */
 
 static u_char *
 ngx_mcp_history_entry(u_char *p, u_char *end, ngx_mcp_history_entry_t *entry)
@@ -307,7 +316,7 @@ ngx_mcp_history_base(u_char *p)
 }
 
 
-/* without the oldest one, in what len bytes hold; the length that is left */
+/* drops the oldest of the entries in len bytes; returns their new length */
 
 static size_t
 ngx_mcp_history_drop(u_char *p, size_t len)
@@ -337,7 +346,7 @@ ngx_mcp_history_drop(u_char *p, size_t len)
 }
 
 
-/* when the last one was, in ms since the task was created */
+/* the time of the last entry, in ms since the task was created */
 
 static uint64_t
 ngx_mcp_history_last(u_char *p, size_t len)

@@ -1,14 +1,20 @@
 
 /*
- * A task's last changes of state: when, by which event, and who claimed it.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The history of a task: its last changes of state, with their times, events
+ * and the workers that claimed it.
  *
- * They lie behind the params, in what these leave of their last block, and a
- * little is kept free for them there; so they cost most tasks nothing.  The
- * times are kept as differences: an entry takes three to six bytes.  If there
- * is no room for another, the oldest goes.
+ * The history is stored after the params, in the unused rest of their last
+ * block, where NGX_MCP_HISTORY bytes are reserved; most tasks need no extra
+ * block for it.  Times are stored as differences: an entry takes three to six
+ * bytes.  If there is no room for a new entry, the oldest is dropped.
  *
- * Nothing depends on them, hence they are not journaled: whoever dies while
- * writing leaves none.
+ * Nothing depends on the history, so it is not journaled: if a process dies
+ * while it writes, the history is empty afterwards.
  */
 
 
@@ -19,7 +25,7 @@
 #include "ngx_mcp_table.h"
 
 
-/* bytes that are there for it at least, and entries that may be at most */
+/* bytes reserved for it, and the maximum number of entries */
 #define NGX_MCP_HISTORY      32
 #define NGX_MCP_HISTORY_MAX  60
 
@@ -28,7 +34,7 @@ typedef struct {
     uint64_t  at;                 /* wall clock, ms */
     uint32_t  worker;             /* of a claim, see ngx_mcp_stats.h; 0: none */
     uint8_t   event;
-    uint8_t   state;              /* after it */
+    uint8_t   state;              /* after the event */
 } ngx_mcp_history_entry_t;
 
 
@@ -38,7 +44,7 @@ void ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 size_t ngx_mcp_history_bytes_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     u_char **bytes);
 
-/* of a record: what a history has, and nothing later than so many ms */
+/* NGX_OK, if no entry is malformed or later than latest ms after creation */
 ngx_int_t ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest);
 
 void ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,

@@ -1,11 +1,16 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Waiting for the lock of a zone.
  *
- * As nginx's ngx_shmtx_lock() waits, but for a while at a time.  An unlock
- * wakes one of those who wait, and if that is stopped, or killed, before it
- * has taken the lock, the others would sleep beside a lock that is free, with
- * nobody left to wake them.
+ * This is nginx's ngx_shmtx_lock() with a limit on each sleep.  An unlock wakes
+ * only one of the waiting processes.  If that process is stopped or killed
+ * before it takes the lock, the others would sleep without limit although the
+ * lock is free.
  */
 
 
@@ -14,7 +19,7 @@
 #include <time.h>
 
 
-/* of one sleep; a wait that lasts longer is counted */
+/* the limit of one sleep, ms; a longer wait is counted */
 #define NGX_MCP_LOCK_SLEEP  100
 
 
@@ -23,7 +28,10 @@ static ngx_uint_t ngx_mcp_lock_sleep(ngx_shmtx_t *mtx);
 static uint64_t ngx_mcp_lock_now(void);
 
 
-/* the lock has been tried, and somebody else has it */
+/*
+ * Takes the lock, after ngx_shmtx_trylock() has failed.  Calls t->stuck once,
+ * without the lock, if that takes long.
+ */
 
 void
 ngx_mcp_lock_wait(ngx_mcp_table_t *t)
@@ -60,6 +68,8 @@ ngx_mcp_lock_wait(ngx_mcp_table_t *t)
 }
 
 
+/* returns 1 if it has taken the lock */
+
 static ngx_uint_t
 ngx_mcp_lock_spin(ngx_shmtx_t *mtx)
 {
@@ -80,7 +90,7 @@ ngx_mcp_lock_spin(ngx_shmtx_t *mtx)
 }
 
 
-/* whether it has the lock; if not, it was woken, or has slept long enough */
+/* returns 1 if it has taken the lock; 0: woken, or the sleep is over */
 
 static ngx_uint_t
 ngx_mcp_lock_sleep(ngx_shmtx_t *mtx)
@@ -103,8 +113,8 @@ ngx_mcp_lock_sleep(ngx_shmtx_t *mtx)
         if (taken || sem_timedwait(&mtx->sem, &ts) == -1) {
 
             /*
-             * Nobody has to wake us.  Who is about to do so leaves one wake-up
-             * too many, for the next one that sleeps.
+             * This process needs no wake-up.  If another process posts one at
+             * this moment, the next sleep of some process ends early.
              */
 
             (void) ngx_atomic_fetch_add(mtx->wait, -1);
@@ -121,7 +131,7 @@ ngx_mcp_lock_sleep(ngx_shmtx_t *mtx)
 }
 
 
-/* ms; the time of the event loop stands still meanwhile */
+/* monotonic, ms; ngx_current_msec does not advance while the process waits */
 
 static uint64_t
 ngx_mcp_lock_now(void)
@@ -135,8 +145,9 @@ ngx_mcp_lock_now(void)
 
 
 /*
- * For how long somebody has had the lock, in ms; 0: not for long.  The time is
- * that of the event loop of whoever took it, which may lag behind.
+ * How long a process has held the lock, in ms; 0: free, or less than
+ * NGX_MCP_LOCK_LONG.  Needs no lock.  The time of locking is that of the
+ * holder's event loop, which may be late.
  */
 
 uint64_t

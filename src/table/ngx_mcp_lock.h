@@ -1,5 +1,10 @@
 
-/* The lock of a zone, if somebody else has it: see ngx_mcp_table.h. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* Waiting for the lock of a zone; ngx_mcp_table.h has ngx_mcp_lock(). */
 
 
 #ifndef _NGX_MCP_LOCK_H_INCLUDED_
@@ -10,8 +15,8 @@
 
 
 /*
- * So long, in ms, nobody holds the lock who runs: the process was stopped, or
- * its memory swapped out, or it rebuilds a very large table
+ * A running process does not hold the lock for so long, in ms: the process was
+ * stopped, or its memory was swapped out, or it rebuilds a very large table
  */
 #define NGX_MCP_LOCK_LONG  1000
 

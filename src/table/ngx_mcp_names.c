@@ -1,18 +1,23 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_hash.h"
 #include "ngx_mcp_stats.h"
 
 
-/* a name has to fit into a block */
+/* a name must fit into a block */
 
 typedef char  ngx_mcp_name_fits[
     sizeof(ngx_mcp_name_t) <= NGX_MCP_BLOCK_SIZE ? 1 : -1
 ];
 
 
-/* the secret never changes: this needs no lock */
+/* needs no lock: the secret never changes */
 
 uint32_t
 ngx_mcp_name_hash(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text)
@@ -25,6 +30,8 @@ ngx_mcp_name_hash(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text)
     return (uint32_t) ngx_mcp_siphash(key, text->data, text->len);
 }
 
+
+/* returns 0 if there is no such name */
 
 uint32_t
 ngx_mcp_name_find_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text,
@@ -48,6 +55,8 @@ ngx_mcp_name_find_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text,
 }
 
 
+/* the number of blocks that a new name takes */
+
 ngx_uint_t
 ngx_mcp_name_blocks(ngx_str_t *text)
 {
@@ -59,7 +68,10 @@ ngx_mcp_name_blocks(ngx_str_t *text)
 }
 
 
-/* the caller has made sure that there are blocks enough */
+/*
+ * The caller has made sure that enough blocks are free.  The new name has no
+ * reference yet: ngx_mcp_link_locked() counts the task.
+ */
 
 uint32_t
 ngx_mcp_name_new_locked(ngx_mcp_table_t *t, ngx_uint_t kind, ngx_str_t *text,
@@ -128,6 +140,8 @@ ngx_mcp_name_link_locked(ngx_mcp_table_t *t, uint32_t n)
 }
 
 
+/* frees the name with its last reference */
+
 void
 ngx_mcp_name_unref_locked(ngx_mcp_table_t *t, uint32_t n)
 {
@@ -189,6 +203,8 @@ ngx_mcp_name_is_locked(ngx_mcp_table_t *t, uint32_t n, ngx_str_t *text)
 }
 
 
+/* copies the text to p, without a terminating zero, and returns its end */
+
 u_char *
 ngx_mcp_name_read_locked(ngx_mcp_table_t *t, uint32_t n, u_char *p)
 {
@@ -204,6 +220,8 @@ ngx_mcp_name_read_locked(ngx_mcp_table_t *t, uint32_t n, u_char *p)
     return ngx_mcp_chain_read_locked(t, &chain, p);
 }
 
+
+/* the part of a name that is not inline */
 
 void
 ngx_mcp_name_rest(ngx_mcp_name_t *name, ngx_mcp_chain_t *chain)

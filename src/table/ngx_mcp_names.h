@@ -1,6 +1,12 @@
 
 /*
- * Owners and tools: found by name, counted, and gone with their last task.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Names of owners, tools, tokens and sessions.  Each is stored once, counts
+ * the tasks that refer to it, and is freed with the last of them.
  */
 
 

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_order.h"
 #include "ngx_mcp_hash.h"
 
@@ -25,7 +30,7 @@ ngx_mcp_order_t  ngx_mcp_by_change = {
 };
 
 
-/* nobody is far behind in it: it needs no lanes */
+/* one level: a session reads only NGX_MCP_SESSION_CHANGES from the front */
 
 ngx_mcp_order_t  ngx_mcp_changes = {
     offsetof(ngx_mcp_slot_t, changes),
@@ -36,7 +41,7 @@ ngx_mcp_order_t  ngx_mcp_changes = {
 };
 
 
-/* who reads it begins at the front, or knows the task where it went on */
+/* one level: readers begin at the front or continue from a known task */
 
 ngx_mcp_order_t  ngx_mcp_recent = {
     offsetof(ngx_mcp_slot_t, recent),
@@ -47,7 +52,7 @@ ngx_mcp_order_t  ngx_mcp_recent = {
 };
 
 
-/* the number of fast lanes that a task is on, for all of its life */
+/* the highest level of a task in a list; it never changes */
 
 ngx_uint_t
 ngx_mcp_order_level(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
@@ -69,6 +74,8 @@ ngx_mcp_order_level(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
     return level;
 }
 
+
+/* at the front: the key must be greater than all keys in the list */
 
 void
 ngx_mcp_order_insert_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
@@ -136,8 +143,9 @@ ngx_mcp_order_remove_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
 
 
 /*
- * The newest task of the owner that is older than seq; of all, if seq is 0.
- * The slot that the task with that number had is where to look first.
+ * The owner's newest task that is older than seq; if seq is 0, the newest of
+ * all; 0: none.  The hint is the slot of the task seq, or 0: if that task
+ * still exists, there is no search.
  */
 
 uint32_t
@@ -172,8 +180,8 @@ ngx_mcp_order_after_locked(ngx_mcp_table_t *t, uint32_t owner, uint64_t seq,
 
 
 /*
- * The task of the owner that changed first after that change; 0: none did.
- * The hint is as above.
+ * The owner's task with the first change after that one; 0: none.  The hint is
+ * the slot of the task with that change, or 0.
  */
 
 uint32_t
@@ -197,7 +205,7 @@ ngx_mcp_order_since_locked(ngx_mcp_table_t *t, uint32_t owner,
 }
 
 
-/* the last task, from the front, whose key is not less; 0: none */
+/* the last task, from the front, whose key is not less than key; 0: none */
 
 static uint32_t
 ngx_mcp_order_find_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,

@@ -1,14 +1,20 @@
 
 /*
- * The tasks of a name, newest first: of an owner by their creation and by
- * their last change, of a session by their last change.  And all tasks of the
- * zone, by their last change.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Ordered lists of tasks, newest first: an owner's tasks by creation and by
+ * last change, a session's by last change, and all tasks of the zone by last
+ * change.
  *
- * A list in which every 64th task, on average, is also on a fast lane, and
- * every 64th of these on a second one.  Tasks come in at the front and leave
- * anywhere without a search; a page is found again by its cursor in a few
- * hundred steps at a million tasks, even if the task there is gone.  Who is
- * on a lane depends on the zone's secret: nobody can thin a lane on purpose.
+ * A list is a skip list in which tasks are inserted only at the front.  Every
+ * 64th task on average is also in a second level, and every 64th of these in
+ * a third.  Insertion and removal need no search; the position of a cursor is
+ * found in a few hundred steps among a million tasks, even if its task was
+ * removed.  A task's level depends on the zone's secret: clients cannot
+ * degrade a list on purpose.
  */
 
 
@@ -19,15 +25,15 @@
 #include "ngx_mcp_table.h"
 
 
-/* where slots and names keep what belongs to a list */
+/* a kind of list: offsets of its members in slots and names */
 
 typedef struct {
-    size_t      links;      /* of a slot: ..._link_t, one for each level */
-    size_t      key;        /* of a slot: uint64_t */
-    size_t      name;       /* of a slot: uint32_t, whose list it is */
-    size_t      front;      /* of a name: uint32_t, one for each level */
+    size_t      links;      /* in a slot: ngx_mcp_link_t per level */
+    size_t      key;        /* in a slot: uint64_t */
+    size_t      name;       /* in a slot: uint32_t, the list's name */
+    size_t      front;      /* in a name: uint32_t per level */
     ngx_uint_t  levels;
-    ngx_uint_t  zone;       /* not of a name, but of all: in the header */
+    ngx_uint_t  zone;       /* 1: one list, its front is in the header */
 } ngx_mcp_order_t;
 
 

@@ -1,10 +1,15 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_queue.h"
 #include "ngx_mcp_names.h"
 #include "ngx_mcp_signal.h"
 
 
-/* of those to be claimed, or of those that a process of ours has already */
+/* background calls of all tools share one queue */
 
 static ngx_mcp_queue_t *
 ngx_mcp_queue_of(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -20,6 +25,8 @@ ngx_mcp_queue_of(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     return &tool->u.queue[s->body.task.policy.priority];
 }
 
+
+/* at the end: its queue_seq must be greater than all in the queue */
 
 void
 ngx_mcp_queue_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -82,15 +89,15 @@ ngx_mcp_queue_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     if (s->body.task.policy.route) {
         t->sh->holding--;
 
-        /* it may have been the one that all the others waited for */
+        /* other calls may have waited for this one to begin */
         ngx_mcp_signal_name_locked(t, NGX_MCP_CAPACITY);
     }
 }
 
 
 /*
- * The most urgent, then the longest waiting task of any of the tools that are
- * not paused.
+ * The task to claim next among the n tools: the one with the highest priority,
+ * then the one that was queued first.  Paused tools are skipped.  NULL: none.
  */
 
 ngx_mcp_slot_t *

@@ -1,5 +1,13 @@
 
-/* The tasks of a tool that may be claimed: a FIFO for each priority. */
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Queues: a tool's claimable tasks, one FIFO per priority; and the background
+ * calls of the zone.
+ */
 
 
 #ifndef _NGX_MCP_QUEUE_H_INCLUDED_

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_recover.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_names.h"
@@ -10,8 +15,8 @@
 
 
 /*
- * Slots in the order of a key, linked through one of their link fields: both
- * are rebuilt afterwards, so sorting needs no memory.
+ * A list of slots to be sorted by a key.  It is linked by a member that is
+ * rebuilt afterwards, so sorting needs no memory.
  */
 
 typedef struct {
@@ -64,8 +69,9 @@ static ngx_mcp_sort_t  ngx_mcp_sort_queued = {
 
 
 /*
- * Reads nothing but whole slots and what they refer to, and may itself be cut
- * short at any place: the next holder of the lock begins anew.
+ * Called by the process that takes the lock and finds the table dirty.  Relies
+ * only on the slots, the journal and the blocks that slots refer to.  If this
+ * process dies, too, the next one that takes the lock starts again.
  */
 
 void
@@ -94,6 +100,8 @@ ngx_mcp_recover_locked(ngx_mcp_table_t *t)
 }
 
 
+/* rebuilds all that is derived from the slots; the journal must be empty */
+
 void
 ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
 {
@@ -110,7 +118,7 @@ ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
     queued = 0;
     removed = 0;
 
-    /* from the last to the first: the lists come out nearly in order */
+    /* from the last to the first: the lists are then almost sorted */
 
     for (n = sh->slot.fresh - 1; n; n--) {
         s = ngx_mcp_slot(t, n);
@@ -118,7 +126,7 @@ ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
         if (t->persist && s->body.task.state == NGX_MCP_FREE
             && s->body.task.flags & NGX_MCP_REMOVED)
         {
-            /* the store has to remove its copy yet */
+            /* the store has not deleted its copy yet */
 
             sh->slot.used++;
             sh->seq = ngx_max(sh->seq, s->body.changed);
@@ -136,7 +144,7 @@ ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
             continue;
         }
 
-        /* somebody meant to remove it */
+        /* the process died before it removed the task */
         s->body.task.flags &= ~NGX_MCP_REMOVED;
 
         ngx_mcp_link_locked(t, s);
@@ -169,12 +177,12 @@ ngx_mcp_rebuild_locked(ngx_mcp_table_t *t)
         t->persist->restore(t, removed);
     }
 
-    /* the sweeper may be the one that died */
+    /* the sweeper may have died: any process may sweep at once */
 
     sh->sweeper = 0;
     sh->sweep_at = 0;
 
-    /* who died may have changed something, and told nobody */
+    /* the process that died may have made changes without signals */
 
     ngx_mcp_signal_all_locked(t);
 }
@@ -213,7 +221,10 @@ ngx_mcp_reset_locked(ngx_mcp_table_t *t)
 }
 
 
-/* a task that refers to what cannot be is not whole: it never happens */
+/*
+ * Marks the blocks of a task as used, and restores its names.  NGX_DECLINED: an
+ * index is out of range, which never happens if slots are complete.
+ */
 
 static ngx_int_t
 ngx_mcp_mark_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
@@ -277,7 +288,7 @@ ngx_mcp_mark_name_locked(ngx_mcp_table_t *t, uint32_t n)
                                                   : NGX_MCP_OTHER;
 
     if (name->kind == NGX_MCP_SESSION) {
-        /* what was told is known nowhere else */
+        /* what was delivered cannot be rebuilt, so it is kept */
         name->u.delivery.changes = 0;
         name->u.delivery.behind = 0;
 
@@ -377,8 +388,8 @@ ngx_mcp_restore_blocks_locked(ngx_mcp_table_t *t)
 
 
 /*
- * A natural merge sort: runs that are in order already are taken as they are,
- * and run i waits in the bin of its weight, like the digits of a counter.
+ * A natural merge sort.  The list is split into runs that are sorted already;
+ * bin i holds 2^i merged runs or none, like a digit of a binary counter.
  */
 
 static uint32_t

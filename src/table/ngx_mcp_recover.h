@@ -1,7 +1,12 @@
 
 /*
- * After a process died while it held the lock: everything that is derived
- * from the slots is made anew.  And the check that it all fits together.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Recovery: if a process died while it held the lock, all data that is derived
+ * from the slots is rebuilt.  And a check of the table's invariants.
  */
 
 
@@ -17,7 +22,7 @@ void ngx_mcp_rebuild_locked(ngx_mcp_table_t *t);
 const char *ngx_mcp_check_locked(ngx_mcp_table_t *t);
 
 
-/* the scratch map, a bit for each block; returns what the bit was */
+/* sets the bit of a block in the scratch map, and returns its old value */
 
 static ngx_inline ngx_uint_t
 ngx_mcp_map_mark(ngx_mcp_table_t *t, uint32_t n)

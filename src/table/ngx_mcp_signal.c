@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_signal.h"
 
 
@@ -61,14 +66,17 @@ ngx_mcp_signal_locked(ngx_mcp_table_t *t, uint64_t *processes, uint64_t key)
     sh = t->sh;
     sig = &t->log[sh->logged & sh->log_mask];
 
-    /* who reads what is written over now has to see how far we are */
+    /*
+     * pairs with the fence in ngx_mcp_signal_read(): a reader that sees a
+     * part of the new entry also sees the present value of logged
+     */
 
     __atomic_thread_fence(__ATOMIC_RELEASE);
 
     sig->processes = *processes;
     sig->key = key;
 
-    /* read without the lock: what is in the log is whole */
+    /* readers take no lock: an entry is complete before it is counted */
 
     __atomic_store_n(&sh->logged, sh->logged + 1, __ATOMIC_RELEASE);
 
@@ -79,7 +87,7 @@ ngx_mcp_signal_locked(ngx_mcp_table_t *t, uint64_t *processes, uint64_t key)
 }
 
 
-/* everybody has to look at everything */
+/* makes the log overtake every cursor: all processes check everything */
 
 void
 ngx_mcp_signal_all_locked(ngx_mcp_table_t *t)
@@ -90,9 +98,10 @@ ngx_mcp_signal_all_locked(ngx_mcp_table_t *t)
 
 
 /*
- * Up to n signals that came after the cursor, whoever they are for.  More
- * than n is returned if too many came: nobody knows what they were.  The
- * oldest one may be written over at this very moment, hence one less.
+ * Copies up to n signals after the cursor, for any process, and advances the
+ * cursor; needs no lock.  Returns their number, or n + 1 if signals were lost.
+ * The oldest entry of the ring may be overwritten at the same time, so it is
+ * never read.
  */
 
 ngx_uint_t

@@ -1,19 +1,24 @@
 
 /*
- * Telling processes that something changed which they wait for.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Notifying processes of changes that they wait for.
  *
- * A process that waits for a task leaves its bit in the task's slot; for what
- * may not exist yet (the tasks of an owner, of a session, or for a tool to be
- * claimed) it does so under the hash of the name.  Who makes a change writes
- * a signal into the zone's log for the processes found there, takes the bits
- * away, and wakes these processes once the lock is free.  A signal says what
- * to look at, never what is to be seen.  Whoever looks and goes on waiting
- * leaves the bit again, in the same hold of the lock.
+ * A process that waits for a task sets its bit in the task's slot; to wait for
+ * tasks that may not exist yet (of an owner, a session or a tool) it sets its
+ * bit under the hash of the name.  The process that makes a change writes a
+ * signal for these processes into the zone's log, clears their bits, and wakes
+ * them after it has released the lock.  A signal contains only the key of what
+ * changed.  A process that reads the task and continues to wait sets its bit
+ * again before it releases the lock.
  *
- * None of this is needed to know the truth.  A process that finds that the
- * log has overtaken it looks at everything, and so do all after a recovery;
- * and since each reads the log now and then without being woken, a wake-up
- * that was lost delays nobody for long.
+ * Signals may be lost.  If the log has wrapped around before a process has
+ * read it, the process checks everything it waits for; all processes do so
+ * after a recovery.  Each process also reads the log at intervals without a
+ * wake-up, so a lost wake-up causes only a short delay.
  */
 
 
@@ -25,9 +30,9 @@
 
 
 /*
- * A stream is known by the place of its process, by which of the processes
- * that had this place it is, and by a number there: others see whether it may
- * still be alive.
+ * A stream is identified by the place of its process, the incarnation of that
+ * place, and a number in the process.  When the process has died, the place
+ * gets a new incarnation, and the stream is no longer alive.
  */
 
 #define ngx_mcp_stream(place, incarnation, n)                                 \

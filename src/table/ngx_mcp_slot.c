@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_slot.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_history.h"
@@ -11,7 +16,7 @@ static uint32_t ngx_mcp_slot_named_locked(ngx_mcp_table_t *t, ngx_uint_t kind,
     ngx_str_t *text, ngx_uint_t create);
 
 
-/* the bytes of a record with these payloads, or a little more */
+/* an upper bound of what ngx_mcp_slot_read_locked() writes, in bytes */
 
 size_t
 ngx_mcp_slot_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -35,7 +40,11 @@ ngx_mcp_slot_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
-/* the method comes with the params */
+/*
+ * Copies a task to a record, with the payloads in mask.  The text and bytes of
+ * the record are at p; returns their end.  The method is read only if mask has
+ * the params.
+ */
 
 u_char *
 ngx_mcp_slot_read_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -63,7 +72,7 @@ ngx_mcp_slot_read_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     p = ngx_mcp_slot_name_locked(t, s->session, &rec->session, p);
 
     if (rec->token.len) {
-        /* it comes after the number of its owner */
+        /* the text follows the index of its owner */
         rec->token.data += sizeof(uint32_t);
         rec->token.len -= sizeof(uint32_t);
     }
@@ -116,7 +125,7 @@ ngx_mcp_slot_name_locked(ngx_mcp_table_t *t, uint32_t name, ngx_str_t *text,
 }
 
 
-/* how many blocks it takes */
+/* an upper bound of the blocks that ngx_mcp_slot_write_locked() allocates */
 
 size_t
 ngx_mcp_slot_blocks_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
@@ -147,9 +156,9 @@ ngx_mcp_slot_blocks_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
 
 
 /*
- * A slot and the blocks are there, and the times are of the monotonic clock.
- * The slot is in no list yet, and nothing is counted: either the table is
- * rebuilt, or the caller links it.
+ * The caller has made sure that a slot and the blocks are free, and that the
+ * record's times are monotonic.  The task is inserted into no list and not
+ * counted: the caller rebuilds the table afterwards.
  */
 
 void

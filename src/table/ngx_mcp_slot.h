@@ -1,7 +1,12 @@
 
 /*
- * Between slots and records: a task is copied out of its slot, or a slot is
- * filled with one.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Conversion between slots and records: copies a task out of its slot, or
+ * fills a slot with a record.
  */
 
 

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_stats.h"
 #include "ngx_mcp_json.h"
 
@@ -11,7 +16,7 @@ static void ngx_mcp_stats_work_locked(ngx_mcp_table_t *t, ngx_mcp_task_t *task,
     ngx_mcp_event_t *ev);
 
 
-/* an entry's number has to fit into a name, and a worker's into a task */
+/* the index of an entry must fit into a name, or into a worker's id */
 
 typedef char  ngx_mcp_stats_fit[
     NGX_MCP_STAT_TOOLS <= 256
@@ -19,14 +24,12 @@ typedef char  ngx_mcp_stats_fit[
 ];
 
 
-/* of the buckets of histograms, ms */
-
 const uint32_t  ngx_mcp_bounds[NGX_MCP_BUCKETS - 1] = {
     5, 10, 50, 100, 500, 1000, 5000, 10000, 60000, 300000, 1800000
 };
 
 
-/* a small part of the zone: the smallest one has one entry of each */
+/* takes a small part of the zone, with at least one entry of each kind */
 
 void
 ngx_mcp_stats_layout(ngx_mcp_layout_t *l, size_t size, size_t *offset)
@@ -68,7 +71,7 @@ ngx_mcp_stats_create(ngx_mcp_table_t *t, ngx_mcp_layout_t *l)
 }
 
 
-/* before recovery: what it counts again */
+/* clears the gauges, which recovery counts again */
 
 void
 ngx_mcp_stats_reset_locked(ngx_mcp_table_t *t)
@@ -89,7 +92,7 @@ ngx_mcp_stats_reset_locked(ngx_mcp_table_t *t)
 }
 
 
-/* the end of those in use, if there is none of that name */
+/* returns the index of the entry, or sh->tool_stats if there is none */
 
 ngx_uint_t
 ngx_mcp_stats_find_tool_locked(ngx_mcp_table_t *t, ngx_str_t *name,
@@ -127,8 +130,8 @@ ngx_mcp_stats_is_other(ngx_str_t *name)
 
 
 /*
- * The entry of a tool, which may be a new one.  A tool that is itself called
- * "other" is one of the others.
+ * The index of a tool's entry, which may be a new one.  A tool with the name
+ * "other" has the common entry.
  */
 
 ngx_uint_t
@@ -158,7 +161,7 @@ ngx_mcp_stats_tool_locked(ngx_mcp_table_t *t, ngx_str_t *name, uint32_t hash)
     ngx_memcpy(stat->name, name->data, name->len);
     sh->tool_hash[i] = hash;
 
-    /* from now on there is one more */
+    /* now the entry is in use */
 
     ngx_mcp_failpoint("stat_new");
 
@@ -169,7 +172,7 @@ ngx_mcp_stats_tool_locked(ngx_mcp_table_t *t, ngx_str_t *name, uint32_t hash)
 }
 
 
-/* names are shown as UTF-8; what comes as JSON is that already */
+/* statistics are shown as UTF-8, so other names get no entry */
 
 static ngx_uint_t
 ngx_mcp_stats_shown(ngx_str_t *name)
@@ -191,7 +194,7 @@ ngx_mcp_stats_shown(ngx_str_t *name)
 }
 
 
-/* the same of workers */
+/* returns the index of the entry, or sh->worker_stats if there is none */
 
 ngx_uint_t
 ngx_mcp_stats_find_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name,
@@ -215,7 +218,10 @@ ngx_mcp_stats_find_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name,
 }
 
 
-/* a worker is there: what stands for it in the tasks that it claims */
+/*
+ * A worker was seen.  Returns its id for the tasks that it claims, see
+ * ngx_mcp_worker_id(); 0: the name is empty, too long or not UTF-8.
+ */
 
 uint32_t
 ngx_mcp_stats_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name, uint32_t hash,
@@ -248,7 +254,7 @@ ngx_mcp_stats_worker_locked(ngx_mcp_table_t *t, ngx_str_t *name, uint32_t hash,
 
     stat = &t->worker_stats[i];
 
-    /* what the one before claimed does not count for this one */
+    /* tasks of the entry's previous worker do not count for this one */
 
     stat->incarnation++;
     stat->draining = 0;
@@ -286,7 +292,7 @@ ngx_mcp_stats_oldest_locked(ngx_mcp_table_t *t)
 }
 
 
-/* FREE is no state of a task: it comes from nowhere, or is gone */
+/* from FREE: the task is new; to FREE: the task is removed */
 
 void
 ngx_mcp_stats_state_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -316,7 +322,7 @@ ngx_mcp_stats_created_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* after an event: the state before it, and how long the task was in that */
+/* after an event: the state before it, and ngx_mcp_task_age() before it */
 
 void
 ngx_mcp_stats_changed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -371,7 +377,7 @@ ngx_mcp_stats_count(ngx_mcp_task_counters_t *count, ngx_mcp_event_t *ev,
         count->cancelled++;
         break;
     default:
-        /* it goes on */
+        /* the attempt continues */
         return;
     }
 
@@ -381,7 +387,7 @@ ngx_mcp_stats_count(ngx_mcp_task_counters_t *count, ngx_mcp_event_t *ev,
 }
 
 
-/* NULL: there was none, or another one has its entry by now */
+/* NULL: the task has no worker, or another worker has its entry now */
 
 ngx_mcp_worker_stat_t *
 ngx_mcp_stats_worker_of_locked(ngx_mcp_table_t *t, uint32_t worker)
@@ -430,7 +436,7 @@ ngx_mcp_stats_work_locked(ngx_mcp_table_t *t, ngx_mcp_task_t *task,
 }
 
 
-/* before it is gone: the name of its tool goes with the last task */
+/* called before the removal, which may free the name of the tool */
 
 void
 ngx_mcp_stats_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,

@@ -1,17 +1,20 @@
 
 /*
- * What is counted: of the zone, of each tool, and of each worker.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * Statistics of the zone, of each tool, and of each worker.
  *
- * Tools and workers have entries of a fixed size and number.  A tool gets one
- * with its first task and keeps it; those that come when all are taken share
- * the first, which is called "other".  A worker that is new takes the entry of
- * the one that was not seen for longest.  Nothing here takes more time than a
- * few additions, but for a search over the entries' hashes when a tool has its
- * first task, and when a worker claims one.
+ * The number of entries is fixed.  A tool gets an entry with its first task
+ * and keeps it; when all are in use, further tools share the first entry,
+ * which is called "other".  A new worker reuses the entry of the worker that
+ * was least recently seen.  Counting takes a few additions; only a tool's
+ * first task and a worker's claim search the hashes of all entries.
  *
- * A process that dies may leave a count behind that is one less than it should
- * be.  How many tasks there are in which state is not counted from the past:
- * recovery makes these figures anew.
+ * If a process dies, a counter may be one too low.  The numbers of tasks by
+ * state are gauges: recovery counts them again.
  */
 
 
@@ -22,7 +25,7 @@
 #include "ngx_mcp_table.h"
 
 
-/* a worker in a task's record: its entry, and which of those that had it */
+/* a worker in a task's record: its entry, and the entry's incarnation */
 
 #define ngx_mcp_worker_id(index, incarnation)                                 \
     ((uint32_t) (incarnation) << 8 | ((uint32_t) (index) + 1))

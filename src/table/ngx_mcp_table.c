@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_table.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_history.h"
@@ -14,7 +19,7 @@
 #include "ngx_mcp_record.h"
 
 
-/* where the table begins, once the slab pool has been given away whole */
+/* the table is the slab pool's only allocation */
 #define ngx_mcp_table_base(shpool)  ((u_char *) (shpool)->data)
 
 
@@ -40,9 +45,11 @@ static void ngx_mcp_running_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 
 /*
- * How a zone of so many bytes is divided: the hash has a bucket for each task
- * at least; names are fewer than tasks, so theirs is a quarter of that; what
- * the slots leave is blocks.
+ * Divides size bytes.  The id hash has at least one bucket per task; the name
+ * hash has a quarter of that, because there are fewer names than tasks; blocks
+ * get all that remains after the slots.  NGX_DECLINED: the zone is too small
+ * for so many tasks, or max_tasks is out of range.  The result depends only on
+ * the arguments, so that every process computes the same layout.
  */
 
 ngx_int_t
@@ -69,7 +76,7 @@ ngx_mcp_table_layout(ngx_mcp_layout_t *l, size_t size, uint64_t max_tasks)
     l->names = offset;
     offset += (size_t) l->name_size * sizeof(uint32_t);
 
-    /* signals that a process may miss before it has to look at everything */
+    /* if a process is behind by more signals, it checks everything */
 
     l->log_size = ngx_min(ngx_mcp_ceil_pow2(tasks / 4), 8192);
     l->log = offset = ngx_align(offset, ngx_cacheline_size);
@@ -82,13 +89,13 @@ ngx_mcp_table_layout(ngx_mcp_layout_t *l, size_t size, uint64_t max_tasks)
 
     l->map = offset = ngx_align(offset, ngx_cacheline_size);
 
-    /* a task needs a block for its params, and its owner and tool one each */
+    /* each task needs a block for its params; names need some, too */
 
     if (offset + (tasks + 8) * NGX_MCP_BLOCK_SIZE > size) {
         return NGX_DECLINED;
     }
 
-    /* a bit in the map for each block */
+    /* each block takes one more bit, in the map */
 
     left = size - offset;
     l->blocks = (uint32_t) ngx_min((uint64_t) left * 8
@@ -101,7 +108,7 @@ ngx_mcp_table_layout(ngx_mcp_layout_t *l, size_t size, uint64_t max_tasks)
     l->block = ngx_align(offset, NGX_MCP_BLOCK_SIZE);
     l->size = l->block + (size_t) l->blocks * NGX_MCP_BLOCK_SIZE;
 
-    /* some of them are not for new tasks */
+    /* the blocks without the reserve, see ngx_mcp_reserve() */
 
     return (l->size <= size && l->blocks - l->blocks / 16 >= tasks + 8)
            ? NGX_OK : NGX_DECLINED;
@@ -128,6 +135,11 @@ ngx_mcp_table_usable(size_t size)
     return (pages - 1) * ngx_pagesize;
 }
 
+
+/*
+ * Takes all pages of a new slab pool.  NGX_DECLINED: the zone is too small.
+ * The magic is written last: without it the table is not complete.
+ */
 
 ngx_int_t
 ngx_mcp_table_create(ngx_mcp_table_t *t, ngx_slab_pool_t *shpool,
@@ -187,7 +199,7 @@ ngx_mcp_table_create(ngx_mcp_table_t *t, ngx_slab_pool_t *shpool,
 }
 
 
-/* the caller has checked magic and layout */
+/* an existing table, whose magic and layout the caller has checked */
 
 void
 ngx_mcp_table_attach(ngx_mcp_table_t *t, ngx_slab_pool_t *shpool)
@@ -223,6 +235,11 @@ ngx_mcp_table_pointers(ngx_mcp_table_t *t, ngx_mcp_layout_t *l)
 }
 
 
+/*
+ * Takes the lock to change the table.  If the process dies before it unlocks,
+ * the next process that takes the lock recovers the table.
+ */
+
 void
 ngx_mcp_lock(ngx_mcp_table_t *t)
 {
@@ -235,7 +252,10 @@ ngx_mcp_lock(ngx_mcp_table_t *t)
 }
 
 
-/* for those who change nothing */
+/*
+ * Takes the lock to read, or to change only what needs no recovery: counters,
+ * and what waits for tasks.
+ */
 
 void
 ngx_mcp_lock_read(ngx_mcp_table_t *t)
@@ -254,7 +274,10 @@ ngx_mcp_lock_read(ngx_mcp_table_t *t)
 }
 
 
-/* who was signalled is woken afterwards: that takes system calls */
+/*
+ * Releases the lock, then wakes the processes that were signalled: that needs
+ * system calls, which are not made under the lock.
+ */
 
 void
 ngx_mcp_unlock(ngx_mcp_table_t *t)
@@ -287,9 +310,10 @@ ngx_mcp_unlock(ngx_mcp_table_t *t)
 
 
 /*
- * The one place where ownership is decided: to anybody but its owner a task
- * does not exist, nor does one that has expired but was not swept yet.  NULL
- * asks on behalf of nginx itself, not of a client.
+ * Only this function checks the owner of a task that is given by its id.  NULL
+ * is returned for a task of another owner, and for an expired task that was
+ * not swept yet.  If owner is NULL, the caller is nginx itself, and a task of
+ * any owner is found.
  */
 
 ngx_mcp_slot_t *
@@ -324,8 +348,9 @@ ngx_mcp_find_locked(ngx_mcp_table_t *t, ngx_mcp_id_t *id, ngx_str_t *owner,
 
 
 /*
- * A token is known by the number of its owner and its text, so that owners do
- * not meet in it.
+ * The name of a progress token is the index of its owner followed by the text,
+ * so that owners do not share tokens.  Returns 0 if there is none and create
+ * is 0; the caller has checked the length, and that a block is free.
  */
 
 uint32_t
@@ -351,7 +376,7 @@ ngx_mcp_token_locked(ngx_mcp_table_t *t, uint32_t owner, ngx_str_t *token,
 }
 
 
-/* by a progress token of the owner */
+/* the newest task with the owner's progress token; NULL: none */
 
 ngx_mcp_slot_t *
 ngx_mcp_find_token_locked(ngx_mcp_table_t *t, ngx_str_t *owner,
@@ -382,6 +407,11 @@ ngx_mcp_find_token_locked(ngx_mcp_table_t *t, ngx_str_t *owner,
 }
 
 
+/*
+ * Creates a task.  Returns NGX_MCP_OK, or the reason why it is refused; then
+ * nothing is changed.  The caller has checked the lengths of all names.
+ */
+
 ngx_uint_t
 ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     ngx_mcp_slot_t **slot)
@@ -410,7 +440,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
         return rc;
     }
 
-    /* from here on nothing can fail */
+    /* all slots and blocks are available: nothing can fail from here on */
 
     n = ngx_mcp_slot_alloc_locked(t);
     s = ngx_mcp_slot(t, n);
@@ -477,7 +507,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     task.holder = nt->holder;
 
     if (session == 0) {
-        /* nobody will be told of it */
+        /* there is no session to announce it to */
         task.flags = NGX_MCP_ANNOUNCED;
     }
 
@@ -554,7 +584,7 @@ ngx_mcp_new_check_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt, uint32_t owner,
                 ? 0 : ngx_mcp_name_blocks(&nt->session))
              + (nt->token.len ? 1 : 0);
 
-    /* what new tasks must leave, so that the others can be finished */
+    /* the reserve, so that existing tasks can get their results */
 
     blocks += ngx_mcp_reserve(&t->sh->block);
 
@@ -565,6 +595,8 @@ ngx_mcp_new_check_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt, uint32_t owner,
     return NGX_MCP_OK;
 }
 
+
+/* the caller has made sure that a slot is available; its state is FREE */
 
 uint32_t
 ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t)
@@ -581,7 +613,7 @@ ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t)
     } else {
         n = list->fresh;
 
-        /* recovery looks at all slots below fresh */
+        /* recovery reads all slots below fresh, so this one must be FREE */
         ngx_mcp_slot(t, n)->body.task.state = NGX_MCP_FREE;
         ngx_mcp_slot(t, n)->body.task.flags = 0;
 
@@ -606,8 +638,9 @@ ngx_mcp_slot_free_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
 
 /*
- * What a new task and recovery have in common.  Lists that keep an order,
- * the owner's and the queue, are the caller's affair.
+ * Adds a task to the id hash, the wheel and the gauges, for a new task and for
+ * recovery.  The caller inserts it into the lists that keep an order: by
+ * creation, by change, and the queue.
  */
 
 void
@@ -651,7 +684,7 @@ ngx_mcp_link_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* what others gave it to carry */
+/* bytes of all payloads and the method, without those for the history */
 
 uint64_t
 ngx_mcp_bytes(ngx_mcp_slot_t *s)
@@ -668,8 +701,12 @@ ngx_mcp_bytes(ngx_mcp_slot_t *s)
 
 
 /*
- * The only way in which a task changes.  Refused, it changes nothing; else
- * the task is as before or as after, whenever the process may die.
+ * The only function that applies an event to a task.  Returns NGX_MCP_OK, or
+ * the reason why it is refused; then the task is unchanged.  If the process
+ * dies meanwhile, the task is either as before or as after the change.
+ *
+ * After EV_EXPIRE the task is removed, and s must not be used.  change may be
+ * NULL.
  */
 
 ngx_uint_t
@@ -736,7 +773,7 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     }
 
     if (ev->type == NGX_MCP_EV_ASK) {
-        /* new questions: whoever asked the last ones has no right to these */
+        /* new questions: any stream may send them */
         s->carrier = 0;
     }
 
@@ -749,9 +786,9 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 
 /*
- * What the task will be, but for its bytes; how much these grow; and whether
- * it may all be.  The journal is the work place: it counts once the slot is
- * named there.
+ * Computes the next body, without its payloads, and how many bytes these grow;
+ * or returns the reason of a refusal.  The body is built in the journal, which
+ * is not valid until sh->journal is set.
  */
 
 static ngx_uint_t
@@ -786,7 +823,7 @@ ngx_mcp_change_decide_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     if (rc == NGX_MCP_ZONE_FULL && ev->type == NGX_MCP_EV_CANCEL) {
 
-        /* cancelling makes room: better without a message than not */
+        /* cancelling frees memory: it must not fail for lack of it */
 
         *change = NULL;
         *growth = 0;
@@ -798,10 +835,11 @@ ngx_mcp_change_decide_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
 
 /*
- * The next version or revision.  Of a task that was loaded, later ones may have
- * been seen that were never saved.  None was greater than the number of changes
- * at that time; and that has jumped with every start, which was saved before
- * anything else.
+ * The next version or revision.  Before a restart, clients may have seen later
+ * versions of a loaded task that were never saved.  These were not greater than
+ * sh->seq at that time.  At each start sh->seq jumps beyond all of its old
+ * values, and the jump is saved before anything else; so the next version is
+ * made greater than sh->seq.
  */
 
 static uint64_t
@@ -815,7 +853,7 @@ ngx_mcp_after_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t n)
 }
 
 
-/* the journal has all of the change, which now becomes the task */
+/* makes the complete change in the journal the task's body */
 
 static void
 ngx_mcp_change_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -850,14 +888,14 @@ ngx_mcp_change_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
-/* as if it had changed: there is something to tell once more */
+/* counts as a change, so that the task is delivered once more */
 
 void
 ngx_mcp_touch_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     ngx_mcp_changes_take_locked(t, s);
 
-    /* words, and nothing depends on them: this needs no journal */
+    /* single words that do not depend on each other: no journal is needed */
 
     s->body.revision = ngx_mcp_after_locked(t, s, s->body.revision);
     s->body.changed = ++t->sh->seq;
@@ -890,7 +928,7 @@ ngx_mcp_change_check_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
             return NGX_MCP_PAYLOAD_TOO_LARGE;
         }
 
-        /* the old bytes stay until the new ones are in place */
+        /* the old blocks are freed only after the change */
 
         blocks += ngx_mcp_blocks_for(p->len);
         *growth += (int64_t) p->len - s->body.payload[i].len;
@@ -945,7 +983,10 @@ ngx_mcp_reindex_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, ngx_uint_t state)
 }
 
 
-/* calls at once are limited: who waits for its turn is told of room */
+/*
+ * Counts running background calls.  Their number is limited: when a call ends,
+ * the processes with waiting calls are signalled.
+ */
 
 static void
 ngx_mcp_running_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -965,6 +1006,8 @@ ngx_mcp_running_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 }
 
 
+/* with a store, the slot is freed only when the store has deleted its copy */
+
 void
 ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
@@ -975,7 +1018,7 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     n = ngx_mcp_index(t, s);
     p = &t->hash[ngx_mcp_id_hash(&s->id) & t->sh->hash_mask];
 
-    /* needed last, so that it is here by then */
+    /* used at the end */
     __builtin_prefetch(p);
 
     ngx_mcp_stats_state_locked(t, s, s->body.task.state, NGX_MCP_FREE);
@@ -987,7 +1030,7 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         s->body.task.flags |= NGX_MCP_REMOVED;
     }
 
-    /* now the task is gone */
+    /* now the task no longer exists */
 
     ngx_mcp_barrier();
     s->body.task.state = NGX_MCP_FREE;

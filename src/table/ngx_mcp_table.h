@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 /* The task table: creating, finding, changing and removing tasks. */
 
 
@@ -11,8 +16,8 @@
 
 
 /*
- * A process that is killed leaves behind all it stored up to some
- * instruction, so only the compiler has to be kept from reordering.
+ * When a process is killed, all its stores up to some instruction are visible
+ * to others, so only reordering by the compiler must be prevented.
  */
 
 #define ngx_mcp_barrier()  __asm__ volatile ("" ::: "memory")
@@ -23,8 +28,8 @@
 #define ngx_mcp_name(t, n)  ((ngx_mcp_name_t *) &(t)->blocks[n])
 
 /*
- * A slot is five cache lines and a bit, and in a large zone none is cached.
- * Fetching the next one while this one is handled saves most of the wait.
+ * In a large zone most slots are not in the cache.  Prefetching the next slot
+ * while one is handled hides most of the latency.
  */
 
 #define ngx_mcp_prefetch(t, n)                                                \
@@ -33,7 +38,7 @@
     __builtin_prefetch((u_char *) ngx_mcp_slot(t, n) + 128);                  \
     __builtin_prefetch((u_char *) ngx_mcp_slot(t, n) + 192)
 
-/* those that a session would be among, if it was ended */
+/* the set that contains the seal of a session, if the session was ended */
 
 #define ngx_mcp_ended(t, seal)                                                \
     (&(t)->sh->ended[(seal) % (NGX_MCP_SESSIONS                               \
@@ -44,9 +49,9 @@
 
 
 /*
- * Before the lock is taken, so that it is not held while memory is waited for:
- * what will be needed is fetched.  Others may change it all until then, so
- * nothing that is read here is relied upon.
+ * Called before the lock is taken: prefetches what will be needed, so that
+ * cache misses do not prolong the time under the lock.  Other processes may
+ * change the table meanwhile, so the values read here are only hints.
  */
 
 static ngx_inline void
@@ -59,7 +64,7 @@ ngx_mcp_expect(ngx_mcp_table_t *t, ngx_mcp_id_t *id)
 }
 
 
-/* a new task; the first to use a page has to wait for the kernel to map it */
+/* the same for a new task: its pages may have to be mapped by the kernel */
 
 static ngx_inline void
 ngx_mcp_expect_new(ngx_mcp_table_t *t)
@@ -81,7 +86,7 @@ ngx_mcp_expect_new(ngx_mcp_table_t *t)
 }
 
 
-/* after changes: who saves them is told */
+/* notifies the store: called after changes, before the lock is released */
 
 static ngx_inline void
 ngx_mcp_unsaved_locked(ngx_mcp_table_t *t)
@@ -92,7 +97,7 @@ ngx_mcp_unsaved_locked(ngx_mcp_table_t *t)
 }
 
 
-/* whether a change can be lost no more */
+/* whether a change is saved; always 0 without a store */
 
 static ngx_inline ngx_uint_t
 ngx_mcp_is_saved_locked(ngx_mcp_table_t *t, uint64_t changed)

@@ -1,27 +1,32 @@
 
 /*
- * The task table: what lies in a zone's shared memory.
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
+ * The task table: the layout of a zone's shared memory.
  *
- * The zone is carved once, when it is created:
+ * The zone is divided once, when it is created:
  *
  *   slab pool | header | id hash | name hash | log | statistics | slots |
  *   block map | blocks
  *
- * A slot is one task.  Whatever has no fixed size (params, result, names)
- * lies in blocks of one size, so that any free block serves any payload and
- * the zone does not fragment.  Everything is linked by 32-bit index; index 0
- * means none, and slot 0 and block 0 are not used.
+ * A slot is one task.  Data of variable size (params, result, names) is in
+ * blocks of one size, so that any free block serves any payload and the zone
+ * does not fragment.  All links are 32-bit indexes; index 0 means none, and
+ * slot 0 and block 0 are not used.
  *
- * Slots are the truth: a slot whose state is not FREE is whole, at every
- * instruction.  A new slot is filled first and gets its state last; a change
- * writes new blocks first, then is journaled, then copied into the slot.  The
- * hashes, lists, queues, wheel, free lists and gauges only serve to find
- * slots and blocks quickly: they are rebuilt from the slots if a process dies
- * while it holds the lock (ngx_mcp_recover.c).  What was counted is known
- * nowhere else, and stays.
+ * The slots are authoritative: a slot whose state is not FREE, together with
+ * the journal, is complete at every instruction.  A new slot is filled first
+ * and gets its state last; a change writes new blocks first, then is
+ * journaled, then copied into the slot.  The hashes, lists, queues, wheel,
+ * free lists and gauges are derived: if a process dies while it holds the
+ * lock, they are rebuilt from the slots (ngx_mcp_recover.c).  Counters cannot
+ * be rebuilt and are kept.
  *
- * The lock is the slab pool's mutex, because that is the one which the master
- * process releases when a worker process dies.
+ * The lock is the slab pool's mutex, because the master process releases this
+ * one when a worker process dies.  Functions named *_locked need it.
  */
 
 
@@ -46,28 +51,28 @@
 
 #define NGX_MCP_ORDER_LEVELS  3
 
-/* places for processes; each has a bit of 64, which some have to share */
+/* places for processes; place n has bit n % 64 in sets of processes */
 #define NGX_MCP_PROCESSES     256
 
-/* tasks that a session may be behind with its news */
+/* undelivered changes that are kept for a session */
 #define NGX_MCP_SESSION_CHANGES  256
 
 #define NGX_MCP_WHEEL_LEVELS  7
 #define NGX_MCP_WHEEL_SLOTS   64
 
-/* without max_tasks a zone has a slot for so many of its bytes */
+/* without max_tasks a zone has one slot per so many bytes */
 #define NGX_MCP_BYTES_PER_TASK  2048
 
 #define NGX_MCP_MIN_TASKS     8
 #define NGX_MCP_SESSIONS      256
 #define NGX_MCP_SESSION_SET   8
 
-/* what is counted by tool and by worker, and the part of a zone it may take */
+/* statistics of workers and tools: entries, and 1/n of a zone at most */
 #define NGX_MCP_STAT_WORKERS  64
 #define NGX_MCP_TOOLS_PART    24
 #define NGX_MCP_WORKERS_PART  128
 
-/* bytes of a zone's header that belong to its store */
+/* bytes of a zone's header that its store uses */
 #define NGX_MCP_STORE_AREA    256
 
 
@@ -78,30 +83,29 @@ typedef struct {
 
 
 /*
- * A chain is a ring that is known by its last block: a whole chain is then
- * freed in one step, however long it is.
+ * A chain is a ring of blocks.  It is referred to by its last block, so that a
+ * chain of any length is freed in one step.
  */
 
 typedef struct {
-    uint32_t  last;
+    uint32_t  last;              /* block, 0: no chain */
     uint32_t  len;               /* bytes, 0: no chain */
 } ngx_mcp_chain_t;
 
 
-/* what changes during a task's life: this is what is journaled */
+/* the part of a slot that changes during a task's life; it is journaled */
 
 typedef struct {
     ngx_mcp_task_t   task;
     ngx_mcp_chain_t  payload[NGX_MCP_PAYLOADS];
-    uint64_t         revision;          /* how many writes */
-    uint64_t         queue_seq;         /* place in the queue */
+    uint64_t         revision;          /* number of writes */
+    uint64_t         queue_seq;         /* order in the queue */
 
-    /* its place in the order of all changes: of the last one, of the last of
-     * its status, and of the last to bring progress beyond any before */
-    uint64_t         changed;
-    uint64_t         turned;
-    uint64_t         moved;
-    double           peak;
+    /* numbers in the order of all changes of the zone; 0: none yet */
+    uint64_t         changed;           /* of the last change */
+    uint64_t         turned;            /* of status or message */
+    uint64_t         moved;             /* to a new highest progress */
+    double           peak;              /* that progress; -1: none */
 } ngx_mcp_body_t;
 
 
@@ -121,31 +125,31 @@ typedef struct {
 
     ngx_mcp_body_t  body;
 
-    /* who waits; not the truth, see ngx_mcp_signal.h */
+    /* what waits for the task; not authoritative, see ngx_mcp_signal.h */
 
-    uint64_t        waiters;           /* processes to tell */
-    uint64_t        carrier;           /* stream that asks */
-    uint32_t        epoch;             /* of the two counts */
-    uint16_t        waiting;           /* requests */
-    uint16_t        results;           /* tasks/result of them */
+    uint64_t        waiters;           /* processes to signal, as bits */
+    uint64_t        carrier;           /* stream that sent the questions;
+                                          0: none */
+    uint32_t        epoch;             /* in which the counts are valid */
+    uint16_t        waiting;           /* requests that wait */
+    uint16_t        results;           /* tasks/result among them */
 
     /* links, rebuilt by recovery */
 
-    uint32_t        hash_next;         /* free list, if free */
+    uint32_t        hash_next;         /* or next free slot */
     uint32_t        wheel_prev;
     uint32_t        wheel_next;
     uint32_t        queue_prev;
     uint32_t        queue_next;
     ngx_mcp_link_t  by_seq[NGX_MCP_ORDER_LEVELS];
     ngx_mcp_link_t  by_change[NGX_MCP_ORDER_LEVELS];
-    ngx_mcp_link_t  changes;           /* of the session, or of those
-                                          that are not announced */
-    ngx_mcp_link_t  recent;            /* of all by change */
-    uint16_t        bucket;            /* of the wheel + 1 */
+    ngx_mcp_link_t  changes;           /* in the session's list, or in
+                                          that of unannounced tasks */
+    ngx_mcp_link_t  recent;            /* in the zone's list by change */
+    uint16_t        bucket;            /* of the wheel, + 1; 0: none */
     uint8_t         queued:1;          /* is in its queue */
-    uint8_t         written:7;         /* payloads, since a store
-                                          has taken them */
-    uint8_t         method_len;        /* heads params' chain */
+    uint8_t         written:7;         /* payloads not saved yet, as bits */
+    uint8_t         method_len;        /* bytes before the params */
 } ngx_mcp_slot_t;
 
 
@@ -163,15 +167,15 @@ typedef struct {
 } ngx_mcp_owned_t;
 
 
-/* a session's tasks that its client knows of, the last changed first */
+/* a session's announced tasks, the last changed first */
 
 typedef struct {
-    uint64_t  delivered;         /* changes up to here */
-    uint64_t  stream;            /* that tells them */
-    uint32_t  changes;
+    uint64_t  delivered;         /* the last change delivered */
+    uint64_t  stream;            /* that delivers; 0: none */
+    uint32_t  changes;           /* first task of the list */
     uint32_t  behind;            /* tasks changed since */
-    uint32_t  opened;            /* when the stream was */
-    uint32_t  epoch;             /* deaths known of */
+    uint32_t  opened;            /* order of the stream's opening */
+    uint32_t  epoch;             /* the last one handled */
 } ngx_mcp_delivery_t;
 
 
@@ -179,21 +183,23 @@ typedef struct {
 
 typedef struct {
     uint32_t  next;              /* in the hash */
-    uint32_t  tasks;
+    uint32_t  tasks;             /* references */
     uint64_t  bytes;             /* of their payloads */
     uint32_t  hash;
-    uint32_t  rest;              /* last block, see chain */
+    uint32_t  rest;              /* last block of the chain */
     uint16_t  len;
-    uint8_t   kind;
-    uint8_t   stat;              /* entry, of a tool */
-    uint32_t  running;           /* calls, of a tool */
+    uint8_t   kind;              /* ngx_mcp_name_e */
+    uint8_t   stat;              /* of a tool: its statistics entry */
+    uint32_t  running;           /* of a tool: running calls */
 
     union {
+        /* of an owner */
         ngx_mcp_owned_t     owned;
+        /* of a session */
         ngx_mcp_delivery_t  delivery;
-        /* a tool's tasks that may be claimed, oldest first */
+        /* of a tool: claimable tasks, oldest first */
         ngx_mcp_queue_t     queue[NGX_MCP_PRIORITIES];
-        /* the newest of the tasks with this token */
+        /* of a token: its newest task, 0: that one was removed */
         uint32_t            task;
     } u;
 
@@ -202,26 +208,26 @@ typedef struct {
 
 
 typedef struct {
-    uint64_t  base;              /* swept up to here */
-    uint64_t  map[NGX_MCP_WHEEL_LEVELS];
+    uint64_t  base;              /* swept up to here, monotonic, ms */
+    uint64_t  map[NGX_MCP_WHEEL_LEVELS];    /* a bit per used bucket */
     uint32_t  head[NGX_MCP_WHEEL_LEVELS * NGX_MCP_WHEEL_SLOTS];
 } ngx_mcp_wheel_t;
 
 
-/* something happened that processes wait for: which ones, and what it was */
+/* an entry of the log, see ngx_mcp_signal.h */
 
 typedef struct {
-    uint64_t  processes;
+    uint64_t  processes;         /* that wait for the key, as bits */
     uint64_t  key;
 } ngx_mcp_signal_t;
 
 
-/* slots or blocks: the freed ones, then those never used before */
+/* slots or blocks: freed ones are used first, then new ones */
 
 typedef struct {
-    uint32_t  free;
-    uint32_t  fresh;
-    uint32_t  end;
+    uint32_t  free;              /* first freed one, 0: none */
+    uint32_t  fresh;             /* first one never used */
+    uint32_t  end;               /* number of all, with number 0 */
     uint32_t  used;
 } ngx_mcp_freelist_t;
 
@@ -230,20 +236,21 @@ typedef struct {
     uint64_t              magic;
     uint32_t              layout;
     uint32_t              slot_size;
-    uint64_t              size;              /* of all this */
-    uint64_t              max_tasks;         /* as configured */
+    uint64_t              size;              /* of the table, bytes */
+    uint64_t              max_tasks;         /* as configured, 0: unset */
 
-    volatile uint32_t     dirty;             /* pid that changes it */
+    /* pid of the process that changes the table; 0: none */
+    volatile uint32_t     dirty;
 
-    /* a change that is decided: copied into the slot, again if need be */
-    volatile uint32_t     journal;           /* slot */
+    /* the journal: the slot and its next body; recovery copies it again */
+    volatile uint32_t     journal;           /* 0: no change pending */
     ngx_mcp_body_t        change;
 
-    /* ms, an odd number: since when somebody has the lock; 0: nobody has */
+    /* when the lock was taken, monotonic, ms, made odd; 0: not locked */
     volatile uint32_t     locked;
 
-    uint64_t              seq;
-    uint64_t              secret[2];
+    uint64_t              seq;               /* of the last change */
+    uint64_t              secret[2];         /* key of hashes and seals */
 
     ngx_mcp_freelist_t    slot;
     ngx_mcp_freelist_t    block;
@@ -252,13 +259,13 @@ typedef struct {
 
     uint32_t              states[NGX_MCP_STATES];
     uint32_t              names[NGX_MCP_NAMES];
-    uint64_t              bytes;
+    uint64_t              bytes;             /* of all payloads */
     uint32_t              recent;            /* task changed last */
 
-    /* calls that processes of ours run or will run, and how many run now */
+    /* background calls that wait or run */
     ngx_mcp_queue_t       held;
-    uint32_t              holding;
-    uint32_t              running;
+    uint32_t              holding;           /* in that queue */
+    uint32_t              running;           /* of them */
 
     ngx_mcp_wheel_t       wheel;
 
@@ -266,45 +273,45 @@ typedef struct {
     ngx_mcp_task_counters_t  task_counters;
     uint32_t                 tool_stats;     /* entries in use */
     uint32_t                 tool_stats_end;
-    uint32_t                 worker_stats;
+    uint32_t                 worker_stats;   /* entries in use */
     uint32_t                 worker_stats_end;
     uint32_t                 tool_hash[NGX_MCP_STAT_TOOLS];
     uint32_t                 worker_hash[NGX_MCP_STAT_WORKERS];
-    volatile uint32_t        drains;         /* of workers, so far */
+    volatile uint32_t        drains;         /* grows when workers drain */
 
     /*
-     * signals, in a ring of which logged is the end; that is read without the
-     * lock, so it must not be split between cache lines
+     * the log is a ring of signals, and logged is their number so far; it is
+     * read without the lock, so it must not span cache lines
      */
     volatile uint64_t     logged __attribute__((aligned(8)));
     uint64_t              log_mask;
-    uint64_t              awaited[NGX_MCP_KEYS];
+    uint64_t              awaited[NGX_MCP_KEYS];    /* processes, as bits */
 
-    /* how many processes have had each of the places */
+    /* number of processes that have had each place */
     uint32_t              incarnations[NGX_MCP_PROCESSES];
     ngx_mcp_present_t     present[NGX_MCP_PROCESSES];
 
-    /* streams of sessions that were opened */
+    /* number of session streams opened so far */
     uint32_t              opened;
 
-    /* requests that wait; the counts of another epoch hold no more */
+    /* grows when processes have died; then all requests count again */
     uint32_t              epoch;
-    uint32_t              waiting;
+    uint32_t              waiting;           /* requests, this epoch */
 
     /* tasks of sessions that are not announced, the newest first */
     uint32_t              unannounced;
 
-    /* the epoch whose dead have left neither calls nor any of these */
+    /* the last epoch whose orphaned calls and tasks were all handled */
     uint32_t              orphaned;
 
-    /* sessions that were ended: their seals, in sets */
+    /* the seals of sessions that were ended, in sets; 0: unused */
     volatile uint64_t     ended[NGX_MCP_SESSIONS];
 
-    /* the process that sweeps, and when it means to */
+    /* the pid of the sweeper, and its next sweep, monotonic, ms */
     uint64_t              sweeper;
     uint64_t              sweep_at;
 
-    /* a store: its figures, and what it keeps here for itself */
+    /* of a store: its statistics, and private data */
     ngx_mcp_store_stat_t  disk;
     u_char                store[NGX_MCP_STORE_AREA]
                               __attribute__((aligned(8)));
@@ -315,7 +322,7 @@ typedef struct {
 } ngx_mcp_header_t;
 
 
-/* a process's way into the zone */
+/* a table as one process sees it: addresses, and data of the process */
 
 typedef struct ngx_mcp_table_s  ngx_mcp_table_t;
 
@@ -325,31 +332,34 @@ typedef void (*ngx_mcp_stuck_pt)(ngx_mcp_table_t *t, ngx_pid_t holder,
 
 
 /*
- * Persistence: a store that keeps a copy of the zone has to know what happens
- * to tasks, and gives these functions to the table.  All are called under the
- * lock.
+ * Persistence: hooks of a store that keeps a copy of the zone.  All are called
+ * with the lock held.
  */
 
 typedef struct {
-    /* a task is the first in the list of changes; or leaves its place there */
+    /* a changed task was inserted at the front of the zone's list by change */
     void         (*put)(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
+
+    /* a task is about to leave that list */
     void         (*take)(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 
-    /* a task is removed: its slot is kept until the store frees it */
+    /* a task was removed; the store frees its slot later */
     void         (*removed)(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 
-    /* before the lock is given back: there may have been changes */
+    /* before the lock is released, if there may have been changes */
     void         (*notify)(ngx_mcp_table_t *t);
 
     /* whether a change is saved */
     ngx_uint_t   (*saved)(ngx_mcp_table_t *t, uint64_t changed);
 
-    /* before the table is rebuilt; and after that, with the slots that are
-     * kept, in the order of their last changes */
+    /* before the table is rebuilt */
     void         (*reset)(ngx_mcp_table_t *t);
+
+    /* after it was rebuilt: the slots of removed tasks, linked by hash_next
+     * in the order of their last changes */
     void         (*restore)(ngx_mcp_table_t *t, uint32_t removed);
 
-    /* NULL, or what is wrong */
+    /* the violated invariant, or NULL */
     const char  *(*check)(ngx_mcp_table_t *t);
 } ngx_mcp_persist_t;
 
@@ -363,17 +373,22 @@ struct ngx_mcp_table_s {
     ngx_mcp_tool_stat_t    *tool_stats;
     ngx_mcp_worker_stat_t  *worker_stats;
     ngx_mcp_slot_t         *slots;
-    uint64_t               *map;              /* scratch, a bit a block */
+    uint64_t               *map;              /* scratch, a bit per block */
     ngx_mcp_block_t        *blocks;
-    ngx_uint_t              recovered;        /* by us, not logged yet */
+    ngx_uint_t              recovered;        /* recoveries not logged yet */
 
-    uint64_t                self;             /* our bit; 0: none */
-    uint64_t                wake;             /* to do, once unlocked */
-    ngx_mcp_wake_pt         woken;            /* does it; may be NULL */
-    ngx_mcp_stuck_pt        stuck;            /* for long; may be NULL */
+    uint64_t                self;             /* bit of this process;
+                                                 0: no place */
+    uint64_t                wake;             /* processes to wake after
+                                                 the unlock, as bits */
+    ngx_mcp_wake_pt         woken;            /* wakes them; or NULL */
+    ngx_mcp_stuck_pt        stuck;            /* on a long wait for the
+                                                 lock; or NULL */
     ngx_mcp_persist_t      *persist;          /* NULL: no store */
 };
 
+
+/* the division of a zone: numbers of entries, then offsets in bytes */
 
 typedef struct {
     uint32_t  tasks;
@@ -383,7 +398,7 @@ typedef struct {
     uint32_t  log_size;
     uint32_t  tool_stats;
     uint32_t  worker_stats;
-    size_t    hash;              /* offsets */
+    size_t    hash;
     size_t    names;
     size_t    log;
     size_t    tool_stat;

@@ -1,4 +1,9 @@
 
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
 #include "ngx_mcp_wheel.h"
 
 
@@ -16,8 +21,8 @@ static void ngx_mcp_wheel_prefetch(ngx_mcp_table_t *t, uint32_t n);
 
 /*
  * The level is that of the highest digit, to base 64, in which the deadline
- * differs from the base.  As long as the base does not pass the beginning of
- * a bucket in use, this stays true while the base advances.
+ * differs from the base.  The base may advance up to the beginning of the
+ * first bucket in use without changing the level of any task.
  */
 
 ngx_uint_t
@@ -34,7 +39,7 @@ ngx_mcp_wheel_bucket(uint64_t base, uint64_t deadline)
 
     if (diff >= NGX_MCP_WHEEL_SPAN) {
 
-        /* further than the wheel reaches: looked at again on the way */
+        /* beyond the range of the wheel: the last bucket, to be moved later */
 
         deadline = base | (NGX_MCP_WHEEL_SPAN - 1);
         diff = deadline ^ base;
@@ -119,7 +124,10 @@ ngx_mcp_wheel_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 }
 
 
-/* when the wheel wants to be looked at again: at the latest when due */
+/*
+ * The time of the next ngx_mcp_wheel_step_locked(), not later than the next
+ * deadline; NGX_MCP_NEVER: the wheel is empty.
+ */
 
 uint64_t
 ngx_mcp_wheel_next_locked(ngx_mcp_table_t *t)
@@ -131,9 +139,9 @@ ngx_mcp_wheel_next_locked(ngx_mcp_table_t *t)
 
 
 /*
- * Does a little of what is due: moves one task a level down (NGX_AGAIN), or
- * takes one that is due out of the wheel (NGX_OK).  NGX_DECLINED: nothing is
- * due at that time.
+ * One step of a sweep, so that the caller can limit the work done under the
+ * lock.  NGX_AGAIN: one task was moved to a lower level; NGX_OK: a due task
+ * was removed from the wheel; NGX_DECLINED: nothing is due.
  */
 
 ngx_int_t
@@ -147,7 +155,7 @@ ngx_mcp_wheel_step_locked(ngx_mcp_table_t *t, uint64_t now,
     start = ngx_mcp_wheel_first_locked(t, &bucket);
 
     if (start > now) {
-        /* a base as near as possible to the present spares moves later on */
+        /* a base near the present time saves moves later */
         t->sh->wheel.base = ngx_max(t->sh->wheel.base, now);
         return NGX_DECLINED;
     }
@@ -158,7 +166,7 @@ ngx_mcp_wheel_step_locked(ngx_mcp_table_t *t, uint64_t now,
     ngx_mcp_wheel_prefetch(t, s->wheel_next);
     ngx_mcp_wheel_remove_locked(t, s);
 
-    /* what is due need not go all the way down */
+    /* a task that is due skips the lower levels */
 
     if (ngx_mcp_task_deadline(&s->body.task) > now) {
         ngx_mcp_wheel_insert_locked(t, s);
@@ -172,8 +180,8 @@ ngx_mcp_wheel_step_locked(ngx_mcp_table_t *t, uint64_t now,
 
 
 /*
- * What the next step will touch, and the slot of the step after it: a burst
- * of expiries goes through memory that nobody has looked at for a long time.
+ * Prefetches what the next step will use, and the slot of the step after it:
+ * tasks that expire have rarely been used lately, so they are not cached.
  */
 
 static void
@@ -201,8 +209,9 @@ ngx_mcp_wheel_prefetch(ngx_mcp_table_t *t, uint32_t n)
 
 
 /*
- * The bucket that begins first; among those that begin at the same time the
- * highest, so that it is emptied into the lower ones before these are swept.
+ * The bucket that begins first, and the time when it does.  If several begin
+ * at the same time, the one of the highest level: its tasks must move down
+ * before the lower buckets are swept.
  */
 
 static uint64_t

@@ -1,12 +1,17 @@
 
 /*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/*
  * Deadlines: a hierarchical timing wheel over the slots.
  *
- * Level 0 has a bucket for each of the 64 milliseconds around the time up to
- * which the wheel was swept, level 1 for each 64 ms of the 4 seconds around
- * it, and so on up to 139 years.  Putting in and taking out cost the same
- * however many tasks there are; on its way to its deadline a task moves down
- * at most once a level.
+ * Level 0 has a bucket for each of the 64 milliseconds around the base, which
+ * is the time up to which the wheel was swept; level 1 has a bucket for each
+ * 64 ms of the 4 seconds around it, and so on up to 139 years.  Insertion and
+ * removal take constant time.  Before its deadline a task moves down at most
+ * once per level.
  */
 
 
