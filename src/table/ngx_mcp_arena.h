@@ -19,10 +19,10 @@
      / NGX_MCP_BLOCK_DATA)
 
 /* how many are free in a free list */
-#define ngx_mcp_available(store)  ((store)->end - 1 - (store)->used)
+#define ngx_mcp_available(list)  ((list)->end - 1 - (list)->used)
 
 /* how many of these are not for new tasks */
-#define ngx_mcp_reserve(store)  ((store)->end / 16)
+#define ngx_mcp_reserve(list)  ((list)->end / 16)
 
 
 uint32_t ngx_mcp_block_alloc_locked(ngx_mcp_table_t *t);

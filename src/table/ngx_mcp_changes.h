@@ -36,7 +36,7 @@ void ngx_mcp_changes_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 uint32_t ngx_mcp_changes_first_locked(ngx_mcp_table_t *t, uint32_t session);
 void ngx_mcp_changes_delivered_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 void ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
-    uint64_t delivered);
+    uint64_t from);
 
 
 /* whether a task is in the list of its session */

@@ -37,7 +37,7 @@ void
 ngx_mcp_lock_wait(ngx_mcp_table_t *t)
 {
     uint64_t      begun, waited;
-    ngx_uint_t    delivery;
+    ngx_uint_t    reported;
     ngx_shmtx_t  *mtx;
 
     mtx = &t->shpool->mutex;
@@ -47,13 +47,13 @@ ngx_mcp_lock_wait(ngx_mcp_table_t *t)
     }
 
     begun = ngx_mcp_lock_now();
-    delivery = 0;
+    reported = 0;
 
     while (!ngx_mcp_lock_sleep(mtx) && !ngx_mcp_lock_spin(mtx)) {
         waited = ngx_mcp_lock_now() - begun;
 
-        if (waited >= NGX_MCP_LOCK_LONG && !delivery && t->stuck) {
-            delivery = 1;
+        if (waited >= NGX_MCP_LOCK_LONG && !reported && t->stuck) {
+            reported = 1;
             t->stuck(t, (ngx_pid_t) *mtx->lock, waited);
         }
     }
