@@ -323,7 +323,7 @@ try() {
         takes "a store"
         store=yes
     else
-        refuses "a store" "stores of this module: none"
+        refuses "a store" "available stores: none"
     fi
 
     configure '' '~^tool'

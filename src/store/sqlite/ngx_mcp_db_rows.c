@@ -30,7 +30,7 @@ ngx_mcp_db_statement(ngx_mcp_db_t *db, const char *sql, void **stmt)
                            (sqlite3_stmt **) stmt, NULL)
         != SQLITE_OK)
     {
-        return ngx_mcp_db_fail(db, "has not the tables it should");
+        return ngx_mcp_db_fail(db, "does not have the expected tables");
     }
 
     return NGX_OK;
@@ -550,8 +550,8 @@ ngx_int_t
 ngx_mcp_db_invalid(ngx_mcp_db_t *db, uint64_t seq, const char *what)
 {
     (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                            "has a task that is not valid: row %lld, "
-                            "column \"%s\"", (long long) seq, what);
+                            "has an invalid task: row %lld, column \"%s\"",
+                            (long long) seq, what);
 
     return NGX_ERROR;
 }
