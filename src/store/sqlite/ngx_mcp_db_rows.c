@@ -626,7 +626,7 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
 
             if (bytes->data == NULL) {
                 (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                        "out of memory");
+                                        "cannot be read: out of memory");
                 return NGX_ERROR;
             }
         }
