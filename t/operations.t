@@ -313,7 +313,7 @@ sub formats {
 
 sub pattern {
     my ($format) = @_;
-    my $text = join '.+', map { quotemeta }
+    my $text = join '.*', map { quotemeta }
                split /%(?:macro|\*s|u?(?:z|L|D|i)|l*d|[a-zA-Z])/, $format, -1;
     return qr/\A$text\z/;
 }
@@ -404,14 +404,15 @@ for my $text (@told) {
        "it is written: $text");
 }
 
+my $why = qr/(?:\*why =|[?:])[^;"]*/;
 like($log, qr/`\Q$_\E`|: \Q$_\E`/, "a reason: $_")
-    for files('process/ngx_mcp_subprocess.c') =~ /(?:\*why =|[?:])[^;"]*$strings/g;
+    for files('process/ngx_mcp_subprocess.c') =~ /$why$strings/g;
 
-my %member = map { s/" NGX_MCP_(?:POLICY|PARAM_MARK) "/%s/gr =~ s/\\"/"/gr => 1 }
+my %member = map { s/"\s+NGX_MCP_\w+\s+"/%s/gr =~ s/\\"/"/gr => 1 }
              (files('http/ngx_mcp_tools.c') . files('text/ngx_mcp_params.c'))
              =~ /(?:ngx_mcp_tools_error\(rd,\s*[^",]*(?:"\w+")?,\s*
                   | JSON_\w+,\s* | return\s)
-                 "((?:[^"\\]|\\.|"\sNGX_MCP_\w+\s")*)"/gx;
+                 "((?:[^"\\]|\\.|"\s+NGX_MCP_\w+\s+")*)"/gx;
 delete $member{'a tool must be an object'};
 cmp_ok(scalar keys %member, '>', 18, 'errors of the tools file were read');
 
@@ -438,14 +439,12 @@ for my $text (@tools) {
            "storage.md: $text");
     }
 
-    my @quoted = map { [$_, /^(.*\[(\w+)\][^"]*?(?:\d+#\d+: )?)(.*)$/] }
-                 ($storage . decode_utf8(slurp("$root/docs/gateway.md")))
+    my @quoted = ($storage . decode_utf8(slurp("$root/docs/gateway.md")))
                  =~ /^((?:\S+ \S+ )?\[\w+\] .*)$/mg;
     cmp_ok(scalar @quoted, '>=', 3, 'quoted lines were read');
 
-    for my $quoted (map { $_->[0] } @quoted) {
-        my ($level, $text)
-            = $quoted =~ /\[(\w+)\] (?:\d+#\d+: )?(.*)/;
+    for my $quoted (@quoted) {
+        my ($level, $text) = $quoted =~ /\[(\w+)\] (?:\d+#\d+: )?(.*)/;
         ok(scalar(grep { $_->[0] eq $level && $text =~ $_->[2] } @written),
            "it is written: $text");
     }
