@@ -30,7 +30,7 @@ join() {
     cat "$@" > "$joined"
 
     if grep -Ein '</(script|style)|<!--' "$joined"; then
-        fail "this would end the script or the style"
+        fail "the text contains a tag that would end the script or style"
     fi
 }
 

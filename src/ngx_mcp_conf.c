@@ -148,7 +148,8 @@ ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
         if (own_ttl) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "\"mcp_tasks_ttl\" is larger than its \"max\"");
+                               "\"mcp_tasks_ttl\" must not exceed its \"max\" "
+                               "parameter, which is %M ms", conf->max_ttl);
             return NGX_CONF_ERROR;
         }
 
@@ -398,7 +399,8 @@ ngx_mcp_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (rc != NGX_OK) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\"", &value[i]);
+                               "invalid parameter \"%V\" in \"%V\" directive",
+                               &value[i], &cmd->name);
             return NGX_CONF_ERROR;
         }
     }

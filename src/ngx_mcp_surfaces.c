@@ -38,7 +38,8 @@ ngx_mcp_set_worker(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (cf->args->nelts == 3) {
         if (ngx_strcmp(value[2].data, "public") != 0) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\"", &value[2]);
+                               "invalid parameter \"%V\", must be \"public\"",
+                               &value[2]);
             return NGX_CONF_ERROR;
         }
 
@@ -85,7 +86,9 @@ ngx_mcp_set_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"", &value[i]);
+                           "invalid or duplicate parameter \"%V\", allowed "
+                           "are \"public\", \"format=json\" and "
+                           "\"format=prometheus\"", &value[i]);
         return NGX_CONF_ERROR;
     }
 
@@ -123,7 +126,8 @@ ngx_mcp_set_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"", &value[i]);
+                           "invalid or duplicate parameter \"%V\", allowed "
+                           "are \"admin\" and \"public\"", &value[i]);
         return NGX_CONF_ERROR;
     }
 
@@ -135,7 +139,7 @@ ngx_mcp_set_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 #endif
        )
     {
-        return "needs a location that is given by a prefix";
+        return "is allowed only in a prefix location";
     }
 
     /* links of the page are relative and need the trailing slash */

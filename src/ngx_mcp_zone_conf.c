@@ -151,7 +151,9 @@ ngx_mcp_zone_kind(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
 
     if (rest.data == NULL || rest.data + 1 == arg->data + arg->len) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"", arg);
+                           "invalid parameter \"%V\", must be "
+                           "\"store=name:argument\", for example "
+                           "\"store=sqlite:path\"", arg);
         return NGX_ERROR;
     }
 
@@ -192,7 +194,7 @@ ngx_mcp_zone_unknown(ngx_conf_t *cf, ngx_str_t *arg)
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "unknown store in \"%V\", stores of this module: %*s",
+                       "unknown store in \"%V\", available stores: %*s",
                        arg, (size_t) (p - buf), buf);
 }
 
@@ -225,7 +227,8 @@ ngx_mcp_zone_memory(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
 
     if (size == NGX_ERROR) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid zone size \"%V\"", arg);
+                           "invalid zone size \"%V\", must be a size such as "
+                           "\"512k\" or \"16m\"", arg);
     }
 
     return size;
@@ -277,14 +280,16 @@ ngx_mcp_zone_param(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_str_t *arg)
                 && arg->data[name->len] == '=')
             {
                 ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                                   "\"%V\" needs a \"store\"", name);
+                                   "\"%V\" requires the \"store\" parameter",
+                                   name);
                 return NGX_ERROR;
             }
         }
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\"", arg);
+                       "invalid or duplicate parameter \"%V\" in "
+                       "\"mcp_tasks_zone\" directive", arg);
 
     return NGX_ERROR;
 }
@@ -349,8 +354,9 @@ ngx_mcp_zone_resized(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ssize_t size)
 
     if (!ngx_mcp_shm_zone_fits(old->data, size, zone->max_tasks)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the tasks of zone \"%V\" would not fit "
-                           "into %uz bytes", &zone->name, (size_t) size);
+                           "the tasks of zone \"%V\" do not fit into %uz "
+                           "bytes or max_tasks; use larger values",
+                           &zone->name, (size_t) size);
         return NGX_ERROR;
     }
 
@@ -522,7 +528,8 @@ ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
 
     if (value->len <= 5 || ngx_strncmp(value->data, "zone=", 5) != 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\"", value);
+                           "invalid parameter \"%V\", must be \"zone=name\"",
+                           value);
         return NULL;
     }
 
@@ -542,7 +549,7 @@ ngx_mcp_zone_arg(ngx_conf_t *cf, ngx_str_t *value)
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "unknown zone \"%V\", mcp_tasks_zone must define it "
-                       "before it is used", &name);
+                       "unknown zone \"%V\", must be defined by "
+                       "\"mcp_tasks_zone\" before it is used", &name);
     return NULL;
 }

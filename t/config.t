@@ -118,7 +118,7 @@ mcp_tasks_zone zone=z:1m max_tasks=100 max_tasks=200;
 --- config
 --- must_die
 --- error_log
-invalid parameter "max_tasks=200"
+invalid or duplicate parameter "max_tasks=200"
 
 
 
@@ -128,7 +128,7 @@ mcp_tasks_zone zone=z:1m store=oracle:x;
 --- config
 --- must_die
 --- error_log
-unknown store in "store=oracle:x", stores of this module: "sqlite"
+unknown store in "store=oracle:x", available stores: "sqlite"
 
 
 
@@ -148,7 +148,7 @@ mcp_tasks_zone zone=z:1m store=sqlite:x store=sqlite:y;
 --- config
 --- must_die
 --- error_log
-invalid parameter "store=sqlite:y"
+invalid or duplicate parameter "store=sqlite:y"
 
 
 
@@ -158,7 +158,7 @@ mcp_tasks_zone zone=z:1m store=sqlite:x sync=never;
 --- config
 --- must_die
 --- error_log
-invalid parameter "sync=never"
+invalid or duplicate parameter "sync=never"
 
 
 
@@ -179,7 +179,7 @@ mcp_tasks_zone zone=y:1m store=sqlite:x;
 --- config
 --- must_die
 --- error_log
-is that of zone "z" already
+is already used by zone "z"
 
 
 
@@ -189,7 +189,7 @@ mcp_tasks_zone zone=z:1m store=sqlite:/nowhere/at/all.db;
 --- config
 --- must_die
 --- error_log
-the directory "/nowhere/at" of the store of zone "z" is not there
+the directory "/nowhere/at" of the store of zone "z" does not exist
 
 
 
@@ -379,7 +379,7 @@ mcp_tasks_zone zone=z:1m tasks=100;
 --- config
 --- must_die
 --- error_log
-invalid parameter "tasks=100"
+invalid or duplicate parameter "tasks=100"
 
 
 
@@ -389,7 +389,7 @@ mcp_tasks_zone zone=z:1m zone=y:1m;
 --- config
 --- must_die
 --- error_log
-invalid parameter "zone=y:1m"
+invalid or duplicate parameter "zone=y:1m"
 
 
 
@@ -399,7 +399,7 @@ mcp_tasks_zone max_tasks=100 max_tasks=200;
 --- config
 --- must_die
 --- error_log
-invalid parameter "max_tasks=200"
+invalid or duplicate parameter "max_tasks=200"
 
 
 
@@ -523,7 +523,7 @@ location /mcp {
 }
 --- must_die
 --- error_log
-unknown zone "y", mcp_tasks_zone must define it before it is used
+unknown zone "y", must be defined by "mcp_tasks_zone" before it is used
 
 
 
@@ -536,7 +536,7 @@ location /mcp {
 }
 --- must_die
 --- error_log
-unknown zone "zon", mcp_tasks_zone must define it before it is used
+unknown zone "zon", must be defined by "mcp_tasks_zone" before it is used
 
 
 
@@ -549,7 +549,7 @@ location /mcp {
 }
 --- must_die
 --- error_log
-unknown zone "z", mcp_tasks_zone must define it before it is used
+unknown zone "z", must be defined by "mcp_tasks_zone" before it is used
 
 
 
@@ -571,7 +571,7 @@ location /mcp {
 }
 --- must_die
 --- error_log
-invalid parameter "zone="
+invalid parameter "zone=", must be "zone=name"
 
 
 
@@ -584,7 +584,7 @@ location /mcp {
 }
 --- must_die
 --- error_log
-invalid parameter "queue=z"
+invalid parameter "queue=z", must be "zone=name"
 
 
 
@@ -624,7 +624,7 @@ location /status {
 }
 --- must_die
 --- error_log
-invalid parameter "format=xml"
+invalid or duplicate parameter "format=xml"
 
 
 
@@ -637,7 +637,7 @@ location /status {
 }
 --- must_die
 --- error_log
-invalid parameter "format="
+invalid or duplicate parameter "format="
 
 
 
@@ -650,7 +650,7 @@ location /status {
 }
 --- must_die
 --- error_log
-invalid parameter "format=json"
+invalid or duplicate parameter "format=json"
 
 
 
@@ -663,7 +663,7 @@ location /status {
 }
 --- must_die
 --- error_log
-invalid parameter "private"
+invalid or duplicate parameter "private"
 
 
 
@@ -676,7 +676,7 @@ location /status {
 }
 --- must_die
 --- error_log
-invalid parameter "public"
+invalid or duplicate parameter "public"
 
 
 
@@ -689,7 +689,7 @@ location /status {
 }
 --- must_die
 --- error_log
-invalid parameter "format=json"
+invalid parameter "format=json", must be "zone=name"
 
 
 

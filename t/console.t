@@ -600,19 +600,22 @@ is($t->faults(), '', 'nothing in the log that should not be');
 {
     my %said = (
         'location /c/ { mcp_tasks_console zone=z admin admin; }'
-            => qr/invalid parameter "admin"/,
+            => qr/invalid or duplicate parameter "admin"/,
         'location /c/ { mcp_tasks_console zone=z public public; }'
-            => qr/invalid parameter "public"/,
+            => qr/invalid or duplicate parameter "public"/,
         'location /c/ { mcp_tasks_console zone=z root; }'
-            => qr/invalid parameter "root"/,
+            => qr/invalid or duplicate parameter "root"/,
         'location /c/ { mcp_tasks_console; }'
             => qr/invalid number of arguments/,
         'location /c/ { mcp_tasks_console admin; }'
-            => qr/invalid parameter "admin"/,
+            => qr/invalid or duplicate parameter "admin"/,
         'location /c/ { mcp_tasks_console zone=nix; }' => qr/unknown zone/,
-        'location = /c/ { mcp_tasks_console zone=z; }' => qr/by a prefix/,
-        'location ~ ^/c { mcp_tasks_console zone=z; }' => qr/by a prefix/,
-        'location @c { mcp_tasks_console zone=z; }' => qr/by a prefix/,
+        'location = /c/ { mcp_tasks_console zone=z; }'
+            => qr/only in a prefix location/,
+        'location ~ ^/c { mcp_tasks_console zone=z; }'
+            => qr/only in a prefix location/,
+        'location @c { mcp_tasks_console zone=z; }'
+            => qr/only in a prefix location/,
         'location /c/ { mcp_tasks zone=z; mcp_tasks_console zone=z; }'
             => qr/is duplicate/,
     );

@@ -275,8 +275,8 @@ for my $label (@recover) {
     ok($died, "$name: the one that recovers dies too");
 }
 
-my $recovered = 'zone "z" was left half-changed by a process that died, and '
-                . 'has been recovered';
+my $recovered = 'zone "z" was recovered after a process died while '
+                . 'changing it';
 
 ok(wait_for { $t->log() =~ /\[warn\] \S+ \Q$recovered\E/ },
    'the log says so');

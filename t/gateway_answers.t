@@ -154,6 +154,6 @@ for my $modern (0, 1) {
     is_deeply([$t->worker_pids()], [$pid], "$name: it is the same process");
 }
 
-$g->done('connections are not enough|background failed: upstream_status|'
+$g->done('connections are not enough|background call failed: upstream_status|'
          . 'connect\(\) failed|answered a message of a call|could not be told');
 done_testing();

@@ -164,5 +164,5 @@ for my $case (['a stream', ['sse'], ['flood', ": x\n\n", 0.01]],
 ok((wait_for { descriptors_of($pid) <= $fds } 15), 'no descriptor is left')
     or diag("$fds before, " . descriptors_of($pid) . ' now');
 is_deeply([$t->worker_pids()], [$pid], 'it is the same process');
-$g->done('background failed: upstream_invalid');
+$g->done('background call failed: upstream_invalid');
 done_testing();

@@ -152,7 +152,8 @@ for my $case ([100, 'upstream_too_large'], [0, undef]) {
     $g->fails($g->task('bad'), 'upstream_status', "$name: bad", 10);
     $g->fails($g->task('closed'), 'upstream_closed', "$name: closed", 10);
     is($g->{t}->probe('op=stats')->{running} // 0, 0, "$name: nothing runs");
-    $g->done('background failed: upstream_|prematurely closed|reset by peer');
+    $g->done('background call failed: upstream_|prematurely closed|'
+             . 'reset by peer');
 }
 
 # --- requests that are not over when their answer is there

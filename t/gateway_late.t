@@ -273,5 +273,5 @@ for my $more ('', progress(1, 'a')) {
     }
 }
 
-$g->done('background failed|upstream prematurely|on signal 9|was killed');
+$g->done('background call failed|upstream prematurely|on signal 9|was killed');
 done_testing();

@@ -175,5 +175,5 @@ cmp_ok($grown, '<', 4 * $mb, "nor memory ($grown)");
     is($up->count('slow'), 10 * scale(6), 'each was sent once');
 }
 
-$g->done('background failed: upstream_closed|Connection reset');
+$g->done('background call failed: upstream_closed|Connection reset');
 done_testing();

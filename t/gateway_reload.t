@@ -166,5 +166,5 @@ for my $tool ('slow', 'same') {
     is($up->count('slow'), $n + 1, 'and its call is not sent again');
 }
 
-$g->done('background failed: shutdown');
+$g->done('background call failed: shutdown');
 done_testing();

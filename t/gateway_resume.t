@@ -239,5 +239,5 @@ for my $body ('', '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,'
     is(@{[gets()]}, 0, 'and nothing is asked for');
 }
 
-$g->done('background failed: upstream_closed|Connection (refused|reset)');
+$g->done('background call failed: upstream_closed|Connection (refused|reset)');
 done_testing();

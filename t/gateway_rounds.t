@@ -298,5 +298,5 @@ for my $bad (asks(), asks('{}'),
     is($up->count('slow'), $n + 17, 'is given up');
 }
 
-$g->done('background failed: upstream_invalid');
+$g->done('background call failed: upstream_invalid');
 done_testing();

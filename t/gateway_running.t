@@ -167,5 +167,5 @@ for my $spread (0, 1) {
     $_->close() for @streams;
 }
 
-$g->done('background failed: upstream_status');
+$g->done('background call failed: upstream_status');
 done_testing();

@@ -117,7 +117,8 @@ for my $case (['the first server', $first, $t->{port}, 'localhost'],
 
 is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
 ok($t->stop(), 'nginx stops');
-is($t->faults('exited on signal 9|background failed|zone z: a dead process'),
+is($t->faults('exited on signal 9|background call failed|'
+              . 'zone z: a dead process'),
    '', 'nothing in the log that should not be');
 $_->stop() for @all;
 done_testing();

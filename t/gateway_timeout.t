@@ -103,5 +103,5 @@ SKIP: {
     is($g->ends($id)->{status}, 'completed', 'and it completes');
 }
 
-$g->done('upstream timed out|background failed: upstream_timeout');
+$g->done('upstream timed out|background call failed: upstream_timeout');
 done_testing();

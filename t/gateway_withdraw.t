@@ -228,7 +228,7 @@ for my $case (['fails', ['json', 'x', 500]], ['closes', ['close']]) {
     $g->finish($id, $call, 'nobody listens');
 }
 
-$g->done('call in the background failed: upstream_status'
+$g->done('background call failed: upstream_status'
          . '|Connection refused|prematurely closed');
 
 done_testing();

@@ -256,33 +256,199 @@ for my $span (section('Troubleshooting') =~ /`([^`]+)`/g) {
        || index($nginx, $span =~ s/"/\\"/gr) >= 0, "it is said: $span");
 }
 
-# --- the log: every line of ours is there, and each is one of ours
+# --- the log: every message of the sources is documented, and no other
+
+my $log = section('Log lines');
+
+
+# the text between a parenthesis and the one that closes it, strings included
+sub arguments {
+    my ($rest) = @_;
+    my ($depth, $text) = (1, '');
+
+    while ($rest =~ /\G((?:"(?:[^"\\]|\\.)*")|'(?:[^'\\]|\\.)'|.)/gs) {
+        my $token = $1;
+        $depth += ($token eq '(') - ($token eq ')');
+        return $text if $depth == 0;
+        $text .= $token;
+    }
+
+    die "no end: $rest\n";
+}
+
+
+# separated by commas that are not within strings or parentheses
+sub split_arguments {
+    my ($text) = @_;
+    my ($depth, @list) = (0, '');
+
+    while ($text =~ /\G((?:"(?:[^"\\]|\\.)*")|'(?:[^'\\]|\\.)'|.)/gs) {
+        my $token = $1;
+        $depth += ($token eq '(') - ($token eq ')');
+        ($depth == 0 && $token eq ',') ? push @list, '' : ($list[-1] .= $token);
+    }
+
+    return @list;
+}
+
+
+# formats of an argument: both of "a ? b : c"; a macro may be any text
+sub formats {
+    my ($argument) = @_;
+    my ($alternatives) = $argument =~ /\?(.*)\z/s;
+
+    return map { formats($_) }
+           $alternatives =~ /((?:\w+\s+)*(?:"(?:[^"\\]|\\.)*"\s*)+)/g
+        if defined $alternatives && $argument !~ /\A\s*"/;
+
+    my $format = '';
+
+    while ($argument =~ /\G\s*(?:"((?:[^"\\]|\\.)*)"|(\w+))/gc) {
+        $format .= defined $1 ? $1 =~ s/\\"/"/gr : '%macro';
+    }
+
+    return $format;
+}
+
+
+sub pattern {
+    my ($format) = @_;
+    my $text = join '.*', map { quotemeta }
+               split /%(?:macro|\*s|u?(?:z|L|D|i)|l*d|[a-zA-Z])/, $format, -1;
+    return qr/\A$text\z/;
+}
+
 
 my %level = (EMERG => 'emerg', ALERT => 'alert', CRIT => 'crit', ERR => 'error',
-             WARN => 'warn');
-my %lines = reverse section('Log lines') =~ /^\| `(\w+)` \| `([^`]+)` \|/mg;
-cmp_ok(scalar keys %lines, '>', 10, 'lines of the log were read');
+             WARN => 'warn', NOTICE => 'notice', INFO => 'info');
+my $call = qr/\bngx_(?:conf_)?log_(error|debug\d)\((?=NGX_LOG_(\w+),)/;
+my @written;
 
-for my $line (sort keys %lines) {
-    ok(is_said($line), "it is written: $line");
+while ($ours =~ /$call/g) {
+    my ($kind, $level) = ($1, $2);
+    my @arguments = split_arguments(arguments(substr($ours, $+[0])));
+    push @written, map {
+        [$kind eq 'error' ? $level{$level} : 'debug', $_, pattern($_)]
+    } formats($arguments[3]);
 }
 
-my $written = 0;
+# what a directive returns, nginx puts after its name
+push @written, map { ['emerg', $_, pattern($_)] } map { "\"%s\" directive $_" }
+               $ours =~ /return "(is (?:duplicate|allowed)[^"]*)";/g;
 
-while ($ours =~ /\bngx_log_error\(NGX_LOG_(\w+),[^;"]*?"((?:[^"\\]|\\.)*)"/g) {
-    my ($level, $text) = ($level{$1}, $2 =~ s/\\"/"/gr);
+my $calls = () = $ours =~ /\bngx_(?:conf_)?log_(?:error|debug\d)\(/g;
+cmp_ok(scalar @written, '>=', $calls, "$calls calls were read");
 
-    # " failed" after the name of a call
-    next if !$level || $text =~ /^ failed/;
+is(scalar(grep { !$_->[0] || $_->[1] !~ /\w|%/ } @written), 0,
+   'each has a level and a text');
 
-    my $line = join '.+', map { quotemeta } split /%u?[a-zA-Z]/, $text, -1;
-    my ($found) = grep { /\A$line\z/ } keys %lines;
-    ok($found, "it is documented: $text") or next;
-    is($lines{$found}, $level, 'with its level');
-    $written++;
+my @lines = map { [/^\| `(\w+)` \| `([^`]+)` \|/] }
+            grep { /^\| `(?:emerg|alert|crit|error|warn|notice|info|debug)` /  }
+            split /\n/, $log;
+cmp_ok(scalar @lines, '>', 60, 'messages of the document were read');
+
+sub documented {
+    my ($level, $format, $pattern) = @{ $_[0] };
+    return grep { $_->[0] eq $level && $_->[1] =~ $pattern } @lines;
 }
 
-cmp_ok($written, '>=', keys %lines, 'all were found');
+for my $message (@written) {
+    ok(documented($message), "it is documented: $message->[0]: $message->[1]");
+}
+
+for my $line (@lines) {
+    my ($level, $text) = @$line;
+    # a text that a library returns matches everything
+    my @of = grep { $_->[0] eq $level && $text =~ $_->[2] && $_->[1] ne '%V' }
+             @written;
+    ok(@of || $text =~ /^pcre/, "it is written: $text");
+}
+
+ok(!documented(['error', 'x %V', pattern('this is not written: %V')]),
+   'what is not there is not found');
+
+# --- parts of messages: errors of a store, and of the tools file
+
+sub files {
+    return join "\n", map { decode_utf8(slurp($_)) =~ s/"\s*\n\s*"//gr }
+           map { glob "$root/src/$_" } @_;
+}
+
+
+my $sqlite = files('store/sqlite/*.c');
+my $strings = qr/"((?:[^"\\]|\\.)*)"/;
+my $error = qr/(?:sqlite3_snprintf\(sizeof\(db->error\),\s*db->error,
+                | ngx_slprintf\(\(u_char\s\*\)\s*db->error,[^"]*
+                | ngx_cpystrn\(\(u_char\s\*\)\s*st->db\.error,[^"]*
+                | ngx_memcpy\([^"]*db\.error,)\s*/x;
+my @errors = grep { $_ ne '%s: %s' } $sqlite =~ /$error$strings/g;
+push @errors, map { "$_: %s" } $sqlite =~ /ngx_mcp_db_fail\(db,\s*$strings/g;
+
+while ($sqlite =~ /\bngx_mcp_db_exec\(/g) {
+    my @arguments = split_arguments(arguments(substr($sqlite, $+[0])));
+    push @errors, "$1: %s" if $arguments[2] =~ /$strings/;
+}
+
+cmp_ok(scalar @errors, '>', 30, 'errors of a store were read');
+
+my ($part) = $log =~ /^### Errors of a store\n(.*?)(?=^### |\z)/ms;
+my @told = $part =~ /^\| `([^`]+)` \|/mg;
+
+for my $text (sort keys %{ { map { s/\\"/"/gr => 1 } @errors } }) {
+    my $pattern = pattern($text);
+    ok(scalar(grep { /$pattern/ } @told), "an error of a store: $text");
+}
+
+for my $text (@told) {
+    ok(scalar(grep { my $p = pattern(s/\\"/"/gr); $text =~ $p } @errors),
+       "it is written: $text");
+}
+
+my $why = qr/(?:\*why =|[?:])[^;"]*/;
+like($log, qr/`\Q$_\E`|: \Q$_\E`/, "a reason: $_")
+    for files('process/ngx_mcp_subprocess.c') =~ /$why$strings/g;
+
+my %member = map { s/"\s+NGX_MCP_\w+\s+"/%s/gr =~ s/\\"/"/gr => 1 }
+             (files('http/ngx_mcp_tools.c') . files('text/ngx_mcp_params.c'))
+             =~ /(?:ngx_mcp_tools_error\(rd,\s*[^",]*(?:"\w+")?,\s*
+                  | JSON_\w+,\s* | return\s)
+                 "((?:[^"\\]|\\.|"\s+NGX_MCP_\w+\s+")*)"/gx;
+delete $member{'a tool must be an object'};
+cmp_ok(scalar keys %member, '>', 18, 'errors of the tools file were read');
+
+my ($table) = $log =~ /^### Errors of the tools file\n(.*)/ms;
+my @tools = $table =~ /^\| `\w+` \| `([^`]+)` \|/mg;
+
+for my $text (sort keys %member) {
+    my $pattern = pattern($text);
+    ok(scalar(grep { /$pattern/ } @tools), "an error of the tools file: $text");
+}
+
+for my $text (@tools) {
+    ok(scalar(grep { my $p = pattern($_); $text =~ $p } keys %member),
+       "it is written: $text");
+}
+
+# other documents quote the same texts
+{
+    my $storage = decode_utf8(slurp("$root/docs/storage.md"));
+    my ($checks) = $storage =~ /^### Startup checks\n(.*?)(?=^##)/ms;
+
+    for my $text ($checks =~ /^\| `([^`]+)` \|/mg) {
+        ok(scalar(grep { my $p = pattern(s/\\"/"/gr); $text =~ $p } @errors),
+           "storage.md: $text");
+    }
+
+    my @quoted = ($storage . decode_utf8(slurp("$root/docs/gateway.md")))
+                 =~ /^((?:\S+ \S+ )?\[\w+\] .*)$/mg;
+    cmp_ok(scalar @quoted, '>=', 3, 'quoted lines were read');
+
+    for my $quoted (@quoted) {
+        my ($level, $text) = $quoted =~ /\[(\w+)\] (?:\d+#\d+: )?(.*)/;
+        ok(scalar(grep { $_->[0] eq $level && $text =~ $_->[2] } @written),
+           "it is written: $text");
+    }
+}
 
 # --- what is not there yet is marked so, and what is there is not
 

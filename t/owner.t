@@ -337,7 +337,7 @@ limited($got, -32010, 'zone_full', 'no room');
 ok(create($full)->{taskId}, 'a small one finds room');
 
 ok($t->stop(), 'nginx stops');
-is($t->faults('too long|no memory|mcp_tasks_owner'), '',
+is($t->faults('longer than|no memory|mcp_tasks_owner'), '',
    'nothing bad in the log');
 
 
@@ -372,8 +372,10 @@ refused('mcp_tasks_ttl;', 'invalid number of arguments');
 refused('mcp_tasks_ttl 1h max=2h x;', 'invalid number of arguments');
 refused("mcp_tasks_ttl $_;", '"mcp_tasks_ttl" must not be zero')
     for '0', 'max=0', '0s max=1h';
-refused('mcp_tasks_ttl 2h max=1h;', '"mcp_tasks_ttl" is larger than its "max"');
-refused('mcp_tasks_ttl off max=1h;', 'larger than its "max"');
+refused('mcp_tasks_ttl 2h max=1h;',
+        '"mcp_tasks_ttl" must not exceed its "max" parameter, which is '
+        . '3600000 ms');
+refused('mcp_tasks_ttl off max=1h;', 'must not exceed its "max"');
 refused('mcp_tasks_ttl 1h; mcp_tasks_ttl 1h;', 'is duplicate');
 refused('mcp_tasks_ttl 1h max=2h; mcp_tasks_ttl max=2h;', 'is duplicate');
 

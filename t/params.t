@@ -40,28 +40,28 @@ sub property {
 my $mark = 'x-mcp-header';
 
 for my $case (
-    ['empty', property($mark => ''), 'no name of a header'],
-    ['a space', property($mark => 'a b'), 'no name of a header'],
-    ['a line feed', property($mark => "a\nb"), 'no name of a header'],
-    ['not ASCII', property($mark => "\x{e9}"), 'no name of a header'],
-    ['a number', property($mark => 1), 'no name of a header'],
+    ['empty', property($mark => ''), 'not a valid header name'],
+    ['a space', property($mark => 'a b'), 'not a valid header name'],
+    ['a line feed', property($mark => "a\nb"), 'not a valid header name'],
+    ['not ASCII', property($mark => "\x{e9}"), 'not a valid header name'],
+    ['a number', property($mark => 1), 'not a valid header name'],
     ['on a number', property(type => 'number', $mark => 'A'),
-     'no string, integer or boolean'],
+     'not a string, integer or boolean'],
     ['on an object', property(type => 'object', $mark => 'A'),
-     'no string, integer or boolean'],
+     'not a string, integer or boolean'],
     ['without a type', { properties => { p => { $mark => 'A' } } },
-     'no string, integer or boolean'],
+     'not a string, integer or boolean'],
     ['on the schema itself', { $mark => 'A' },
-     'no string, integer or boolean'],
+     'not a string, integer or boolean'],
     ['in items', property(type => 'array',
                           items => { type => 'string', $mark => 'A' }),
-     'elsewhere than on properties'],
+     'outside of a property'],
     ['in oneOf', { oneOf => [{ properties => {
         p => { type => 'string', $mark => 'A' } } }] },
-     'elsewhere than on properties'],
+     'outside of a property'],
     ['twice', { properties => { a => { type => 'string', $mark => 'A' },
                                 b => { type => 'string', $mark => 'a' } } },
-     'twice'])
+     'duplicate'])
 {
     my ($name, $schema, $message) = @$case;
     my ($passed, $said) = tools($schema);

@@ -162,5 +162,5 @@ is(sql($db, 'SELECT count(*) FROM task WHERE flags & 0x70'), 0, 'no flags');
 ok($t->start(), 'nginx starts');
 shown(@{$_}[0, 1], "$_->[2], 0.1.0") for @tasks;
 
-$g->done('background failed');
+$g->done('background call failed');
 done_testing();

@@ -108,7 +108,7 @@ cmp_ok(lock_of()->{held}, '>=', 1, 'the status does not wait for it');
 
 my $waits = $t->post_later('/mcp', call());
 ok(!readable($waits, 1.5), 'requests do');
-ok((wait_for { $t->log() =~ /of zone "z" for \d+ ms, which process $pid holds/ }),
+ok((wait_for { $t->log() =~ /of zone "z" for \d+ ms, held by process $pid,/ }),
    'and the log says whose fault it is');
 
 kill('CONT', $pid);

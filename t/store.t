@@ -313,7 +313,7 @@ up('store=sqlite:tasks.db');
     ok($c->create('slow'), 'and takes new ones');
 
     $t->reload(http => zone('store=sqlite:tasks.db', '40k'));
-    ok((wait_for { $t->log() =~ /tasks of zone "z" would not fit/ }),
+    ok((wait_for { $t->log() =~ /tasks of zone "z" do not fit/ }),
        'one that is too small is refused');
     is(scalar @{ $c->legacy('tasks/list')->{json}{result}{tasks} }, 50,
        'all goes on');
@@ -333,7 +333,7 @@ up('store=sqlite:tasks.db');
 
     $t->configure(http => zone('store=sqlite:tasks.db', '40k'));
     ok(!eval { $t->start() }, 'a zone that is too small is not started with');
-    like($t->log(), qr/has 51 tasks, which need a zone of at least \d+m/,
+    like($t->log(), qr/has 51 tasks, which require a zone of at least \d+m/,
          'and it is said what it takes');
 }
 
@@ -408,19 +408,20 @@ up('');
 
     write_file("$new/t.db", 'x' x 1000);
     ($passed, $said) = $t->check();
-    ok(!$passed && $said =~ /is not a database/, 'what is none does not pass');
+    ok(!$passed && $said =~ /is not an SQLite database/,
+       'what is none does not pass');
     unlink("$new/t.db");
 
     sql("$new/t.db", 'CREATE TABLE a (b)');
     ($passed, $said) = $t->check();
-    ok(!$passed && $said =~ /is not a database of mcp_tasks/,
+    ok(!$passed && $said =~ /is not a database of the mcp_tasks module/,
        'nor does somebody else\'s');
     unlink("$new/t.db");
 
     sql("$new/t.db", 'PRAGMA application_id = 1296257108;'
                      . ' PRAGMA user_version = 99; CREATE TABLE a (b)');
     ($passed, $said) = $t->check();
-    ok(!$passed && $said =~ /version 99 of the schema/, 'nor a later one');
+    ok(!$passed && $said =~ /has schema version 99/, 'nor a later one');
 
     ok($t->stop(), 'nginx stops');
 }
@@ -480,7 +481,7 @@ up('store=sqlite:tasks.db');
     my $store = status()->{store};
     is($store->{up}, 0, 'the status says that it fails');
     like($store->{lastError}, qr/locked/, 'and why');
-    like($t->log(), qr/\[crit\].*the store of zone "z" fails.*locked/,
+    like($t->log(), qr/\[crit\].*the store of zone "z" failed.*locked/,
          'so does the log');
 
     close($fh);
@@ -491,7 +492,7 @@ up('store=sqlite:tasks.db');
        'what was refused is not there');
     is(rows($db), 2, 'nor in the database');
     ok($t->stop(), 'nginx stops');
-    is($t->faults('the store of zone "z" fails'), '', 'nothing in the log');
+    is($t->faults('the store of zone "z" failed'), '', 'nothing in the log');
 }
 
 

@@ -184,7 +184,8 @@ SKIP: {
     $t->configure(http => zone("store=sqlite:$db"));
     ok(!eval { $t->start() }, 'a lock that is a link: nginx does not start');
     ok(!-e $target, 'nothing was made where it leads to');
-    like($t->log(), qr/lock "\Q$db\E-lock" cannot be opened/, 'and it says so');
+    like($t->log(), qr/lock file "\Q$db\E-lock" cannot be opened/,
+         'and it says so');
 
     unlink("$db-lock");
     link("$t->{dir}/tools.json", "$db-lock") or die "$db-lock: $!\n";
@@ -203,7 +204,7 @@ SKIP: {
     $conf =~ s/user  root;/user  nobody $group;/;
     write_file("$t->{dir}/nginx.conf", $conf);
     kill('HUP', $t->{pid});
-    ok(wait_for { $t->log() =~ /cannot be written by worker processes/ },
+    ok(wait_for { $t->log() =~ /is not writable by worker processes/ },
        'a user who cannot write it is refused');
     is(have($id), 1, 'and the old one goes on');
     ok($t->stop(), 'nginx stops');
@@ -236,7 +237,7 @@ SKIP: {
         $t->configure(http => $two->($name));
         ($passed, $said) = $t->check();
         ok(!$passed, "$name is no other directory");
-        like($said, qr/is that of zone "z" already/, "$name: it says so");
+        like($said, qr/is already used by zone "z"/, "$name: it says so");
     }
 
     $t->configure(http => zone('store=sqlite:other/a.db'));
@@ -259,7 +260,7 @@ SKIP: {
         . " WHERE id = '$ids[1]'");
     ok($t->start(), 'nginx starts');
     is(have(@ids), 1, 'what has expired is not there');
-    like($t->log(), qr/has 1 tasks from .*, 2 had expired/, 'it says so');
+    like($t->log(), qr/1 tasks loaded from .*, 2 expired/, 'it says so');
     is(sql($db, 'SELECT count(*) FROM task'), 2,
        'but a row may be there for a day');
     ok($t->stop(), 'nginx stops');

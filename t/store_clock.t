@@ -110,10 +110,10 @@ sub boot {
     $t->configure();
     my $started = eval { $t->start() };
     ok(!$started, 'with a time that cannot be nginx does not start');
-    like($t->log(), qr/cannot be filled: .*column "clock"/, 'and says so');
+    like($t->log(), qr/cannot be loaded: .*column "clock"/, 'and says so');
     delete $t->{pid};
 }
 
-is($t->faults('cannot be filled'), '', 'nothing else in the log');
+is($t->faults('cannot be loaded'), '', 'nothing else in the log');
 
 done_testing();

@@ -366,7 +366,7 @@ for my $files ([''], ['', '-wal', '-shm']) {
 
         ok(!eval { $t->start() }, "$name, $what: nginx does not start");
         like(substr($t->log(), $seen),
-             qr/\[emerg\].*tasks\.db.*(corrupt|malformed|not a database)/,
+             qr/\[emerg\].*tasks\.db.*(corrupt|malformed|not an? .*database)/,
              "$name, $what: it says why");
         is(slurp($db), $before, "$name, $what: it is left as it is");
     }

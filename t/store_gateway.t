@@ -75,5 +75,5 @@ for my $end (qw/ KILL TERM /) {
     is($up->calls('plain'), 3, "$end: no call was made twice");
 }
 
-$g->done('background failed|upstream prematurely|on signal 9|was killed');
+$g->done('background call failed|upstream prematurely|on signal 9|was killed');
 done_testing();

@@ -116,6 +116,6 @@ is(join(' ', sort keys %refused) =~ s/^store_unavailable$//r, '',
 
 kill('QUIT', $old);
 ok(wait_for { !kill(0, $old) }, 'it ends');
-is($t->faults('waits for others to let go'), '', 'nothing in the log');
+is($t->faults('waits until other processes release'), '', 'nothing in the log');
 
 done_testing();

@@ -228,7 +228,7 @@ for my $name ('', '"name":"",', '"name":7,', '"name":null,',
               '"name":"' . 'x' x 129 . '",')
 {
     refused("{\"tools\":[\n\n{$name\"inputSchema\":{\"type\":\"object\"}}]}",
-            qr{"name" must be a string of 1 to 128 characters $bad:3},
+            qr{"name" must be a string of 1 to 128 bytes $bad:3},
             'name: ' . substr($name || 'none', 0, 20));
 }
 
@@ -237,12 +237,12 @@ refused("{\"tools\":[\n{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\"}},"
         qr{"name" is duplicate $bad:4}, 'a name twice');
 
 refused("{\"tools\":[\n{\"name\":\"a\"}]}",
-        qr{"inputSchema" must be a schema whose type is "object" $bad:2},
+        qr{"inputSchema" must be a schema with the type "object" $bad:2},
         'no inputSchema');
 
 for my $schema ('{}', '{"type":"string"}', '{"type":["object"]}') {
     refused("{\"tools\":[{\"name\":\"a\",\n\"inputSchema\":$schema}]}",
-            qr{"inputSchema" must be a schema whose type is "object" $bad:2},
+            qr{"inputSchema" must be a schema with the type "object" $bad:2},
             "inputSchema $schema");
 }
 
@@ -263,14 +263,16 @@ for my $member (['title', '1', 'a string'], ['title', 'null', 'a string'],
 }
 
 refused(tool('"execution": {"taskSupport":"optional"}'),
-        qr{"execution" is made from "mcpTasks" $bad:4}, 'execution');
+        qr{"execution" must not be set, it is generated from "mcpTasks" $bad:4},
+        'execution');
 
 sub policy {
     my ($members) = @_;
     return tool("\"mcpTasks\": {\n$members}");
 }
 
-refused(policy('"tries": 1'), qr{"tries" is an unknown parameter $bad:5},
+refused(policy('"tries": 1'),
+        qr{"tries" is an unknown parameter of "mcpTasks" $bad:5},
         'an unknown parameter');
 refused(policy('"taskSupport": "required", "taskSupport": "required"'),
         qr{$bad:5}, 'a parameter twice');

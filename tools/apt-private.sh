@@ -64,7 +64,7 @@ apt_update() {
         mirror=$(apt_mirror)
 
         if [ -z "$mirror" ]; then
-            die "no Debian mirror among the machine's apt sources"
+            die "the apt sources of this machine name no Debian mirror"
         fi
 
         printf '%s [signed-by=%s] %s %s main\n' \

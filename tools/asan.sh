@@ -42,11 +42,11 @@ canary() {
     gcc $asan $ubsan -w -o "$dir/$name" "$dir/$name.c" "$out/canary-$name.o"
 
     if "$dir/$name" > /dev/null 2>&1; then
-        die "the sanitizers let \"$name\" pass"
+        die "the sanitizers did not detect \"$name\""
     fi
 
     # shellcheck disable=SC2144 # there is one, or none
-    [ -e "$dir"/*san.[0-9]* ] || die "no report of \"$name\""
+    [ -e "$dir"/*san.[0-9]* ] || die "no report about \"$name\""
 }
 
 
@@ -68,7 +68,7 @@ void *volatile p;
 int main(void) { p = malloc(8); p = 0; return 0; }
 END
 
-say "the sanitizers see an overrun, an overflow and a leak"
+say "the sanitizers detect an overrun, an overflow and a leak"
 
 version=$(binary_version "$DIST_NGINX")
 tree=$BUILD/src/$version

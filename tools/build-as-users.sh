@@ -67,10 +67,11 @@ build_readme() {
     commands=$(readme_commands)
     tree=$(readme_tree)
 
-    [ -n "$tree" ] || die "README.md does not say how to build"
+    [ -n "$tree" ] || die "README.md has no build instructions"
 
     for path in /path/to/nginx-mcp-tasks /etc/nginx/modules/; do
-        [[ $commands == *" "*"$path"* ]] || die "README.md: no \"$path\""
+        [[ $commands == *" "*"$path"* ]] \
+            || die "README.md does not mention \"$path\""
     done
 
     cp -a "$BUILD/src/$1" "$dir/$tree"
@@ -199,7 +200,7 @@ END
 takes() {
     "${nginx[@]}" -t > "$run/said" 2>&1 \
         || { cat "$run/said"; die "$1 is refused"; }
-    grep -E '\[(warn|alert)\]' "$run/said" && die "$1: a warning"
+    grep -E '\[(warn|alert)\]' "$run/said" && die "$1 causes a warning"
     echo "$1 is accepted"
 }
 
@@ -210,7 +211,8 @@ refuses() {
         die "$1 is accepted, but was not built in"
     fi
 
-    grep -F "$2" "$run/said" || { cat "$run/said"; die "$1: no reason given"; }
+    grep -F "$2" "$run/said" \
+        || { cat "$run/said"; die "$1 is refused for another reason"; }
 }
 
 
@@ -242,11 +244,11 @@ stop() {
 
     [ "$i" -lt 100 ] || { cat "$run/log"; die "nginx does not stop"; }
 
-    wait "$pid" || { cat "$run/log"; die "nginx has failed"; }
+    wait "$pid" || { cat "$run/log"; die "nginx failed"; }
     pid=
 
     ! grep -E '\[(warn|error|crit|alert|emerg)\]' "$run/log" \
-        || die "nginx has complained"
+        || die "nginx logged errors"
 }
 
 
@@ -280,7 +282,8 @@ use() {
     task=$(call worker/claim '{"tools":["count"],"waitMs":1000}' worker)
     lease=$(member lease <<< "$task")
 
-    [ "$(member taskId <<< "$task")" = "$id" ] || die "not claimed: $task"
+    [ "$(member taskId <<< "$task")" = "$id" ] \
+        || die "the task was not claimed: $task"
 
     call worker/complete '{"taskId":"'"$id"'","lease":"'"$lease"'",
         "result":{"content":[{"type":"text","text":"done"}]}}' worker
@@ -294,7 +297,7 @@ use() {
 
     start
     call tasks/result '{"taskId":"'"$id"'"}' | grep '"done"' \
-        || die "the store has lost its task"
+        || die "the store lost its task"
     stop
 }
 
@@ -323,7 +326,7 @@ try() {
         takes "a store"
         store=yes
     else
-        refuses "a store" "stores of this module: none"
+        refuses "a store" "available stores: none"
     fi
 
     configure '' '~^tool'
@@ -342,7 +345,7 @@ try() {
 case $1 in
 -l)
     tree=$(readme_tree)
-    [ -n "$tree" ] || die "README.md does not say how to build"
+    [ -n "$tree" ] || die "README.md has no build instructions"
     printf 'readme %s\n' "${tree#nginx-}" "$VERSION" | sort -u
     exit
     ;;

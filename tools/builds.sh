@@ -74,7 +74,7 @@ check_pairs() {
     local i rest missing
 
     missing=$(uncovered "${pairs[@]}")
-    [ -z "$missing" ] || die "no build has both:"$'\n'"$missing"
+    [ -z "$missing" ] || die "no build combines:"$'\n'"$missing"
 
     # that it found nothing means nothing unless it can find something
     for i in "${!pairs[@]}"; do
@@ -107,7 +107,7 @@ readme=$("$TOOLS/build-as-users.sh" -l)
 
 [ -z "$all" ] || "$TOOLS/dist-i386.sh"
 
-builds=$(list | grep -E -e "${ONLY:-.}") || die "there is no build of that name"
+builds=$(list | grep -E -e "${ONLY:-.}") || die "no build matches ONLY=${ONLY-}"
 
 if [ -n "$list_only" ]; then
     echo "$builds"

@@ -279,7 +279,7 @@ def main():
 
     if losses:
         middle = statistics.median(losses)
-        print("# lost: %.2f s at most, %.2f s in the middle"
+        print("# lost: %.2f s at most, median %.2f s"
               % (max(losses), middle))
         failed |= args.promise == "everysec" and middle > SECOND
 

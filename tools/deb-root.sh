@@ -58,7 +58,8 @@ if [ "$(cat "$DEB_TAR.for" 2> /dev/null)" != "$packages" ]; then
     apt_ready own
     mirror=$(apt_mirror)
 
-    [ -n "$mirror" ] || die "no Debian mirror among the machine's apt sources"
+    [ -n "$mirror" ] \
+        || die "the apt sources of this machine name no Debian mirror"
 
     say "fetching a Debian system: $suite, $packages"
     rm -f "$DEB_TAR.for"
@@ -71,7 +72,7 @@ if [ "$(cat "$DEB_TAR.for" 2> /dev/null)" != "$packages" ]; then
         "$suite" "$DEB_TAR" "$source" > "$DEB_TAR.log" 2>&1
     then
         tail -n 20 "$DEB_TAR.log" >&2
-        die "cannot make it: see ${DEB_TAR#"$ROOT/"}.log"
+        die "cannot create the Debian system: see ${DEB_TAR#"$ROOT/"}.log"
     fi
 
     echo "$packages" > "$DEB_TAR.for"

@@ -91,7 +91,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 
     if [ "$(id -u)" -ne 0 ]; then
         command -v sudo > /dev/null \
-            || die "to install: ${missing[*]}: run as root, or install sudo"
+            || die "missing: ${missing[*]}: run as root, or install sudo"
         as_root=(sudo)
     fi
 

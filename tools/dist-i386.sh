@@ -20,7 +20,7 @@ packages=(
 
 
 fetch() {
-    [ "$(uname -m)" = x86_64 ] || die "this is not an x86_64"
+    [ "$(uname -m)" = x86_64 ] || die "this machine is not an x86_64"
 
     apt_unpack "$suite:i386" "$I386_ROOT" "${packages[@]}"
     . "$TOOLS/i386-env.sh"

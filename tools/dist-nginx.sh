@@ -26,7 +26,7 @@ fi
 
 unpack() {
     if [ -n "$offline" ]; then
-        die "$1 is not there: run \"make deps\" first," \
+        die "$1 is missing: run \"make deps\" first," \
             "or \"make NGINX_SRC=DIR\""
     fi
 
@@ -72,7 +72,7 @@ then
 fi
 
 if [ "$(tree_version "$DIST_TREE")" != "$version" ]; then
-    die "$nginx is $version, and nginx-dev" \
+    die "$nginx has version $version, but nginx-dev has version" \
         "$(tree_version "$DIST_TREE"): use NGINX_SRC=DIR"
 fi
 

@@ -170,8 +170,8 @@ class Lane:
             if not self.wrong:
                 shutil.rmtree(self.dir)
 
-        print("%d double crashes, sync=%s: %d reads, %d times something that "
-              "was seen was lost, %d wrong"
+        print("%d double crashes, sync=%s: %d reads, %d visible changes lost, "
+              "%d errors"
               % (crashes, self.args.sync, self.reads, self.lost,
                  len(self.wrong)))
         print("\n".join(self.wrong[:20]))

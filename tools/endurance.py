@@ -293,8 +293,8 @@ class Test:
             self.wrong["nginx did not stop"] += 1
 
     def say(self):
-        print("%6.0f s: %d tasks, %d ends heard, %d connections cut, %d kills,"
-              " %d reloads, %d wait, %d missed" % (
+        print("%6.0f s: %d tasks, %d ends received, %d connections cut,"
+              " %d kills, %d reloads, %d waiting, %d missed" % (
                   now() - self.began, self.count["tasks"], len(self.late),
                   self.count["cut"], self.count["kills"],
                   self.count["reloads"], self.connected(), len(self.missed)),
@@ -330,11 +330,12 @@ class Test:
 
         late = sorted(self.late) or [0]
         kinds = collections.Counter(kind for kind, _ in self.missed)
-        line(all(self.count[kind.kind] for kind in KINDS), "heard:", ", ".join(
-            "%s %d" % (kind.kind, self.count[kind.kind])
-            for kind in dict.fromkeys(KINDS)))
-        line(True, "heard after: median %.3f s, 99%% %.3f s, at most %.3f s" % (
-            statistics.median(late), late[len(late) * 99 // 100], late[-1]))
+        line(all(self.count[kind.kind] for kind in KINDS), "received:",
+             ", ".join("%s %d" % (kind.kind, self.count[kind.kind])
+                       for kind in dict.fromkeys(KINDS)))
+        line(True, "received after: median %.3f s, 99%% %.3f s, at most"
+             " %.3f s" % (statistics.median(late),
+                          late[len(late) * 99 // 100], late[-1]))
         line(not self.missed, "missed:", len(self.missed), *(
             "%s %d" % item for item in kinds.items()))
         line(not self.wrong, "unexpected answers:", sum(self.wrong.values()))
@@ -343,11 +344,11 @@ class Test:
 
         if self.args.form == "reloads":
             line(not self.count["cut"], "connections cut:", self.count["cut"])
-            line(True, "waited when nginx was reloaded: %.0f on average"
+            line(True, "waiting requests at a reload: %.0f on average"
                  % (self.count["waiting"] / self.count["reloads"]))
 
         line(self.args.form == "storm" or not self.overdue,
-             "old processes: %d in %d reloads, the slowest gone after %.3f s,"
+             "old processes: %d in %d reloads, the slowest exited after %.3f s,"
              " median %.3f s, later than %g s: %d, overdue: %d" % (
                  len(self.old), self.count["reloads"],
                  max(self.old, default=0),

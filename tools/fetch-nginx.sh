@@ -52,7 +52,7 @@ fetch() {
     fi
 
     suite=$(suite_of "$version" | tail -n 1)
-    [ -n "$suite" ] || die "no suite known to have nginx $version"
+    [ -n "$suite" ] || die "no Debian suite is known to contain nginx $version"
 
     download=$BUILD/src/download-$version
     rm -rf "$download"
@@ -94,7 +94,7 @@ fetch_newest() {
         missed+=("$version")
     done
 
-    die "no suite has the sources of nginx"
+    die "no Debian suite contains the sources of nginx"
 }
 
 

@@ -11,7 +11,7 @@ from=$ROOT/t/browser
 dir=$BUILD/dist/playwright
 
 if ! cmp -s "$from/package-lock.json" "$dir/.lock"; then
-    say "installing what t/browser/package-lock.json lists"
+    say "installing the packages of t/browser/package-lock.json"
     rm -rf "$dir"
     mkdir -p "$dir"
     cp "$from/package.json" "$from/package-lock.json" "$dir/"

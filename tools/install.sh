@@ -11,7 +11,7 @@ set -eu
 dir=$("$DIST_NGINX" -V 2>&1 \
       | sed -n 's/.*--modules-path=\([^ ]*\).*/\1/p')
 
-[ -n "$dir" ] || die "nginx -V names no modules path"
+[ -n "$dir" ] || die "nginx -V shows no modules path"
 
 install -D -m 644 "$BUILD/$MODULE_NAME.so" "${1-}$dir/$MODULE_NAME.so"
 echo "installed ${1-}$dir/$MODULE_NAME.so"

@@ -14,7 +14,7 @@ newer_npm() {
     version=$(npm --version)
 
     if [ "${version%%.*}" -lt 10 ]; then
-        say "fetching a newer npm than $version"
+        say "fetching npm, because version $version is too old"
         npm install --prefix "$BUILD/npm" --ignore-scripts --no-audit \
             --no-fund --loglevel=error npm@10.9.9
         npm=(node "$BUILD/npm/node_modules/npm/bin/npm-cli.js")
@@ -24,7 +24,7 @@ newer_npm() {
 # The lock says which versions, byte for byte; a copy of it, what is there.
 if ! cmp -s "$INTEROP/package-lock.json" "$modules/.lock"; then
     newer_npm
-    say "installing what t/interop/package-lock.json lists"
+    say "installing the packages of t/interop/package-lock.json"
 
     # no scripts: what we need of these packages needs no building
     "${npm[@]}" ci --prefix "$INTEROP" --ignore-scripts --no-audit --no-fund \

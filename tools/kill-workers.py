@@ -362,7 +362,7 @@ def main():
 
     if delays:
         delays.sort()
-        print("told after: median %.1f ms, 99%% within %.1f ms, at most "
+        print("notified after: median %.1f ms, 99%% within %.1f ms, at most "
               "%.1f ms" % tuple(1000 * delays[int(part * (len(delays) - 1))]
                                 for part in (0.5, 0.99, 1)))
 

@@ -218,7 +218,7 @@ def self_test():
         if not any(line.startswith(expected) for line in found):
             sys.exit(f"does not see {name}: {found}")
 
-    print(f"layers: all of {len(bad)} wrong arrows were seen")
+    print(f"layers: all {len(bad)} invalid dependencies were detected")
 
 
 def main():

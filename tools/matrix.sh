@@ -43,5 +43,5 @@ done
 say "passed with nginx" $VERSIONS
 
 if [ -n "$missed" ]; then
-    say "not tested: nginx $missed, whose sources the mirror lists and lacks"
+    say "not tested: nginx $missed, because the mirror lacks its sources"
 fi

@@ -18,7 +18,7 @@ url=http://$address:$port
 [[ $port =~ ^[0-9]+$ ]] || die "PORT is not a number: \"$port\""
 
 if (exec 3<> "/dev/tcp/$address/$port") 2> /dev/null; then
-    die "$address:$port is in use: stop what listens there, or set PORT"
+    die "$address:$port is in use: stop the other program, or set PORT"
 fi
 
 mkdir -p "$prefix/logs"
@@ -65,10 +65,10 @@ done
 if command -v python3 > /dev/null; then
     python3 "$ROOT/examples/worker.py" "$url/worker" &
     pids+=($!)
-    worker="and examples/worker.py works for it"
+    worker="and the demo worker examples/worker.py is running"
 else
-    worker="but nobody works for it: python3 is missing, which the demo \
-worker needs; tasks stay queued"
+    worker="but no worker is running: the demo worker requires python3. \
+Tasks stay queued"
 fi
 
 cat << END
@@ -83,13 +83,13 @@ Ctrl-C stops everything.  In another shell, try:
   }
   id() { sed 's/.*"taskId":"\([^"]*\)".*/\1/'; }
 
-  # what there is
+  # protocol version and tools
   mcp '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{
         "protocolVersion":"2025-11-25","capabilities":{},
         "clientInfo":{"name":"curl","version":"1"}}}'
   mcp '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 
-  # a task: call, look, wait for its result
+  # a task: create it, get its state, wait for its result
   task=\$(mcp '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{
         "name":"count","arguments":{"to":5},"task":{}}}' | id)
   mcp '{"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{
@@ -97,7 +97,7 @@ Ctrl-C stops everything.  In another shell, try:
   mcp '{"jsonrpc":"2.0","id":5,"method":"tasks/result","params":{
         "taskId":"'\$task'"}}'
 
-  # a task that asks: the question comes on the stream, the answer is posted
+  # a task that asks a question, which arrives on the stream; post the answer
   task=\$(mcp '{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{
         "name":"greet","task":{}}}' | id)
   mcp '{"jsonrpc":"2.0","id":7,"method":"tasks/result","params":{
@@ -107,7 +107,7 @@ Ctrl-C stops everything.  In another shell, try:
         "action":"accept","content":{"name":"Ann"}}}'
   wait
 
-  # cancelling
+  # cancel a task
   task=\$(mcp '{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{
         "name":"count","arguments":{"to":1000},"task":{}}}' | id)
   mcp '{"jsonrpc":"2.0","id":9,"method":"tasks/cancel","params":{
@@ -117,7 +117,7 @@ Ctrl-C stops everything.  In another shell, try:
   mcp '{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{
         "name":"count","arguments":{"to":3},"_meta":{"progressToken":"p"}}}'
 
-  # the revision of 2026-07-28
+  # protocol revision 2026-07-28
   mcp '{"jsonrpc":"2.0","id":11,"method":"server/discover","params":{"_meta":{
         "io.modelcontextprotocol/protocolVersion":"2026-07-28",
         "io.modelcontextprotocol/clientCapabilities":{}}}}' \\
@@ -134,4 +134,4 @@ case $status in
     0 | 130 | 143) exit 0 ;;
 esac
 
-die "nginx or the worker has failed: see $prefix/error.log"
+die "nginx or the worker failed: see $prefix/error.log"

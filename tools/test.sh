@@ -65,7 +65,7 @@ else
     tests+=(t/*.t)
 fi
 
-[ ${#tests[@]} -gt 0 ] || die "no tests"
+[ ${#tests[@]} -gt 0 ] || die "no test files found"
 
 # shellcheck disable=SC2086 # several options
 exec prove ${PROVE_FLAGS:--j2} "${tests[@]}"

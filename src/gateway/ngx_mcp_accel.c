@@ -120,7 +120,7 @@ ngx_mcp_accel_handler(ngx_http_request_t *r, ngx_table_elt_t *h,
 
     if (ctx && (ctx->passed || ctx->detached)) {
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                       "mcp tasks ignored \"%V\"", &h->key);
+                       "mcp tasks ignored upstream header \"%V\"", &h->key);
         return NGX_OK;
     }
 

@@ -134,7 +134,7 @@ ngx_mcp_detached_process(ngx_cycle_t *cycle)
 
     if (ngx_mcp_detached_socket == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_socket_errno,
-                      "no socket for calls in the background");
+                      "socket() for background calls failed");
         return NGX_ERROR;
     }
 
@@ -154,7 +154,7 @@ ngx_mcp_detached_connection(void)
 
     if (s == (ngx_socket_t) -1) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_socket_errno,
-                      "no socket for a call in the background");
+                      "fcntl(F_DUPFD_CLOEXEC) for a background call failed");
         return NULL;
     }
 
@@ -227,7 +227,7 @@ ngx_mcp_detached_init(ngx_mcp_detached_t *d, ngx_connection_t *c,
     c->log->connection = c->number;
     c->log->data = &d->log_ctx;
     c->log->handler = ngx_mcp_detached_log;
-    c->log->action = "calling a tool in the background";
+    c->log->action = "running a background call";
     c->log_error = NGX_ERROR_INFO;
 
     d->hc.conf_ctx = sender->conf_ctx;

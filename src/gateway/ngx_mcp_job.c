@@ -260,8 +260,9 @@ ngx_mcp_job_enter(ngx_mcp_job_t *job, ngx_uint_t event)
 
     if (rc == NGX_ERROR) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
-                      "event %ui in state \"%s\" of a call in the background, "
-                      "task %V", event, ngx_mcp_job_state_name(job->state),
+                      "unexpected event %ui in state \"%s\" of background "
+                      "call, task %V", event,
+                      ngx_mcp_job_state_name(job->state),
                       &job->sender.task_id);
         ngx_debug_point();
     }

@@ -186,7 +186,7 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
     }
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "call in the background failed: %s, task %V",
+                  "background call failed: %s, task %V",
                   ngx_mcp_failures[job->why].reason,
                   &job->sender.task_id);
 
@@ -302,9 +302,9 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job)
 {
     if (ngx_exiting) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "the end of a call in the background came too late, "
-                      "another instance of nginx has the store, task %V",
-                      &job->sender.task_id);
+                      "outcome of background call not saved, because the "
+                      "store is unavailable or used by another instance of "
+                      "nginx, task %V", &job->sender.task_id);
         ngx_mcp_job_over(job);
         return;
     }

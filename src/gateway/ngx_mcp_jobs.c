@@ -251,8 +251,9 @@ ngx_mcp_jobs_leave(ngx_mcp_zone_t *zone)
         }
 
         ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                      "call in the background is given up for another "
-                      "instance of nginx, task %V", &job->sender.task_id);
+                      "background call aborted, because another instance "
+                      "of nginx needs the store, task %V",
+                      &job->sender.task_id);
 
         ngx_mcp_job_cancel(job);
     }

@@ -203,7 +203,8 @@ ngx_mcp_merge_filter_read(ngx_mcp_merge_filter_t *m, ngx_chain_t *in,
 
         if (m->size > NGX_MCP_MERGE_FILTER_MAX) {
             ngx_log_error(NGX_LOG_ERR, m->r->connection->log, 0,
-                          "upstream sent too large a response");
+                          "upstream sent a response larger than %d bytes",
+                          NGX_MCP_MERGE_FILTER_MAX);
             return NGX_ERROR;
         }
 

@@ -70,7 +70,9 @@ ngx_mcp_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         } else {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\"", &value[2]);
+                               "invalid parameter \"%V\", must be "
+                               "\"era=legacy\" or \"era=modern\" after a URI",
+                               &value[2]);
             return NGX_CONF_ERROR;
         }
     }
@@ -82,8 +84,8 @@ ngx_mcp_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (value[1].data[0] != '/') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\", must begin with \"/\"",
-                           &value[1]);
+                           "invalid URI \"%V\", must begin with \"/\" or be "
+                           "\"off\"", &value[1]);
         return NGX_CONF_ERROR;
     }
 
@@ -143,15 +145,16 @@ ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                (rc == NGX_DECLINED)
                                ? "parameter \"%V\" is duplicate"
-                               : "invalid parameter \"%V\"", &value[i]);
+                               : "invalid parameter \"%V\" in "
+                                 "\"mcp_tasks_tool\" directive", &value[i]);
             return NGX_CONF_ERROR;
         }
     }
 
     if (tool->asks == 1 && tool->after == NGX_CONF_UNSET_MSEC) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"input=call\" of tool \"%V\" needs \"after\"",
-                           &value[1]);
+                           "\"input=call\" of tool \"%V\" requires the "
+                           "\"after\" parameter", &value[1]);
         return NGX_CONF_ERROR;
     }
 
@@ -173,7 +176,8 @@ ngx_mcp_route_name(ngx_conf_t *cf, ngx_str_t *value, ngx_mcp_tool_t *tool)
 
     if (value->len == 0 || value->len > NGX_MCP_MAX_NAME) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid tool name \"%V\"", value);
+                           "the name of a tool must have 1 to %d bytes: \"%V\"",
+                           NGX_MCP_MAX_NAME, value);
         return NGX_CONF_ERROR;
     }
 

@@ -157,7 +157,8 @@ ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx)
 
     if (rc == NGX_DECLINED) {
         ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "the value of \"mcp_tasks_owner\" is too long");
+                      "the value of \"mcp_tasks_owner\" is longer than %d "
+                      "bytes", NGX_MCP_MAX_NAME);
     }
 
     if (rc != NGX_OK) {

@@ -142,7 +142,7 @@ ngx_mcp_tools_load(ngx_mcp_tools_rd_t *rd)
 
     if (n != (ssize_t) rd->text.len) {
         ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0,
-                           "\"%V\" could not be read whole", rd->file);
+                           "\"%V\" could not be read completely", rd->file);
         goto done;
     }
 
@@ -220,7 +220,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
         || json_string_length(value) > NGX_MCP_TOOL_NAME)
     {
         return ngx_mcp_tools_error(rd, "name",
-                                   "must be a string of 1 to 128 characters");
+                                   "must be a string of 1 to 128 bytes");
     }
 
     name.data = (u_char *) json_string_value(value);
@@ -311,7 +311,8 @@ ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
 
     if (json_object_get(json, "execution")) {
         return ngx_mcp_tools_error(rd, "execution",
-                                   "is made from \"" NGX_MCP_POLICY "\"");
+                                   "must not be set, it is generated from \""
+                                   NGX_MCP_POLICY "\"");
     }
 
     value = json_object_get(json, "inputSchema");
@@ -321,7 +322,7 @@ ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
         || ngx_strcmp(json_string_value(type), "object") != 0)
     {
         return ngx_mcp_tools_error(rd, "inputSchema",
-                             "must be a schema whose type is \"object\"");
+                             "must be a schema with the type \"object\"");
     }
 
     return NGX_CONF_OK;
@@ -432,7 +433,8 @@ ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
         return NGX_CONF_OK;
     }
 
-    return ngx_mcp_tools_error(rd, name, "is an unknown parameter");
+    return ngx_mcp_tools_error(rd, name, "is an unknown parameter of \""
+                                         NGX_MCP_POLICY "\"");
 }
 
 
@@ -458,7 +460,7 @@ ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name, json_t *json,
 
     if (n < 0 || n >= 0xffffffff) {
         return ngx_mcp_tools_error(rd, name,
-                 "must be a time: milliseconds, or a string as \"30s\"");
+                 "must be a time: milliseconds, or a string such as \"30s\"");
     }
 
     /* a lease or a task would expire at once */

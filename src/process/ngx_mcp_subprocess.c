@@ -44,7 +44,7 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
 
     if (pipe2(fd, O_CLOEXEC) == -1) {
-        *why = "there is no pipe for it";
+        *why = "pipe2() failed";
         return NGX_ABORT;
     }
 
@@ -55,7 +55,7 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     case -1:
         (void) close(fd[0]);
         (void) close(fd[1]);
-        *why = "there is no process for it";
+        *why = "fork() failed";
         return NGX_ABORT;
 
     case 0:
@@ -69,7 +69,8 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     rc = ngx_mcp_subprocess_wait(fd[0], timeout);
     (void) close(fd[0]);
 
-    *why = (rc == NGX_BUSY) ? "it took too long" : "its process died";
+    *why = (rc == NGX_BUSY) ? "the helper process timed out"
+                            : "the helper process died";
 
     if (rc != NGX_OK) {
         /* it may still run */
@@ -119,7 +120,8 @@ ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf)
             || setuid(ccf->user) == -1))
     {
         ngx_log_error(NGX_LOG_EMERG, ngx_cycle->log, ngx_errno,
-                      "the rights of worker processes cannot be taken on");
+                      "the helper process cannot switch to the user and "
+                      "groups of worker processes");
         return NGX_ERROR;
     }
 

@@ -80,8 +80,8 @@ ngx_mcp_sweep_handler(ngx_event_t *ev)
         t->recovered = 0;
 
         ngx_log_error(NGX_LOG_WARN, ev->log, 0,
-                      "zone \"%V\" was left half-changed by a process that "
-                      "died, and has been recovered", local->name);
+                      "zone \"%V\" was recovered after a process died while "
+                      "changing it", local->name);
     }
 
     /* a batch under way sets the timer when it completes */

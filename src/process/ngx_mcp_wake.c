@@ -116,7 +116,8 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
 
         if (ctx->fds[ctx->n] == -1) {
             ngx_log_error(NGX_LOG_WARN, cycle->log, ngx_errno,
-                          "eventfd() failed");
+                          "eventfd() failed, %ui wake-up slots created",
+                          ctx->n);
             break;
         }
 
@@ -280,8 +281,7 @@ ngx_mcp_wake_place(ngx_cycle_t *cycle)
     }
 
     ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                  "no place left among %ui to be woken at: "
-                  "mcp tasks are looked after every %d ms",
+                  "all %ui wake-up slots in use, polling every %d ms",
                   ctx->n, NGX_MCP_WAKE_POLL);
 
     return -1;
@@ -486,7 +486,7 @@ ngx_mcp_wake(ngx_mcp_table_t *t, uint64_t processes)
                 && ngx_errno != NGX_EAGAIN)
             {
                 ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, ngx_errno,
-                              "write() to an eventfd failed");
+                              "write() to eventfd failed");
             }
         }
     }
@@ -507,7 +507,7 @@ ngx_mcp_wake_stuck(ngx_mcp_table_t *t, ngx_pid_t holder, uint64_t waited)
         if (ctx->locals[i]->table == t) {
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                           "waiting for the lock of zone \"%V\" for %uL ms, "
-                          "which process %P holds: it may be stopped",
+                          "held by process %P, which may be stopped",
                           ctx->locals[i]->name, waited, holder);
         }
     }

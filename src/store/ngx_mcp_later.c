@@ -263,8 +263,8 @@ ngx_mcp_later_done(ngx_mcp_later_t *l, ngx_int_t rc)
     if (ngx_exiting) {
         if (l->exiting >= NGX_MCP_LATER_EXIT) {
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                          "operation %ui was given up, since the store did "
-                          "not take it before the process exits",
+                          "operation %ui was dropped, because the store was "
+                          "unavailable until the process exited",
                           l->op->type);
             ngx_mcp_later_free(l->op);
             return;

@@ -110,7 +110,7 @@ ngx_mcp_zone_sweep(void *data)
     }
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "mcp tasks sweep \"%V\": %ui done, next %uL",
+                   "mcp tasks sweep of zone \"%V\": %ui done, next at %uL",
                    &zone->name, op->done, op->next);
 
     return rc;

@@ -94,13 +94,13 @@ ngx_mcp_check_locked(ngx_mcp_table_t *t)
     }
 
     if (sh->journal) {
-        return "a change is left in the journal";
+        return "an unfinished change in the journal";
     }
 
     if (sh->tool_stats > sh->tool_stats_end
         || sh->worker_stats > sh->worker_stats_end)
     {
-        return "there are more entries than there can be";
+        return "too many statistics entries";
     }
 
     for (n = 1; n < sh->slot.fresh; n++) {
@@ -154,12 +154,12 @@ ngx_mcp_check_locked(ngx_mcp_table_t *t)
 
     for (i = 0; i < NGX_MCP_STATES; i++) {
         if (tally.states[i] != sh->states[i]) {
-            return "tasks by state are miscounted";
+            return "wrong number of tasks by state";
         }
     }
 
     if (tally.bytes != sh->bytes) {
-        return "payload bytes are miscounted";
+        return "wrong number of payload bytes";
     }
 
     return NULL;
@@ -189,7 +189,7 @@ ngx_mcp_check_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     if (s->seq > t->sh->seq || s->body.queue_seq > t->sh->seq
         || s->body.changed > t->sh->seq)
     {
-        return "a task is from the future";
+        return "a task has a sequence number from the future";
     }
 
     for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
@@ -202,13 +202,13 @@ ngx_mcp_check_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     if (s->body.payload[NGX_MCP_PARAMS].len
         < (uint32_t) s->method_len + NGX_MCP_HISTORY)
     {
-        return "a task's method is longer than what holds it";
+        return "a task's method is longer than its payload";
     }
 
     tally->bytes += ngx_mcp_bytes(s);
 
     if (ngx_mcp_task_listed(task) != s->queued) {
-        return "a task is in a queue and not claimable, or the reverse";
+        return "a task is queued but not claimable, or the reverse";
     }
 
     if ((ngx_mcp_task_deadline(task) != NGX_MCP_NEVER) != (s->bucket != 0)) {
@@ -218,7 +218,7 @@ ngx_mcp_check_slot_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     stat = ngx_mcp_name(t, s->tool)->stat;
 
     if (stat >= t->sh->tool_stats) {
-        return "a tool has an entry that there is not";
+        return "a tool refers to a missing statistics entry";
     }
 
     tally->tools[stat].states[task->state]++;
@@ -249,7 +249,7 @@ ngx_mcp_check_chain_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
     for (left = ngx_mcp_blocks_for(chain->len); left; left--) {
 
         if (n == 0 || n >= t->sh->block.fresh) {
-            return "a chain leads out of the blocks";
+            return "a chain has an invalid block index";
         }
 
         if (ngx_mcp_map_mark(t, n)) {
@@ -261,7 +261,7 @@ ngx_mcp_check_chain_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
     }
 
     if (n != chain->last) {
-        return "a chain is longer or shorter than its bytes";
+        return "a chain does not match its length";
     }
 
     return NULL;
@@ -300,7 +300,7 @@ ngx_mcp_check_names_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
             name = ngx_mcp_name(t, n);
 
             if ((name->hash & t->sh->name_mask) != i || name->tasks == 0) {
-                return "a name is in the wrong bucket or has no task";
+                return "a name is in the wrong bucket or has no tasks";
             }
 
             ngx_mcp_name_rest(name, &chain);
@@ -327,7 +327,7 @@ ngx_mcp_check_names_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
             } else if (name->u.task
                        && ngx_mcp_slot(t, name->u.task)->token != n)
             {
-                return "a token leads to another task";
+                return "a token refers to another task";
             }
 
             if (err) {
@@ -341,7 +341,7 @@ ngx_mcp_check_names_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
         || bytes[0] != tally->bytes || bytes[1] != tally->bytes
         || ngx_memcmp(tally->names, t->sh->names, sizeof(tally->names)) != 0)
     {
-        return "names miscount their tasks";
+        return "wrong number of tasks of names";
     }
 
     if (tally->known != 0) {
@@ -355,7 +355,7 @@ ngx_mcp_check_names_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
     if (tally->running != t->sh->running
         || tally->holding != t->sh->holding)
     {
-        return "running calls are miscounted";
+        return "wrong number of running calls";
     }
 
     return NULL;
@@ -390,7 +390,7 @@ ngx_mcp_check_owner_locked(ngx_mcp_table_t *t, uint32_t n)
         bytes += ngx_mcp_bytes(s);
     }
 
-    return (bytes == name->bytes) ? NULL : "an owner's bytes are miscounted";
+    return (bytes == name->bytes) ? NULL : "wrong number of an owner's bytes";
 }
 
 
@@ -411,7 +411,7 @@ ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
         s = ngx_mcp_slot(t, i);
 
         if (!ngx_mcp_changes_has(s) || tasks++ >= tally->tasks) {
-            return "a session's list has a stranger or a loop";
+            return "a session's list has a foreign task or a loop";
         }
 
         behind += (s->body.changed > delivery->delivered);
@@ -425,7 +425,7 @@ ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
     tally->known -= tasks;
 
     return (behind == delivery->behind)
-           ? NULL : "wrong count of undelivered changes in a session";
+           ? NULL : "wrong number of undelivered changes of a session";
 }
 
 
@@ -445,14 +445,14 @@ ngx_mcp_check_unannounced_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
             || s->changes.prev != prev
             || tally->unannounced-- == 0)
         {
-            return "the list of unannounced tasks has a stranger or a loop";
+            return "the list of unannounced tasks has a foreign task or a loop";
         }
 
         prev = i;
     }
 
     return tally->unannounced
-           ? "a task is not in the list of unannounced ones" : NULL;
+           ? "a task is not in the list of unannounced tasks" : NULL;
 }
 
 
@@ -484,7 +484,7 @@ ngx_mcp_check_order_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
                 || s->body.task.state == NGX_MCP_FREE
                 || tasks++ >= expected)
             {
-                return "a list has a stranger or a loop";
+                return "a list has a foreign task or a loop";
             }
 
             if (ngx_mcp_order_level(t, order, s) < level) {
@@ -506,7 +506,7 @@ ngx_mcp_check_order_locked(ngx_mcp_table_t *t, ngx_mcp_order_t *order,
         }
 
         if (lane || tasks != expected) {
-            return "a list is not complete";
+            return "a list is incomplete";
         }
     }
 
@@ -546,7 +546,7 @@ ngx_mcp_check_tool_locked(ngx_mcp_table_t *t, uint32_t n,
     }
 
     return (running == tool->running)
-           ? NULL : "a tool's running calls are miscounted";
+           ? NULL : "wrong number of a tool's running calls";
 }
 
 
@@ -568,14 +568,14 @@ ngx_mcp_check_stats_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
             || (stat->tool
                 && !ngx_mcp_name_is_locked(t, stat->tool, &name)))
         {
-            return "an entry belongs to another tool";
+            return "a statistics entry belongs to another tool";
         }
 
         if (stat->running != tally->tools[i].running
             || ngx_memcmp(stat->states, tally->tools[i].states,
                           sizeof(stat->states)) != 0)
         {
-            return "tasks of a tool are miscounted";
+            return "wrong number of a tool's tasks";
         }
     }
 
@@ -607,7 +607,7 @@ ngx_mcp_check_queue_locked(ngx_mcp_table_t *t, ngx_mcp_queue_t *q,
             || (prev && ngx_mcp_slot(t, prev)->body.queue_seq
                         >= s->body.queue_seq))
         {
-            return "a queue has a stranger or is out of order";
+            return "a queue has a foreign task or is out of order";
         }
 
         tally->queued--;
@@ -615,7 +615,7 @@ ngx_mcp_check_queue_locked(ngx_mcp_table_t *t, ngx_mcp_queue_t *q,
         prev = i;
     }
 
-    return (q->tail == prev) ? NULL : "a queue has the wrong end";
+    return (q->tail == prev) ? NULL : "a queue has the wrong tail";
 }
 
 
@@ -644,7 +644,7 @@ ngx_mcp_check_wheel_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
                 || s->body.task.state == NGX_MCP_FREE
                 || tally->timed-- == 0)
             {
-                return "the wheel has a stranger or a loop";
+                return "the wheel has a foreign task or a loop";
             }
 
             /* a higher level than necessary is valid, a lower one is not */
@@ -655,7 +655,7 @@ ngx_mcp_check_wheel_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
             if (level < ngx_mcp_wheel_bucket(wheel->base, deadline)
                         / NGX_MCP_WHEEL_SLOTS)
             {
-                return "a task would be swept before its time";
+                return "a task would be swept before its deadline";
             }
 
             prev = i;
@@ -665,7 +665,7 @@ ngx_mcp_check_wheel_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
               >> (bucket % NGX_MCP_WHEEL_SLOTS) & 1;
 
         if (bit != (wheel->head[bucket] != 0)) {
-            return "the wheel's map does not fit its buckets";
+            return "the wheel's map does not match its buckets";
         }
     }
 
@@ -699,7 +699,7 @@ ngx_mcp_check_free_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
     if (sh->slot.used != tally->tasks + tally->removed
         || sh->slot.used + free + 1 != sh->slot.fresh)
     {
-        return "slots are lost or miscounted";
+        return "wrong number of used or free slots";
     }
 
     for (free = 0, n = sh->block.free; n; free++) {
@@ -713,7 +713,7 @@ ngx_mcp_check_free_locked(ngx_mcp_table_t *t, ngx_mcp_tally_t *tally)
     if (sh->block.used != tally->blocks
         || sh->block.used + free + 1 != sh->block.fresh)
     {
-        return "blocks are lost or miscounted";
+        return "wrong number of used or free blocks";
     }
 
     return NULL;

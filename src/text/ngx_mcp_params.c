@@ -39,7 +39,7 @@ ngx_mcp_params_read(ngx_pool_t *pool, json_t *schema, ngx_array_t **params)
 
     *params = ngx_array_create(pool, 2, sizeof(ngx_mcp_param_t));
     if (*params == NULL) {
-        return "no memory";
+        return "cannot be read: out of memory";
     }
 
     ngx_memzero(&root, sizeof(ngx_mcp_place_t));
@@ -66,7 +66,7 @@ ngx_mcp_params_schema(ngx_array_t *params, json_t *schema,
     }
 
     if (place->depth == NGX_MCP_PARAM_DEPTH) {
-        return "has properties nested too deeply";
+        return "has properties nested more than 15 levels deep";
     }
 
     json_object_foreach(schema, key, value) {
@@ -117,8 +117,7 @@ ngx_mcp_params_elsewhere(json_t *json, ngx_uint_t depth)
 
     json_object_foreach(json, key, value) {
         if (ngx_strcmp(key, NGX_MCP_PARAM_MARK) == 0) {
-            return "has an \"" NGX_MCP_PARAM_MARK "\" elsewhere "
-                   "than on properties";
+            return "has \"" NGX_MCP_PARAM_MARK "\" outside of a property";
         }
 
         err = ngx_mcp_params_elsewhere(value, depth + 1);
@@ -157,22 +156,22 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
             && ngx_strcmp(type, "integer") != 0
             && ngx_strcmp(type, "boolean") != 0))
     {
-        return "has an \"" NGX_MCP_PARAM_MARK "\" on what is no "
-               "string, integer or boolean";
+        return "has \"" NGX_MCP_PARAM_MARK "\" on a property that is not "
+               "a string, integer or boolean";
     }
 
     if (!json_is_string(mark)
         || !ngx_mcp_params_token(json_string_value(mark), len))
     {
-        return "has an \"" NGX_MCP_PARAM_MARK "\" that is no name "
-               "of a header";
+        return "has an \"" NGX_MCP_PARAM_MARK "\" that is not a valid header "
+               "name";
     }
 
     s.len = sizeof(NGX_MCP_PARAM_PREFIX) - 1 + len;
     s.data = ngx_pnalloc(params->pool, s.len);
 
     if (s.data == NULL) {
-        return "no memory";
+        return "cannot be read: out of memory";
     }
 
     (void) ngx_sprintf(s.data, NGX_MCP_PARAM_PREFIX "%s",
@@ -185,7 +184,7 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
         if (others[i].header.len == s.len
             && ngx_memcmp(others[i].header.data, s.data, s.len) == 0)
         {
-            return "has the same \"" NGX_MCP_PARAM_MARK "\" twice";
+            return "has a duplicate \"" NGX_MCP_PARAM_MARK "\"";
         }
     }
 
@@ -196,14 +195,14 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
                           sizeof(ngx_str_t))
            != NGX_OK)
     {
-        return "no memory";
+        return "cannot be read: out of memory";
     }
 
     param->header = s;
     names = ngx_array_push_n(&param->path, place->depth);
 
     if (names == NULL) {
-        return "no memory";
+        return "cannot be read: out of memory";
     }
 
     for ( /* void */ ; place->name; place = place->parent) {
@@ -215,7 +214,7 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
         name->data = ngx_pstrdup(params->pool, &s);
 
         if (name->data == NULL) {
-            return "no memory";
+            return "cannot be read: out of memory";
         }
     }
 

@@ -114,23 +114,23 @@ long_chain(ngx_mcp_table_t *t)
 
 
 BREAK(magic, "wrong magic", 0, t->sh->magic++);
-BREAK(journal, "left in the journal", 0, t->sh->journal = 1);
+BREAK(journal, "unfinished change in the journal", 0, t->sh->journal = 1);
 BREAK(state, "unknown state", 0, TASK->body.task.state = 99);
 BREAK(hash, "not found by its id", 1,
       ngx_memzero(t->hash, (t->sh->hash_mask + 1) * sizeof(uint32_t)));
 BREAK(future, "from the future", 1, t->sh->seq = 0);
-BREAK(chain_out, "leads out of the blocks", 0,
+BREAK(chain_out, "invalid block index", 0,
       TASK->body.payload[0].last = 1000000);
 BREAK(chain_twice, "used twice", 0,
       TASK->body.payload[5] = TASK->body.payload[0]);
-BREAK(chain_long, "longer or shorter", 0, *long_chain(t) -= 200);
+BREAK(chain_long, "does not match its length", 0, *long_chain(t) -= 200);
 BREAK(method, "method is longer", 0, TASK->method_len = 255);
-BREAK(claimable, "in a queue and not claimable", 1, queued(t)->queued = 0);
+BREAK(claimable, "queued but not claimable", 1, queued(t)->queued = 0);
 BREAK(deadline, "with a deadline is not in the wheel", 1, TASK->bucket = 0);
 BREAK(name_empty, "has no task", 1, OWNER->tasks = 0);
 BREAK(name_count, "list", 1, OWNER->tasks++);
-BREAK(name_bytes, "bytes are miscounted", 1, OWNER->bytes++);
-BREAK(names, "names miscount", 1, t->sh->names[0]++);
+BREAK(name_bytes, "an owner's bytes", 1, OWNER->bytes++);
+BREAK(names, "number of tasks of names", 1, t->sh->names[0]++);
 BREAK(order, "list", 1, OWNER->u.owned.by_seq[0] = TASK->by_seq[0].next);
 BREAK(order_back, "out of order", 1,
       t->slots[OWNER->u.owned.by_seq[0]].by_seq[0].prev = 1);
@@ -139,73 +139,74 @@ BREAK(change, "list", 1,
 BREAK(change_back, "out of order", 1,
       t->slots[OWNER->u.owned.by_change[0]].by_change[0].prev = 1);
 BREAK(change_future, "from the future", 1, TASK->body.changed = t->sh->seq + 1);
-BREAK(session_count, "names miscount", 1,
+BREAK(session_count, "number of tasks of names", 1,
       ngx_mcp_name(t, told(t)->session)->tasks++);
-BREAK(news_stranger, "session's list has a stranger", 1, TOLD.changes = 2);
-BREAK(news_loop, "session's list has a stranger or a loop", 1,
+BREAK(news_stranger, "session's list has a foreign task", 1, TOLD.changes = 2);
+BREAK(news_loop, "session's list has a foreign task or a loop", 1,
       told(t)->changes.next = TOLD.changes);
 BREAK(news_back, "out of order", 1, t->slots[TOLD.changes].changes.prev = 1);
 BREAK(news_short, "not in the list of its session", 1,
       t->slots[told(t)->changes.prev].changes.next = 0);
-BREAK(news_behind, "wrong count of undelivered changes", 1, TOLD.behind++);
-BREAK(news_told, "wrong count of undelivered changes", 1, TOLD.delivered = 0);
-BREAK(queue_back, "stranger or is out of order", 1,
+BREAK(news_behind, "wrong number of undelivered changes", 1, TOLD.behind++);
+BREAK(news_told, "wrong number of undelivered changes", 1, TOLD.delivered = 0);
+BREAK(queue_back, "foreign task or is out of order", 1,
       t->slots[queued(t)->queue_next].queue_prev = 0);
-BREAK(queue_tail, "wrong end", 1,
+BREAK(queue_tail, "wrong tail", 1,
       ngx_mcp_name(t, queued(t)->tool)->u.queue[1].tail = 1);
-BREAK(held_head, "stranger or is out of order", 1,
+BREAK(held_head, "foreign task or is out of order", 1,
       t->sh->held.head = HELD->queue_next);
-BREAK(held_back, "stranger or is out of order", 1, second(t)->queue_prev = 0);
-BREAK(held_loop, "stranger or is out of order", 1,
+BREAK(held_back, "foreign task or is out of order", 1,
+      second(t)->queue_prev = 0);
+BREAK(held_loop, "foreign task or is out of order", 1,
       t->slots[t->sh->held.tail].queue_next = t->sh->held.head);
-BREAK(held_order, "stranger or is out of order", 1,
+BREAK(held_order, "foreign task or is out of order", 1,
       uint64_t  seq = HELD->body.queue_seq;
       HELD->body.queue_seq = second(t)->body.queue_seq;
       second(t)->body.queue_seq = seq);
-BREAK(held_worker, "stranger or is out of order", 1,
+BREAK(held_worker, "foreign task or is out of order", 1,
       waiting(t)->body.task.policy.route = 0);
-BREAK(held_claimable, "stranger or is out of order", 1,
+BREAK(held_claimable, "foreign task or is out of order", 1,
       queued(t)->body.task.policy.route = 1);
-BREAK(held_tail, "wrong end", 1, t->sh->held.tail = t->sh->held.head);
-BREAK(held_none, "tool's running calls are miscounted", 1,
+BREAK(held_tail, "wrong tail", 1, t->sh->held.tail = t->sh->held.head);
+BREAK(held_none, "of a tool's running calls", 1,
       t->sh->held.head = 0; t->sh->held.tail = 0);
 BREAK(held_last, "not in its queue", 1,
       t->sh->held.tail = t->slots[t->sh->held.tail].queue_prev;
       t->slots[t->sh->held.tail].queue_next = 0);
-BREAK(held_short, "wrong end", 1, second(t)->queue_next = 0);
-BREAK(held_lost, "in a queue and not claimable", 1, HELD->queued = 0);
-BREAK(held_ended, "in a queue and not claimable", 1,
+BREAK(held_short, "wrong tail", 1, second(t)->queue_next = 0);
+BREAK(held_lost, "queued but not claimable", 1, HELD->queued = 0);
+BREAK(held_ended, "queued but not claimable", 1,
       waiting(t)->body.task.state = NGX_MCP_FAILED;
       t->sh->states[NGX_MCP_QUEUED]--;
       t->sh->states[NGX_MCP_FAILED]++);
-BREAK(holding, "running calls are miscounted", 1, t->sh->holding++);
-BREAK(running, "running calls are miscounted", 1, t->sh->running--);
-BREAK(tool_more, "tool's running calls are miscounted", 1, CALLS(HELD)++);
-BREAK(tool_less, "tool's running calls are miscounted", 1, CALLS(HELD)--);
-BREAK(tool_other, "tool's running calls are miscounted", 1,
+BREAK(holding, "wrong number of running calls", 1, t->sh->holding++);
+BREAK(running, "wrong number of running calls", 1, t->sh->running--);
+BREAK(tool_more, "of a tool's running calls", 1, CALLS(HELD)++);
+BREAK(tool_less, "of a tool's running calls", 1, CALLS(HELD)--);
+BREAK(tool_other, "of a tool's running calls", 1,
       CALLS(HELD)++; CALLS(second(t))--);
-BREAK(tool_stranger, "tool's running calls are miscounted", 1,
+BREAK(tool_stranger, "of a tool's running calls", 1,
       CALLS(TASK)++);
-BREAK(wheel_map, "map does not fit", 1, t->sh->wheel.map[6] |= 1);
-BREAK(wheel_lost, "stranger or a loop", 1, TASK->wheel_prev = 3);
-BREAK(slots, "slots are lost", 1, t->sh->slot.free = 0);
+BREAK(wheel_map, "map does not match", 1, t->sh->wheel.map[6] |= 1);
+BREAK(wheel_lost, "foreign task or a loop", 1, TASK->wheel_prev = 3);
+BREAK(slots, "used or free slots", 1, t->sh->slot.free = 0);
 BREAK(slot_live, "task is on the free list", 1, t->sh->slot.free = 2);
-BREAK(blocks, "blocks are lost", 1, t->sh->block.free = 0);
+BREAK(blocks, "used or free blocks", 1, t->sh->block.free = 0);
 BREAK(block_used, "block in use", 1,
       t->sh->block.free = TASK->body.payload[0].last);
-BREAK(states, "by state are miscounted", 1, t->sh->states[1]++);
-BREAK(bytes, "payload bytes are miscounted", 1, t->sh->bytes++);
-BREAK(stat_state, "tasks of a tool are miscounted", 1,
+BREAK(states, "number of tasks by state", 1, t->sh->states[1]++);
+BREAK(bytes, "number of payload bytes", 1, t->sh->bytes++);
+BREAK(stat_state, "of a tool's tasks", 1,
       t->tool_stats[1].states[1]++);
-BREAK(stat_running, "tasks of a tool are miscounted", 1,
+BREAK(stat_running, "of a tool's tasks", 1,
       t->tool_stats[0].running++);
 BREAK(stat_tool, "belongs to another tool", 1, t->tool_stats[1].tool = 0);
 BREAK(stat_swapped, "belongs to another tool", 0,
       t->tool_stats[1].name[0]++);
-BREAK(stat_index, "entry that there is not", 1,
+BREAK(stat_index, "missing statistics entry", 1,
       ngx_mcp_name(t, TASK->tool)->stat = 255);
-BREAK(stat_tools, "more entries", 0, t->sh->tool_stats = 1000000);
-BREAK(stat_workers, "more entries", 0, t->sh->worker_stats = 1000000);
+BREAK(stat_tools, "too many statistics", 0, t->sh->tool_stats = 1000000);
+BREAK(stat_workers, "too many statistics", 0, t->sh->worker_stats = 1000000);
 
 
 static const case_t  *cases[] = {

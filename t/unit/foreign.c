@@ -100,7 +100,7 @@ wrote(const char *sql)
 
     } else {
         refused++;
-        err = strstr(store_db.error, "has a task that is not valid: row ")
+        err = strstr(store_db.error, "has an invalid task: row ")
               ? NULL : store_db.error;
     }
 
@@ -304,23 +304,23 @@ static void
 test_schemas(void)
 {
     opens("PRAGMA user_version = -1", "version -1");
-    opens("PRAGMA user_version = 0", "has changed its schema");
-    opens("PRAGMA user_version = 1", "has changed its schema");
-    opens("CREATE TABLE mine (a)", "has changed its schema");
-    opens("CREATE INDEX mine ON task (owner)", "has changed its schema");
+    opens("PRAGMA user_version = 0", "schema that was changed");
+    opens("PRAGMA user_version = 1", "schema that was changed");
+    opens("CREATE TABLE mine (a)", "schema that was changed");
+    opens("CREATE INDEX mine ON task (owner)", "schema that was changed");
     opens("CREATE TRIGGER mine AFTER UPDATE ON task BEGIN DELETE FROM task;"
-          " END", "has changed its schema");
+          " END", "schema that was changed");
     opens("CREATE TRIGGER mine AFTER INSERT ON meta BEGIN SELECT"
-          " load_extension('x'); END", "has changed its schema");
-    opens("DROP VIEW tasks", "has changed its schema");
+          " load_extension('x'); END", "schema that was changed");
+    opens("DROP VIEW tasks", "schema that was changed");
     opens("DROP VIEW tasks; CREATE VIEW tasks AS SELECT 1",
-          "has changed its schema");
-    opens("DROP INDEX task_id", "has changed its schema");
+          "schema that was changed");
+    opens("DROP INDEX task_id", "schema that was changed");
     opens("ALTER TABLE task ADD COLUMN mine AS (abs(-9223372036854775808))",
-          "has changed its schema");
+          "schema that was changed");
     opens("DROP TABLE task; CREATE VIEW task AS WITH RECURSIVE c(x) AS (SELECT"
           " 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c",
-          "has changed its schema");
+          "schema that was changed");
     opens("ANALYZE", NULL);
     opens("VACUUM", NULL);
     opens("PRAGMA journal_mode = DELETE", NULL);

@@ -486,11 +486,11 @@ test_broken(void)
         size_t        word;          /* of 32 bits */
         const char   *message;
     } words[] = {
-        { offsetof(ngx_mcp_save_t, unsaved), "not saved are miscounted" },
-        { offsetof(ngx_mcp_save_t, oldest), "not saved are miscounted" },
-        { offsetof(ngx_mcp_save_t, gone.head), "rows have to go" },
-        { offsetof(ngx_mcp_save_t, gone.tail), "to go are miscounted" },
-        { offsetof(ngx_mcp_save_t, ngone), "to go are miscounted" }
+        { offsetof(ngx_mcp_save_t, unsaved), "number of unsaved tasks" },
+        { offsetof(ngx_mcp_save_t, oldest), "number of unsaved tasks" },
+        { offsetof(ngx_mcp_save_t, gone.head), "in the list of deletions" },
+        { offsetof(ngx_mcp_save_t, gone.tail), "number of deletions" },
+        { offsetof(ngx_mcp_save_t, ngone), "number of deletions" }
     };
 
     zone = store_zone(256 * 1024);
@@ -516,12 +516,12 @@ test_broken(void)
 
     STORE_SAVE(zone)->safe = 1;
     err = ngx_mcp_check_locked(zone->table);
-    ok(err && strstr(err, "more is safe"), "nor can more be safe: %s", err);
+    ok(err && strstr(err, "ahead of saved"), "nor can more be safe: %s", err);
 
     STORE_SAVE(zone)->safe = 0;
     STORE_SAVE(zone)->since = 0;
     err = ngx_mcp_check_locked(zone->table);
-    ok(err && strstr(err, "has no time"), "nor have no time: %s", err);
+    ok(err && strstr(err, "have no time"), "nor have no time: %s", err);
 
     ngx_mcp_rebuild_locked(zone->table);
     ok(test_check(zone) == NULL, "which is mended, too");
@@ -680,7 +680,7 @@ test_refused(void)
     f = fopen(store_path, "w");
     fprintf(f, "%0200d", 7);
     fclose(f);
-    refused("what is no database", "not a database");
+    refused("what is no database", "not an SQLite database");
 
     store_execute("CREATE TABLE mine (a)");
     refused("somebody else's", "not a database of");

@@ -58,8 +58,8 @@ ngx_mcp_shm_zone_create(ngx_mcp_zone_t *zone, ngx_log_t *log)
 
     if (ngx_mcp_table_create(zone->table, shpool, zone->max_tasks) != NGX_OK) {
         ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "could not make the table of zone \"%V\"",
-                      &zone->name);
+                      "zone \"%V\" cannot be initialized: it is too small, "
+                      "or no random numbers are available", &zone->name);
         return NGX_ERROR;
     }
 
@@ -86,9 +86,9 @@ ngx_mcp_shm_zone_attach(ngx_mcp_zone_t *zone, ngx_log_t *log)
         || sh->slot_size != sizeof(ngx_mcp_slot_t))
     {
         ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "zone \"%V\" has another layout than this version "
-                      "of the mcp_tasks module; restart nginx to change "
-                      "it", &zone->name);
+                      "zone \"%V\" was created by an incompatible version "
+                      "of the mcp_tasks module; restart nginx to create it "
+                      "again", &zone->name);
         return NGX_ERROR;
     }
 

@@ -105,7 +105,7 @@ ngx_mcp_attach_first(void *data)
 
         if (rc != NGX_OK) {
             ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                          "zone \"%V\" cannot be filled: \"%V\" %s",
+                          "tasks of zone \"%V\" cannot be loaded: \"%V\" %s",
                           &zone->name, &st->path, st->db.error);
         }
     }
@@ -241,8 +241,8 @@ ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
         if (!st->logged) {
             st->logged = 1;
             ngx_log_error(NGX_LOG_NOTICE, log, 0,
-                          "zone \"%V\" waits for others to let go of the "
-                          "store \"%V\"", &zone->name, &st->path);
+                          "zone \"%V\" waits until other processes release "
+                          "the store \"%V\"", &zone->name, &st->path);
         }
 
         return NGX_DECLINED;
@@ -331,8 +331,8 @@ ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
         }
 
         ngx_log_error(NGX_LOG_WARN, log, 0,
-                      "the lock \"%V\" of zone \"%V\" was not there, a new "
-                      "one is used", &st->lock, &zone->name);
+                      "the lock file \"%V\" of zone \"%V\" was removed, "
+                      "a new one is used", &st->lock, &zone->name);
 
         return ngx_mcp_lockfile_name(zone, st->fd, sv->instance);
     }
@@ -342,8 +342,8 @@ ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
         || sv->lock_inode != (uint64_t) sb.st_ino)
     {
         (void) ngx_cpystrn((u_char *) st->db.error,
-                           (u_char *) "and its lock are not those of this "
-                           "zone any more; restart nginx to read it",
+                           (u_char *) "and its lock file were replaced; "
+                           "restart nginx to load the new database",
                            sizeof(st->db.error));
         return NGX_ERROR;
     }

@@ -58,7 +58,7 @@ ngx_mcp_db_fail(ngx_mcp_db_t *db, const char *what)
         why = "out of memory";
 
     } else if (sqlite3_errcode(db->sqlite) == SQLITE_INTERRUPT) {
-        why = "it takes too long";
+        why = "timed out";
 
     } else {
         why = sqlite3_errmsg(db->sqlite);
@@ -122,8 +122,8 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
         if (ngx_errno == NGX_ELOOP) {
             /* the log would be elsewhere, and the lock file not unique */
             (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                    "is a symbolic link; only directories "
-                                    "may be links");
+                                    "is a symbolic link; only its directory "
+                                    "may be one");
             return NGX_ERROR;
         }
 
@@ -143,8 +143,8 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
         {
             /* SQLite would roll it back, and delete a file named in it */
             (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                    "has a file \"-journal\" beside it, which "
-                                    "is not its own");
+                                    "has a \"-journal\" file that does not "
+                                    "belong to it");
             return NGX_ERROR;
         }
 
@@ -163,7 +163,7 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
            != 0)
     {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "is not a database");
+                                "is not an SQLite database");
         return NGX_ERROR;
     }
 
@@ -181,14 +181,14 @@ ngx_mcp_db_check(ngx_mcp_db_t *db)
 
     if (app != NGX_MCP_DB_APPLICATION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "is not a database of mcp_tasks");
+                                "is not a database of the mcp_tasks module");
         return NGX_ERROR;
     }
 
     if (version < 0 || version > NGX_MCP_DB_VERSION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "has version %d of the schema, and this "
-                                "module knows no later one than %d",
+                                "has schema version %d, but this module "
+                                "supports only versions up to %d",
                                 version, NGX_MCP_DB_VERSION);
         return NGX_ERROR;
     }
@@ -408,7 +408,7 @@ ngx_mcp_db_wal(ngx_mcp_db_t *db)
 
     if (ngx_strcmp(mode, "wal") != 0) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "cannot have a write-ahead log here");
+                                "cannot use a write-ahead log here");
         return NGX_ERROR;
     }
 
@@ -459,7 +459,7 @@ ngx_mcp_db_sync_dir(ngx_mcp_db_t *db)
 
     if (rc == -1) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "its directory cannot be synced: %s",
+                                "is in a directory that cannot be synced: %s",
                                 strerror(ngx_errno));
     }
 
@@ -569,7 +569,7 @@ ngx_mcp_db_same(ngx_mcp_db_t *db)
 
     if (wal.st_ino != (ino_t) db->wal) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "its write-ahead log was replaced");
+                                "has another write-ahead log than before");
         return NGX_ERROR;
     }
 
@@ -586,15 +586,15 @@ ngx_mcp_db_stat(ngx_mcp_db_t *db, struct stat *st, struct stat *wal)
 
     if (stat(db->path, st) == -1) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "is not there any more: %s",
+                                "is missing: %s",
                                 strerror(ngx_errno));
         return NGX_ERROR;
     }
 
     if (stat(name, wal) == -1) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "its write-ahead log is not there any more: "
-                                "%s", strerror(ngx_errno));
+                                "has no write-ahead log any more: %s",
+                                strerror(ngx_errno));
         return NGX_ERROR;
     }
 

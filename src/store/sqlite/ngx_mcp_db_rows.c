@@ -38,7 +38,7 @@ ngx_mcp_db_statement(ngx_mcp_db_t *db, const char *sql, void **stmt)
                            (sqlite3_stmt **) stmt, NULL)
         != SQLITE_OK)
     {
-        return ngx_mcp_db_fail(db, "has not the tables it should");
+        return ngx_mcp_db_fail(db, "does not have the expected tables");
     }
 
     return NGX_OK;
@@ -563,8 +563,8 @@ ngx_int_t
 ngx_mcp_db_invalid(ngx_mcp_db_t *db, uint64_t seq, const char *what)
 {
     (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                            "has a task that is not valid: row %lld, "
-                            "column \"%s\"", (long long) seq, what);
+                            "has an invalid task: row %lld, column \"%s\"",
+                            (long long) seq, what);
 
     return NGX_ERROR;
 }
@@ -641,7 +641,7 @@ ngx_mcp_db_payloads(ngx_mcp_db_t *db, sqlite3_stmt *stmt, int *rc,
 
             if (grown == NULL) {
                 (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                        "out of memory");
+                                        "cannot be read: out of memory");
                 return NGX_ERROR;
             }
 

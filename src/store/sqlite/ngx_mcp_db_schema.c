@@ -148,14 +148,14 @@ ngx_mcp_db_schema(ngx_mcp_db_t *db)
         && (app || version || tables))
     {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "is not a database of mcp_tasks");
+                                "is not a database of the mcp_tasks module");
         return NGX_ERROR;
     }
 
     if (version < 0 || version > NGX_MCP_DB_VERSION) {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "has version %lld of the schema, and this "
-                                "module knows no later one than %d",
+                                "has schema version %lld, but this module "
+                                "supports only versions up to %d",
                                 (long long) version,
                                 NGX_MCP_DB_VERSION);
         return NGX_ERROR;
@@ -198,7 +198,7 @@ ngx_mcp_db_compare(ngx_mcp_db_t *db, int64_t version)
         || sqlite3_prepare_v2(made, list, -1, &ours, NULL) != SQLITE_OK)
     {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                "cannot be compared: %s",
+                                "has a schema that cannot be checked: %s",
                                 made ? sqlite3_errmsg(made) : "out of memory");
 
     } else if (sqlite3_prepare_v2(db->sqlite, list, -1, &there, NULL)
@@ -245,8 +245,8 @@ ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
         if (rc != expected) {
             /* names from another schema are not logged */
             (void) sqlite3_snprintf(sizeof(db->error), db->error,
-                                    "has not the tables it should: somebody "
-                                    "has changed its schema");
+                                    "has a schema that was changed by another "
+                                    "program");
             return NGX_ERROR;
         }
 
@@ -291,7 +291,7 @@ ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version)
     if (ngx_mcp_db_steps_execute(db->sqlite, version, NGX_MCP_DB_VERSION)
         != SQLITE_OK)
     {
-        return ngx_mcp_db_fail(db, "its schema cannot be made");
+        return ngx_mcp_db_fail(db, "cannot be initialized");
     }
 
     if (version == 0 && db->instance) {
@@ -303,7 +303,7 @@ ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version)
                                 (unsigned long long) db->secret[0],
                                 (unsigned long long) db->secret[1]);
 
-        if (ngx_mcp_db_exec(db, sql, "its schema cannot be made") != NGX_OK) {
+        if (ngx_mcp_db_exec(db, sql, "cannot be initialized") != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -314,7 +314,7 @@ ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version)
                             NGX_MCP_DB_APPLICATION,
                             NGX_MCP_DB_VERSION);
 
-    return ngx_mcp_db_exec(db, sql, "its schema cannot be made");
+    return ngx_mcp_db_exec(db, sql, "cannot be initialized");
 }
 
 

@@ -119,9 +119,9 @@ ngx_mcp_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
     }
 
     ngx_log_error(NGX_LOG_NOTICE, log, 0,
-                  "zone \"%V\" has %uL tasks from \"%V\", %uL had expired",
-                  &zone->name, load->tasks, &ngx_mcp_sqlite_of(zone)->path,
-                  load->expired);
+                  "zone \"%V\": %uL tasks loaded from \"%V\", %uL expired "
+                  "tasks skipped", &zone->name, load->tasks,
+                  &ngx_mcp_sqlite_of(zone)->path, load->expired);
 
     return NGX_OK;
 }
@@ -257,7 +257,7 @@ ngx_mcp_fill_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,
     if (zone->max_tasks && load->tasks > zone->max_tasks) {
         p = ngx_slprintf((u_char *) db->error,
                          (u_char *) db->error + sizeof(db->error) - 1,
-                         "has %uL tasks, and max_tasks is %uL", load->tasks,
+                         "has %uL tasks, but max_tasks is %uL", load->tasks,
                          zone->max_tasks);
         *p = '\0';
         return;
@@ -277,7 +277,7 @@ ngx_mcp_fill_full(ngx_mcp_zone_t *zone, ngx_mcp_load_t *load,
 
     p = ngx_slprintf((u_char *) db->error,
                      (u_char *) db->error + sizeof(db->error) - 1,
-                     "has %uL tasks, which need a zone of at least %uzm",
+                     "has %uL tasks, which require a zone of at least %uzm",
                      load->tasks, size / 1048576 + 1);
     *p = '\0';
 }

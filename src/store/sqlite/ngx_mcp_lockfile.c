@@ -57,7 +57,7 @@ ngx_mcp_lockfile_open(ngx_mcp_zone_t *zone, ngx_log_t *log)
     if (!st->logged) {
         st->logged = 1;
         ngx_log_error(NGX_LOG_EMERG, log, err,
-                      "the lock \"%V\" cannot be opened", &st->lock);
+                      "the lock file \"%V\" cannot be opened", &st->lock);
     }
 
     if (fd != -1) {
@@ -170,8 +170,8 @@ ngx_mcp_lockfile_name(ngx_mcp_zone_t *zone, ngx_fd_t fd, uint64_t instance)
         || pwrite(fd, buf, NGX_MCP_INSTANCE_LEN, 0) != NGX_MCP_INSTANCE_LEN)
     {
         ngx_memcpy(ngx_mcp_sqlite_of(zone)->db.error,
-                   "its lock cannot be written",
-                   sizeof("its lock cannot be written"));
+                   "has a lock file that cannot be written",
+                   sizeof("has a lock file that cannot be written"));
         return NGX_ERROR;
     }
 

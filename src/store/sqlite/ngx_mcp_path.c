@@ -45,7 +45,9 @@ ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
 
     if (st->path.len + sizeof("-lock") > NGX_MAX_PATH) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the path \"%V\" is too long", &st->path);
+                           "the path of the store is longer than %d bytes: "
+                           "\"%V\"", (int) (NGX_MAX_PATH - sizeof("-lock")),
+                           &st->path);
         return NGX_ERROR;
     }
 
@@ -54,8 +56,8 @@ ngx_mcp_path_conf(ngx_conf_t *cf, ngx_mcp_zone_t *zone, ngx_array_t *zones)
     for (i = 0; i < zones->nelts; i++) {
         if (z[i]->store == zone->store && zone->store->same(zone, z[i])) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "the store \"%V\" is that of zone \"%V\" "
-                               "already", &st->path, &z[i]->name);
+                               "the store \"%V\" is already used by zone "
+                               "\"%V\"", &st->path, &z[i]->name);
             return NGX_ERROR;
         }
     }
@@ -137,8 +139,8 @@ ngx_mcp_path_check(ngx_mcp_zone_t *zone)
 
     if (stat((char *) dir, &sb) == -1 || !S_ISDIR(sb.st_mode)) {
         ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "the directory \"%s\" of the store of zone \"%V\" is "
-                      "not there", dir, &zone->name);
+                      "the directory \"%s\" of the store of zone \"%V\" "
+                      "does not exist", dir, &zone->name);
         return NGX_ERROR;
     }
 
@@ -147,9 +149,9 @@ ngx_mcp_path_check(ngx_mcp_zone_t *zone)
         || !ngx_mcp_path_writable((char *) st->lock.data, ccf))
     {
         ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "the store \"%V\" of zone \"%V\", or its directory, "
-                      "cannot be written by worker processes", &st->path,
-                      &zone->name);
+                      "the store \"%V\" of zone \"%V\", its lock file or its "
+                      "directory is not writable by worker processes",
+                      &st->path, &zone->name);
         return NGX_ERROR;
     }
 

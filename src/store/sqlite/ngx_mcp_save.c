@@ -256,15 +256,15 @@ ngx_mcp_save_check_locked(ngx_mcp_table_t *t)
     }
 
     if (unsaved != sv->unsaved || last != sv->oldest) {
-        return "tasks that are not saved are miscounted";
+        return "wrong number of unsaved tasks";
     }
 
     if (sv->safe > sv->saved) {
-        return "more is safe than is saved";
+        return "synced changes are ahead of saved changes";
     }
 
     if (ngx_mcp_has_unsaved(t) && sv->since == 0) {
-        return "what is not saved has no time";
+        return "unsaved changes have no time";
     }
 
     return ngx_mcp_save_check_gone_locked(t);
@@ -291,7 +291,7 @@ ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t)
             || !(s->body.task.flags & NGX_MCP_REMOVED)
             || s->body.changed < decided)
         {
-            return "a task is among those whose rows have to go";
+            return "invalid entry in the list of deletions";
         }
 
         decided = s->body.changed;
@@ -300,7 +300,7 @@ ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t)
     }
 
     if (gone != sv->ngone || last != sv->gone.tail) {
-        return "rows that have to go are miscounted";
+        return "wrong number of deletions";
     }
 
     return NULL;

@@ -251,7 +251,7 @@ ngx_mcp_writer_take(ngx_mcp_zone_t *zone)
     ngx_mcp_unlock(t);
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "mcp tasks writer of \"%V\"", &zone->name);
+                   "mcp tasks writer of zone \"%V\"", &zone->name);
 
     return 1;
 }
@@ -589,8 +589,9 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
 
     if (!was && disk->up) {
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
-                      "the store of zone \"%V\" works again, all is saved in "
-                      "\"%V\"", &zone->name, &ngx_mcp_sqlite_of(zone)->path);
+                      "the store of zone \"%V\" works again, all changes "
+                      "are saved in \"%V\"", &zone->name,
+                      &ngx_mcp_sqlite_of(zone)->path);
     }
 }
 
@@ -614,7 +615,7 @@ ngx_mcp_writer_fresh(ngx_mcp_zone_t *zone)
     ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
                   "the database \"%V\" of zone \"%V\" %s, all tasks are "
                   "written again", &st->path, &zone->name,
-                  st->db.sqlite ? "is not as it was" : "is not there");
+                  st->db.sqlite ? "lacks saved changes" : "was removed");
 
     ngx_mcp_lock(t);
 
@@ -659,8 +660,8 @@ ngx_mcp_writer_failed(ngx_mcp_zone_t *zone, const char *why)
 
     if (!same) {
         ngx_log_error(NGX_LOG_CRIT, ngx_cycle->log, 0,
-                      "the store of zone \"%V\" fails: \"%V\" %s; nothing is "
-                      "changed until it works again", &zone->name,
+                      "the store of zone \"%V\" failed: \"%V\" %s; changes "
+                      "are refused until it works again", &zone->name,
                       &ngx_mcp_sqlite_of(zone)->path, why);
     }
 }
@@ -709,8 +710,8 @@ ngx_mcp_writer_exit(ngx_mcp_zone_t *zone)
 
         if (st->rc != NGX_OK && st->rc != NGX_DONE) {
             ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                          "changes of %uD tasks of zone \"%V\" are not saved "
-                          "as the process exits: \"%V\" %s",
+                          "changes of %uD tasks of zone \"%V\" were not saved "
+                          "before the process exited: \"%V\" %s",
                           ngx_mcp_save_count_locked(t), &zone->name,
                           &st->path, st->db.error);
             break;
