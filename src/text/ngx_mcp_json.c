@@ -69,7 +69,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
         /* a value, or the end of a container that is still empty */
 
         if (p == end) {
-            *err = "unexpected end";
+            *err = "unexpected end of input";
             return NGX_DECLINED;
         }
 
@@ -97,7 +97,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
             if (*p == '{' || *p == '[') {
 
                 if (depth == NGX_MCP_JSON_DEPTH) {
-                    *err = "nested too deeply";
+                    *err = "nested deeper than 128 levels";
                     return NGX_DECLINED;
                 }
 
@@ -143,7 +143,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
             p = ngx_mcp_json_space(p, end);
 
             if (p == end) {
-                *err = "unexpected end";
+                *err = "unexpected end of input";
                 return NGX_DECLINED;
             }
 
@@ -167,7 +167,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
         }
 
         if (*p != ',') {
-            *err = "a comma is missing";
+            *err = "expected a comma or a closing bracket";
             return NGX_DECLINED;
         }
 
@@ -178,7 +178,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
 done:
 
     if (ngx_mcp_json_space(p, end) != end) {
-        *err = "more than one value";
+        *err = "unexpected characters after the value";
         return NGX_DECLINED;
     }
 
@@ -252,7 +252,7 @@ static u_char *
 ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
 {
     if (*p != '"') {
-        *err = "a key is missing";
+        *err = "expected an object key in double quotes";
         return NULL;
     }
 
@@ -268,7 +268,7 @@ ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
     p = ngx_mcp_json_space(p, end);
 
     if (p < end && *p != ':') {
-        *err = "a colon is missing";
+        *err = "expected a colon after an object key";
         return NULL;
     }
 
@@ -277,7 +277,7 @@ ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
     }
 
     if (p == end) {
-        *err = "unexpected end";
+        *err = "unexpected end of input";
         return NULL;
     }
 
@@ -329,7 +329,7 @@ ngx_mcp_json_scalar(u_char *p, u_char *end, ngx_uint_t *type, const char **err)
         }
     }
 
-    *err = "not a value";
+    *err = "invalid or missing value";
 
     return NULL;
 }
@@ -412,7 +412,7 @@ ngx_mcp_json_text(u_char *p, u_char *end, const char **err)
             p = ngx_mcp_json_escaped(p, end, err);
 
         } else if (*p < 0x20) {
-            *err = "a control character in a string";
+            *err = "unescaped control character in a string";
             return NULL;
 
         } else if (*p < 0x80) {
@@ -423,7 +423,7 @@ ngx_mcp_json_text(u_char *p, u_char *end, const char **err)
             p = ngx_mcp_json_utf8(p, end);
 
             if (p == NULL) {
-                *err = "invalid UTF-8";
+                *err = "invalid UTF-8 in a string";
             }
         }
 
@@ -432,7 +432,7 @@ ngx_mcp_json_text(u_char *p, u_char *end, const char **err)
         }
     }
 
-    *err = "a string does not end";
+    *err = "unterminated string";
 
     return NULL;
 }
@@ -443,7 +443,7 @@ ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err)
 {
     ngx_uint_t  i;
 
-    *err = "an invalid escape";
+    *err = "invalid escape sequence in a string";
 
     if (end - p < 2) {
         return NULL;
@@ -530,7 +530,7 @@ ngx_mcp_json_digits(u_char *p, u_char *end)
 static u_char *
 ngx_mcp_json_number(u_char *p, u_char *end, const char **err)
 {
-    *err = "an invalid number";
+    *err = "invalid number";
 
     if (*p == '-') {
         p++;
