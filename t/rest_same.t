@@ -154,7 +154,7 @@ END
     is($ask->($h2->post("$at/cancel", '{}', %json))->{status}, 409,
        'HTTP/2: only once');
     is($ask->($h2->post('/mcp/tasks', '{', %json))->{json}{detail},
-       'unexpected end', 'HTTP/2: half a body');
+       'unexpected end of input', 'HTTP/2: half a body');
     is($ask->($h2->post('/mcp/tasks', 'x', %ann))->{status}, 415,
        'HTTP/2: not JSON');
 
