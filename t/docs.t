@@ -178,7 +178,7 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
               'docs/worker-protocol.md has every method, and no other');
 }
 
-# paths of the REST view
+# paths of the REST API
 {
     my %path = map { /^tasks/ ? ($_ => 1) : ("tasks/ID$_" => 1) }
                source('rest.c')

@@ -1,4 +1,4 @@
-# The REST view by HEAD, for others, in each process, and over HTTP/2.
+# The REST API by HEAD, for others, in each process, and over HTTP/2.
 
 use warnings;
 use strict;
