@@ -114,12 +114,12 @@ sub call {
        JSON::PP::true, 'its worker learns it');
 
     problem(act("tasks/$id/cancel", '{"reason":1}'), 400, 'invalid_argument',
-            ',"detail":"reason is not a string of at most 1024 bytes"',
+            ',"detail":"reason must be a JSON string of at most 1024 bytes"',
             'a reason that is none');
     problem(act("tasks/$id/cancel", '{'), 400, 'invalid_json',
-            ',"detail":"unexpected end"', 'no JSON');
+            ',"detail":"unexpected end of input"', 'no JSON');
     problem(act("tasks/$id/cancel", '[]'), 400, 'invalid_argument',
-            ',"detail":"the body is not an object"', 'no object');
+            ',"detail":"the body must be a JSON object"', 'no object');
     is($t->request('POST', "/admin/api/tasks/$id/cancel",
                    { 'Content-Type' => 'application/json',
                      'Content-Length' => 2_000_000 }, '')->{status}, 413,
@@ -200,7 +200,7 @@ sub call {
                                               b => \%question });
     problem(act("tasks/$id/input", '{"inputResponses":{"a":{"action":'
                 . '"decline"},"a":{"action":"accept"}}}'), 400,
-            'invalid_argument', ',"detail":"an answer has a duplicate key"',
+            'invalid_argument', ',"detail":"duplicate key in the answers"',
             'two answers to one question');
     my $res = act("tasks/$id/input",
                   '{"inputResponses":{"a":{"action":"accept","content":'
@@ -218,7 +218,7 @@ sub call {
     is($res->{json}{history}[-1]{event}, 'answered', 'that is on record');
 
     problem(act("tasks/$id/input", {}), 400, 'invalid_argument',
-            ',"detail":"inputResponses is not an object"', 'no answers');
+            ',"detail":"inputResponses must be an object"', 'no answers');
     $c->complete($work, '{}');
     problem(act("tasks/$id/input", { inputResponses => {} }), 409,
             'task_terminal', undef, 'too late');
@@ -266,10 +266,10 @@ sub call {
         problem(act("tools/$what", { tool => 'nix' }), 404, 'tool_not_found',
                 undef, "$what an unknown tool");
         problem(act("tools/$what", $_), 400, 'invalid_argument',
-                ',"detail":"the name is not a string"', "$what $_")
+                ',"detail":"tool or worker must be a string"', "$what $_")
             for '{}', '{"tool":1}', '{"worker":"dig"}';
         problem(act("tools/$what", '{"tool":"a","tool":"b"}'), 400,
-                'invalid_argument', ',"detail":"a member stands twice"',
+                'invalid_argument', ',"detail":"duplicate member in the body"',
                 "$what twice");
     }
 
@@ -330,7 +330,8 @@ sub call {
         problem(act("workers/$what", { worker => 'nix' }), 404,
                 'worker_not_found', undef, "$what an unknown worker");
         problem(act("workers/$what", '{"tool":"nix"}'), 400,
-                'invalid_argument', ',"detail":"the name is not a string"',
+                'invalid_argument',
+                ',"detail":"tool or worker must be a string"',
                 "$what nothing");
     }
 

@@ -185,9 +185,11 @@ sub until_row {
     silent($stream{$_}, "nothing else: $_") for '?minAge=1000', '?owner=bob';
 
     problem($console->rest("api/events?$_"), 400, 'invalid_argument',
-            $_ =~ /status/ ? ',"detail":"unknown status"'
-                           : ',"detail":"minAge and maxAge must be numbers of '
-                             . 'seconds"', $_)
+            $_ =~ /status/ ? ',"detail":"status must be queued, running, '
+                             . 'working, input_required, completed, failed '
+                             . 'or cancelled"'
+                           : ',"detail":"minAge and maxAge must be integers, '
+                             . 'in seconds, not negative"', $_)
         for 'status=x', 'maxAge=x';
 }
 

@@ -130,6 +130,40 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
         for @told;
 }
 
+# every message that a client receives, word for word
+{
+    my $string = qr/"(?:[^"\\]|\\.)*"/;
+    my $strings = qr/(?:$string\s*)+/;
+    my $function = qr/error|invalid|mismatch|refuse|rpc_invalid
+                      |problem|problem_invalid|failure/x;
+    my $listed = $errors =~ s/\s+/ /gr;
+    my %message;
+
+    for my $file (grep { !m{^src/(?:ngx_|process|store|table|test)}
+                         && !/_(?:tools|params|route)\.c$/ } @sources)
+    {
+        my $text = slurp($file) =~ s{/\*.*?\*/}{}sgr;
+        my @found = $text =~ /\b(?:return|err =|\?|:)\s+($strings);/g;
+
+        push @found, $1 =~ /($strings)/g
+            while $text =~ /\bngx_mcp_$function\(([^;{]*)\)/g;
+        push @found, $text =~ /,\s+($strings)\}/g
+            if $file =~ /_(?:reason|job_task)\.c$/;
+
+        for (@found) {
+            my $message = join '', /"((?:[^"\\]|\\.)*)"/g;
+            $message{$message} = 1 if $message =~ / /;
+        }
+    }
+
+    # no call fails without a reason
+    delete $message{'The call failed'};
+
+    cmp_ok(scalar keys %message, '>', 120, 'the messages were read');
+    ok(index($listed, $_) >= 0, "message \"$_\" is documented")
+        for sort keys %message;
+}
+
 # methods of both eras, and of workers
 {
     my $mcp = slurp('docs/mcp.md');
@@ -178,7 +212,7 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
               'docs/worker-protocol.md has every method, and no other');
 }
 
-# paths of the REST view
+# paths of the REST API
 {
     my %path = map { /^tasks/ ? ($_ => 1) : ("tasks/ID$_" => 1) }
                source('rest.c')
@@ -192,7 +226,7 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
 # why calls of a gateway and other tasks fail
 my $gateway = slurp('docs/gateway.md');
 my @reasons = (source('job_task.c')
-                   =~ /\{ "(\w+)", "The /g,
+                   =~ /\{ "(\w+)", "/g,
                source('render.c') =~ /"(\w+_lost)"/g);
 
 # the first stands for a call that has not failed

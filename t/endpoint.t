@@ -137,19 +137,20 @@ for my $v ('2024-11-05', '2026-07-28', '2099-01-01', '', 'x' x 1000,
 answers(initialize('"2025-06-\u00318"'), {}, 200, initialized('2025-06-18'),
         'initialize, the version written with an escape');
 
-for (['{}', 'protocolVersion is not a string'],
-     ['{"protocolVersion":1}', 'protocolVersion is not a string'],
-     ['{"protocolVersion":null}', 'protocolVersion is not a string'],
-     ['{"capabilities":{},"clientInfo":{}}', 'protocolVersion is not a string'],
-     ['{"protocolVersion":"2025-11-25"}', 'capabilities is not an object'],
+for (['{}', 'protocolVersion must be a string'],
+     ['{"protocolVersion":1}', 'protocolVersion must be a string'],
+     ['{"protocolVersion":null}', 'protocolVersion must be a string'],
+     ['{"capabilities":{},"clientInfo":{}}',
+      'protocolVersion must be a string'],
+     ['{"protocolVersion":"2025-11-25"}', 'capabilities must be an object'],
      ['{"protocolVersion":"2025-11-25","capabilities":[],"clientInfo":{}}',
-      'capabilities is not an object'],
+      'capabilities must be an object'],
      ['{"protocolVersion":"2025-11-25","capabilities":{}}',
-      'clientInfo is not an object'],
+      'clientInfo must be an object'],
      ['{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":"x"}',
-      'clientInfo is not an object'],
+      'clientInfo must be an object'],
      ['{"protocolVersion":"2025-11-25","protocolVersion":"2025-06-18",'
-      . '"capabilities":{},"clientInfo":{}}', 'a member stands twice'])
+      . '"capabilities":{},"clientInfo":{}}', 'duplicate member in params'])
 {
     my ($params, $why) = @$_;
     answers(legacy('initialize', $params), {}, 200,
@@ -157,7 +158,7 @@ for (['{}', 'protocolVersion is not a string'],
 }
 
 answers(legacy('initialize'), {}, 200,
-        error(1, -32602, 'Invalid params: protocolVersion is not a string'),
+        error(1, -32602, 'Invalid params: protocolVersion must be a string'),
         'initialize without params');
 
 
@@ -248,8 +249,8 @@ answers(legacy('ping', undef, '-0'), {}, 200,
 
 for my $id (qw/ null true false 1.5 1e3 1E3 1.0 -1.0 0e0 [] {} [1] {"a":1} /) {
     answers(legacy('ping', undef, $id), {}, 400,
-            error(undef, -32600, 'Invalid Request: id is neither a string '
-                  . 'nor an integer'), "id $id");
+            error(undef, -32600, 'Invalid Request: id must be a string or '
+                  . 'an integer'), "id $id");
 }
 
 
@@ -291,14 +292,16 @@ for my $method ('ping', 'initialize', 'tools/none', 'tasks/result', '') {
 
 # the header that repeats the version
 
-my $mismatch_version = error(1, -32020, 'Header mismatch: '
-                             . 'MCP-Protocol-Version is not what _meta says');
-my $mismatch_method = error(1, -32020,
-                            'Header mismatch: Mcp-Method is not the method');
-my $no_version = error(1, -32602, "Invalid params: $meta_version is missing "
-                       . 'in _meta');
-my $no_capabilities = error(1, -32602, "Invalid params: $meta_capabilities is "
-                            . 'missing in _meta');
+my $other_version = 'Header mismatch: MCP-Protocol-Version is missing, '
+                    . 'duplicate, or different from protocolVersion in _meta';
+my $mismatch_version = error(1, -32020, $other_version);
+my $mismatch_method = error(1, -32020, 'Header mismatch: Mcp-Method is '
+                            . 'missing, duplicate, or different from method');
+my $no_version = error(1, -32602, 'Invalid params: _meta must contain the '
+                       . "string $meta_version");
+my $no_capabilities = error(1, -32602, 'Invalid params: _meta must contain the '
+                            . "object $meta_capabilities, and clientInfo at "
+                            . 'most once');
 
 for ([undef, 'missing'], ['2025-11-25', 'of the other era'],
      ['2026-07-29', 'another'], ['', 'empty'], ['2026-07-2', 'shorter'],
@@ -374,7 +377,8 @@ for ("{\"$meta_version\":\"2026-07-28\"}",
             $no_capabilities, 'capabilities missing or not an object');
 }
 
-my $twice = error(1, -32602, 'Invalid params: a member stands twice');
+my $twice = error(1, -32602, 'Invalid params: duplicate _meta, or duplicate '
+                  . 'protocolVersion or progressToken in _meta');
 
 answers(modern('server/discover', "{\"$meta_version\":\"2026-07-28\","
                . "\"$meta_version\":\"2026-07-28\","
@@ -391,11 +395,12 @@ my $note = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":'
 accepted($note, { 'MCP-Protocol-Version' => '2026-07-28' },
          'modern: notification');
 answers($note, {}, 400,
-        error(undef, -32020, 'Header mismatch: MCP-Protocol-Version is not '
-              . 'what _meta says'), 'modern: notification without a header');
+        error(undef, -32020, $other_version),
+        'modern: notification without a header');
 answers('{"jsonrpc":"2.0","id":7,"result":{}}',
         { 'MCP-Protocol-Version' => '2026-07-28' }, 400,
-        error(7, -32600, 'Invalid Request: clients send no responses'),
+        error(7, -32600, 'Invalid Request: responses are not accepted, send '
+              . 'answers in inputResponses'),
         'modern: response');
 
 ok($t->stop(), 'nginx stops');

@@ -218,7 +218,7 @@ is(reached(), "reached /inside\n", 'nobody was sent elsewhere');
     my $failed = $g->until($id, sub { ($_[0]{status} // '') eq 'failed' }, 10,
                            $me);
     is($failed->{error}{message},
-       'Invalid Request: workers on this machine only',
+       'Invalid Request: only clients on the local machine are allowed',
        'what is asked of nginx itself is not from this machine')
         or diag($failed->{text});
 }

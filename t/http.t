@@ -98,11 +98,13 @@ sub is_answer_and_next {
 
 # --- methods
 
+my $use_post = 'HTTP method not allowed, use POST';
+
 for my $method (qw/ PUT HEAD PATCH PROPFIND /) {
     my $body = $method =~ /PUT|PATCH/ ? $ping : undef;
     my $res = is_answer_and_next(
         MCPTasks::message($method, '/mcp', headers(), $body), $method, 405,
-        $method eq 'HEAD' ? '' : refusal('use POST'), $method);
+        $method eq 'HEAD' ? '' : refusal($use_post), $method);
     is($res->{header}{allow}, 'GET, POST, DELETE, OPTIONS', "$method: Allow");
 }
 
@@ -113,11 +115,11 @@ for my $method (qw/ PUT HEAD PATCH PROPFIND /) {
     my $res = is_answer_and_next(
         MCPTasks::message('GET', '/mcp',
                           headers('MCP-Protocol-Version' => '2026-07-28')),
-        'GET', 405, refusal('use POST'), 'GET, modern');
+        'GET', 405, refusal($use_post), 'GET, modern');
     is($res->{header}{allow}, 'GET, POST, DELETE, OPTIONS', 'GET: Allow');
 
     is_answer_and_next(MCPTasks::message('GET', '/mcp', headers()), 'GET', 400,
-                       refusal('Mcp-Session-Id is missing'),
+                       refusal('the Mcp-Session-Id header is missing'),
                        'GET without a session');
     is_answer_and_next(
         MCPTasks::message('GET', '/mcp', { Accept => 'application/json' }),
@@ -134,7 +136,7 @@ for my $type (undef, '', 'text/plain', 'application/jsonx', 'application/jso',
     is_answer_and_next(
         MCPTasks::message('POST', '/mcp', headers('Content-Type' => $type),
                           $ping),
-        'POST', 415, refusal('Content-Type is not application/json'),
+        'POST', 415, refusal('Content-Type must be application/json'),
         'type ' . (defined $type ? $type : 'missing'));
 }
 
@@ -270,7 +272,7 @@ for my $uri (qw{ /mcp /memory /file /small /single }) {
     my @broken = pieces($uri, @thirds[0, 1], substr($thirds[2], 0, -1) . ']');
     is_answer(exchange(@broken), 400,
               '{"jsonrpc":"2.0","error":{"code":-32700,"message":'
-              . '"Parse error: a comma is missing"}}',
+              . '"Parse error: expected a comma or a closing bracket"}}',
               "$uri: large, and the last byte is wrong");
 
     # an id of many buffers comes back as it was sent
@@ -283,15 +285,17 @@ for my $uri (qw{ /mcp /memory /file /small /single }) {
 
     is_answer(exchange(join '', pieces($uri, '')), 400,
               '{"jsonrpc":"2.0","error":{"code":-32700,"message":'
-              . '"Parse error: unexpected end"}}', "$uri: empty");
+              . '"Parse error: unexpected end of input"}}', "$uri: empty");
     is_answer(exchange(join '', chunked($uri)), 400,
               '{"jsonrpc":"2.0","error":{"code":-32700,"message":'
-              . '"Parse error: unexpected end"}}', "$uri: empty, chunked");
+              . '"Parse error: unexpected end of input"}}',
+              "$uri: empty, chunked");
 }
 
 is_answer(exchange(MCPTasks::message('POST', '/mcp', headers())), 400,
           '{"jsonrpc":"2.0","error":{"code":-32700,"message":'
-          . '"Parse error: unexpected end"}}', 'no body, and no length');
+          . '"Parse error: unexpected end of input"}}',
+          'no body, and no length');
 
 # --- cut short by a client that goes away
 

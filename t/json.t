@@ -78,26 +78,39 @@ sub fine {
 }
 
 
+# --- what is wrong with a text
+
+my $end = 'unexpected end of input';
+my $no_value = 'invalid or missing value';
+my $no_comma = 'expected a comma or a closing bracket';
+my $no_colon = 'expected a colon after an object key';
+my $no_key = 'expected an object key in double quotes';
+my $more = 'unexpected characters after the value';
+my $escape = 'invalid escape sequence in a string';
+my $deep = 'nested deeper than 128 levels';
+my $no_batch = 'batches are not supported, send one message per POST';
+my $no_method = 'the message has no method and is not a valid response';
+
 # --- the text as a whole
 
-malformed('', 'unexpected end');
-malformed(' ', 'unexpected end');
-malformed(" \t\r\n" x 1000, 'unexpected end');
-malformed("\x0b", 'not a value');
-malformed("\xef\xbb\xbf" . params(1), 'not a value');
-malformed("\xff\xfe{\x00}\x00", 'not a value');
-malformed("\x00", 'not a value');
-malformed(params(1) . "\x00", 'more than one value');
-malformed(params(1) . 'x', 'more than one value');
-malformed(params(1) . params(1), 'more than one value');
-malformed(params(1) . "\n" . params(1), 'more than one value');
-malformed(params(1) . '}', 'more than one value');
-malformed(params(1) . ',', 'more than one value');
-malformed('"a" "b"', 'more than one value');
-malformed('1 2', 'more than one value');
-malformed('undefined', 'not a value');
-malformed('jsonrpc=2.0&method=ping', 'not a value');
-malformed('<?xml version="1.0"?>', 'not a value');
+malformed('', $end);
+malformed(' ', $end);
+malformed(" \t\r\n" x 1000, $end);
+malformed("\x0b", $no_value);
+malformed("\xef\xbb\xbf" . params(1), $no_value);
+malformed("\xff\xfe{\x00}\x00", $no_value);
+malformed("\x00", $no_value);
+malformed(params(1) . "\x00", $more);
+malformed(params(1) . 'x', $more);
+malformed(params(1) . params(1), $more);
+malformed(params(1) . "\n" . params(1), $more);
+malformed(params(1) . '}', $more);
+malformed(params(1) . ',', $more);
+malformed('"a" "b"', $more);
+malformed('1 2', $more);
+malformed('undefined', $no_value);
+malformed('jsonrpc=2.0&method=ping', $no_value);
+malformed('<?xml version="1.0"?>', $no_value);
 
 fine(" \t\r\n" . params(1) . " \t\r\n");
 
@@ -118,44 +131,44 @@ for my $len (0 .. length($whole) - 1) {
 }
 
 is($wrong, 0, 'a message that is cut at any byte');
-invalid($whole, 'id is neither a string nor an integer');
+invalid($whole, 'id must be a string or an integer');
 
 # the reason is the end, not what stood before it
 
-malformed('[', 'unexpected end');
-malformed('{', 'unexpected end');
-malformed('[1', 'unexpected end');
-malformed('[1,', 'unexpected end');
-malformed('{"a"', 'unexpected end');
-malformed('{"a\n"', 'unexpected end');
-malformed('{"a":', 'unexpected end');
-malformed('{"a":1', 'unexpected end');
-malformed('{"a":1,', 'unexpected end');
-malformed('{"a":"\n"', 'unexpected end');
-malformed('[[]', 'unexpected end');
-malformed('"', 'a string does not end');
-malformed('"abc', 'a string does not end');
-malformed('"abc\"', 'a string does not end');
-malformed('{"abc', 'a string does not end');
+malformed('[', $end);
+malformed('{', $end);
+malformed('[1', $end);
+malformed('[1,', $end);
+malformed('{"a"', $end);
+malformed('{"a\n"', $end);
+malformed('{"a":', $end);
+malformed('{"a":1', $end);
+malformed('{"a":1,', $end);
+malformed('{"a":"\n"', $end);
+malformed('[[]', $end);
+malformed('"', 'unterminated string');
+malformed('"abc', 'unterminated string');
+malformed('"abc\"', 'unterminated string');
+malformed('{"abc', 'unterminated string');
 
 # --- structure
 
-for (['}', 'not a value'], [']', 'not a value'], [',', 'not a value'],
-     [':', 'not a value'], ['[}', 'not a value'], ['[1}', 'a comma is missing'],
-     ['{]', 'a key is missing'], ['{"a":1]', 'a comma is missing'],
-     ['[,1]', 'not a value'], ['[1,,2]', 'not a value'],
-     ['[1,]', 'not a value'], ['{"a":1,}', 'a key is missing'],
-     ['{,}', 'a key is missing'], ['{"a"}', 'a colon is missing'],
-     ['{"a" 1}', 'a colon is missing'], ['{"a":}', 'not a value'],
-     ['{"a"::1}', 'not a value'], ['{"a",1}', 'a colon is missing'],
-     ['{a:1}', 'a key is missing'], ['{1:1}', 'a key is missing'],
-     ['{null:1}', 'a key is missing'], ["{'a':1}", 'a key is missing'],
-     ['[1 2]', 'a comma is missing'], ['["a" "b"]', 'a comma is missing'],
-     ['{"a":1 "b":2}', 'a comma is missing'],
-     ['{"a":1;"b":2}', 'a comma is missing'], ["['a']", 'not a value'],
-     ['/* a */ {}', 'not a value'], ['[1 /* a */]', 'a comma is missing'],
-     ["[1, // a\n 2]", 'not a value'], ["# a\n{}", 'not a value'],
-     ['(1)', 'not a value'])
+for (['}', $no_value], [']', $no_value], [',', $no_value],
+     [':', $no_value], ['[}', $no_value], ['[1}', $no_comma],
+     ['{]', $no_key], ['{"a":1]', $no_comma],
+     ['[,1]', $no_value], ['[1,,2]', $no_value],
+     ['[1,]', $no_value], ['{"a":1,}', $no_key],
+     ['{,}', $no_key], ['{"a"}', $no_colon],
+     ['{"a" 1}', $no_colon], ['{"a":}', $no_value],
+     ['{"a"::1}', $no_value], ['{"a",1}', $no_colon],
+     ['{a:1}', $no_key], ['{1:1}', $no_key],
+     ['{null:1}', $no_key], ["{'a':1}", $no_key],
+     ['[1 2]', $no_comma], ['["a" "b"]', $no_comma],
+     ['{"a":1 "b":2}', $no_comma],
+     ['{"a":1;"b":2}', $no_comma], ["['a']", $no_value],
+     ['/* a */ {}', $no_value], ['[1 /* a */]', $no_comma],
+     ["[1, // a\n 2]", $no_value], ["# a\n{}", $no_value],
+     ['(1)', $no_value])
 {
     malformed($_->[0], $_->[1]);
 }
@@ -165,30 +178,30 @@ for (['}', 'not a value'], [']', 'not a value'], [',', 'not a value'],
 for (qw/ tru True TRUE fals False nul Null nil None yes on NaN nan Infinity
          infinity undefined x /)
 {
-    malformed(params($_), 'not a value');
+    malformed(params($_), $no_value);
 }
 
 for (qw/ truefalse true1 nullnull falsey truex /) {
-    malformed(params($_), 'a comma is missing');
+    malformed(params($_), $no_comma);
 }
 
-malformed(params('-Infinity'), 'an invalid number');
-malformed(params('-NaN'), 'an invalid number');
+malformed(params('-Infinity'), 'invalid number');
+malformed(params('-NaN'), 'invalid number');
 
 # --- numbers
 
 for (qw/ 00 01 -01 -00 1. -1. 1.e5 1e 1E 1e+ 1e- 1.5e - -- --1 -a 0123 1.x
          -.5 0.e1 /)
 {
-    malformed(params($_), 'an invalid number');
+    malformed(params($_), 'invalid number');
 }
 
 for (qw/ +1 .5 .e1 /) {
-    malformed(params($_), 'not a value');
+    malformed(params($_), $no_value);
 }
 
 for (qw/ 0x10 1_000 1e5.5 1e5e5 1.5.5 0b1 1f 1-1 1+1 0e0x /) {
-    malformed(params($_), 'a comma is missing');
+    malformed(params($_), $no_comma);
 }
 
 fine(params($_)) for qw/ 0 -0 0.0 -0.0 1e5 1E5 1e+5 1e-5 -1.5E-10 1e999999 10
@@ -197,7 +210,8 @@ fine(params($_)) for qw/ 0 -0 0.0 -0.0 1e5 1E5 1e+5 1e-5 -1.5E-10 1e999999 10
 # --- strings
 
 for my $c (0 .. 0x1f) {
-    malformed(params('"a' . chr($c) . 'b"'), 'a control character in a string');
+    malformed(params('"a' . chr($c) . 'b"'),
+              'unescaped control character in a string');
 }
 
 fine(params("\"\x7f\""));
@@ -205,7 +219,7 @@ fine(params("\"\x7f\""));
 for (qw/ \a \v \0 \x41 \' \U0041 \u \u1 \u12 \u123 \u123g \uG123 \u-123
          \u+123 /, '\ ', "\\\n", "\\\x80", '\u 123')
 {
-    malformed(params("\"$_\""), 'an invalid escape');
+    malformed(params("\"$_\""), $escape);
 }
 
 fine(params('"' . $_ . '"'))
@@ -236,8 +250,8 @@ for (['a continuation alone', "\x80"], ['a continuation alone', "\xbf"],
      ['Latin-1', "caf\xe9"])
 {
     my ($name, $bytes) = @$_;
-    malformed(params("\"$bytes\""), 'invalid UTF-8');
-    malformed("{\"$bytes\":1}", 'invalid UTF-8');
+    malformed(params("\"$bytes\""), 'invalid UTF-8 in a string');
+    malformed("{\"$bytes\":1}", 'invalid UTF-8 in a string');
 }
 
 fine(params("\"$_\""))
@@ -246,31 +260,31 @@ fine(params("\"$_\""))
         "\xef\xbb\xbf";
 
 # where a string may not be, no byte above 0x7f may be either
-malformed("{\"a\":1,\xc2\xa0\"b\":1}", 'a key is missing');
-malformed("\xc2\xa0{}", 'not a value');
+malformed("{\"a\":1,\xc2\xa0\"b\":1}", $no_key);
+malformed("\xc2\xa0{}", $no_value);
 
 # --- nesting: the message and params are two
 
 fine(params('[' x 126 . ']' x 126));
 fine(params('{"a":' x 126 . '1' . '}' x 126));
 fine(params('[{"a":' x 63 . '1' . '}]' x 63));
-malformed(params('[' x 127 . ']' x 127), 'nested too deeply');
-malformed(params('{"a":' x 127 . '1' . '}' x 127), 'nested too deeply');
-malformed(params('[' x 127), 'nested too deeply');
-invalid('[' x 128 . ']' x 128, 'batches are not supported');
-malformed('[' x 129 . ']' x 129, 'nested too deeply');
-malformed('[' x 1000000, 'nested too deeply');
-malformed('{"":' x 1000000, 'nested too deeply');
+malformed(params('[' x 127 . ']' x 127), $deep);
+malformed(params('{"a":' x 127 . '1' . '}' x 127), $deep);
+malformed(params('[' x 127), $deep);
+invalid('[' x 128 . ']' x 128, $no_batch);
+malformed('[' x 129 . ']' x 129, $deep);
+malformed('[' x 1000000, $deep);
+malformed('{"":' x 1000000, $deep);
 fine(params('[' . join(',', ('[[]]') x 1000) . ']'));
 
 # --- JSON, but not a message
 
-invalid($_, 'not an object')
+invalid($_, 'the message must be a JSON object')
     for qw/ 1 -1.5 "x" "" true false null /, '"{\"jsonrpc\":\"2.0\"}"';
 
 my $ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-invalid($_, 'batches are not supported')
+invalid($_, $no_batch)
     for '[]', '[1]', "[$ping]", "[$ping,$ping]", '[[]]';
 
 for ('{}', '{"method":"ping"}', '{"jsonrpc":"1.0","method":"ping"}',
@@ -280,38 +294,38 @@ for ('{}', '{"method":"ping"}', '{"jsonrpc":"1.0","method":"ping"}',
      '{"JSONRPC":"2.0","method":"ping"}', '{"jsonrpc ":"2.0","method":"ping"}',
      '{"jsonrpc":"2.0\u0000","method":"ping"}')
 {
-    invalid($_, 'jsonrpc is not 2.0');
+    invalid($_, 'jsonrpc must be the string 2.0');
 }
 
-invalid('{"id":7,"method":"ping"}', 'jsonrpc is not 2.0', 7);
+invalid('{"id":7,"method":"ping"}', 'jsonrpc must be the string 2.0', 7);
 invalid('{"jsonrpc":"1.0","id":"x","method":"ping"}',
-        'jsonrpc is not 2.0', '"x"');
+        'jsonrpc must be the string 2.0', '"x"');
 
-invalid('{"jsonrpc":"2.0"}', 'method is missing');
-invalid('{"jsonrpc":"2.0","id":1}', 'method is missing', 1);
-invalid('{"jsonrpc":"2.0","id":1,"params":{}}', 'method is missing', 1);
-invalid('{"jsonrpc":"2.0","result":{}}', 'method is missing');
-invalid('{"jsonrpc":"2.0","error":{}}', 'method is missing');
+invalid('{"jsonrpc":"2.0"}', $no_method);
+invalid('{"jsonrpc":"2.0","id":1}', $no_method, 1);
+invalid('{"jsonrpc":"2.0","id":1,"params":{}}', $no_method, 1);
+invalid('{"jsonrpc":"2.0","result":{}}', $no_method);
+invalid('{"jsonrpc":"2.0","error":{}}', $no_method);
 invalid('{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
-        'method is missing', 1);
+        $no_method, 1);
 
 invalid("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":$_}",
-        'method is not a string', 1)
+        'method must be a string', 1)
     for qw/ 1 null true [] {} ["ping"] /;
 
 # no such text: half a pair, or a NUL, which C would end it at
 
 invalid("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$_\"}",
-        'method is not text', 1)
+        'method must not contain NUL or a lone surrogate', 1)
     for '\ud800', '\udc00', 'ping\ud83d', '\ude00\ud83d', '\ud83dx',
         '\ud83d\u0041', 'ping\u0000', '\u0000', 'ping\u0000ping';
 
 refused("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":$_}",
-        -32602, 'Invalid params: params is not an object', 1)
+        -32602, 'Invalid params: params must be an object', 1)
     for qw/ 1 null true "x" [] [1] [{}] /;
 
 refused('{"jsonrpc":"2.0","method":"ping","params":[]}', -32602,
-        'Invalid params: params is not an object');
+        'Invalid params: params must be an object');
 
 # --- the same member twice
 
@@ -330,7 +344,7 @@ for my $name (qw/ jsonrpc id method params result error /) {
             invalid('{' . join(',', "$pair->[0]:$value{$name}",
                                (map { "\"$_\":$rest{$_}" } sort keys %rest),
                                "$pair->[1]:$value{$name}") . '}',
-                    'a member stands twice');
+                    'duplicate member');
         }
     }
 }
@@ -344,15 +358,15 @@ fine('{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":1,"x":2}}');
 my $megabytes = 20;
 my $size = $megabytes << 20;
 
-for (['garbage', 'x' x $size, 'not a value'],
-     ['brackets', '[' x $size, 'nested too deeply'],
-     ['space', ' ' x $size, 'unexpected end'],
-     ['a string', '"' . 'x' x $size, 'a string does not end'],
-     ['escapes', '"' . '\\\\' x ($size / 2), 'a string does not end'],
-     ['elements', '[' . '1,' x ($size / 2), 'unexpected end'],
-     ['members', '{' . '"":0,' x ($size / 5), 'unexpected end'],
-     ['a number', '1' x $size . 'x', 'more than one value'],
-     ['NULs', "\x00" x $size, 'not a value'])
+for (['garbage', 'x' x $size, $no_value],
+     ['brackets', '[' x $size, $deep],
+     ['space', ' ' x $size, $end],
+     ['a string', '"' . 'x' x $size, 'unterminated string'],
+     ['escapes', '"' . '\\\\' x ($size / 2), 'unterminated string'],
+     ['elements', '[' . '1,' x ($size / 2), $end],
+     ['members', '{' . '"":0,' x ($size / 5), $end],
+     ['a number', '1' x $size . 'x', $more],
+     ['NULs', "\x00" x $size, $no_value])
 {
     my ($name, $body, $why) = @$_;
     my $start = time();

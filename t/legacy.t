@@ -411,7 +411,7 @@ for my $bad ('{"action":"decline","action":"accept"}',
                     . "\"result\":$bad}");
     is($res->{status}, 400, "refused: $bad");
     is($res->{json}{error}{message},
-       'Invalid params: an answer has a duplicate key', 'and why');
+       'Invalid params: duplicate key in the answers', 'and why');
 }
 
 is($c->status($id), 'input_required', 'the question is still open');
@@ -432,7 +432,7 @@ is_deeply($c->held('answers', $work)->{inputResponses},
           { q1 => { action => 'accept', content => { a => 1 } } },
           'and of no consequence');
 
-like(ask($work, 'q1' => \%form)->{error}{message}, qr/used before/,
+like(ask($work, 'q1' => \%form)->{error}{message}, qr/already answered/,
      'a key means one question for life');
 
 ask($work, 'q2' => { %form, _meta => { x => 1 } }, 'q3' => \%form);
@@ -705,10 +705,10 @@ like(update('"metadata":[]'), qr/"code":-32602/, 'metadata: no object');
 
 for my $bad ('{"b":1,"b":2}', '{"b":null,"\u0062":2}', '{"x":{"y":1,"y":1}}') {
     is(update("\"metadata\":$bad"), '{"jsonrpc":"2.0","id":1,"error":'
-       . '{"code":-32602,"message":"Invalid params: metadata has a duplicate '
-       . 'key"}}', "metadata: $bad");
+       . '{"code":-32602,"message":"Invalid params: duplicate key in '
+       . 'metadata"}}', "metadata: $bad");
     is($c->legacy('tasks/create', "{\"action\":\"a\",\"metadata\":$bad}")
-       ->{json}{error}{message}, 'Invalid params: metadata has a duplicate key',
+       ->{json}{error}{message}, 'Invalid params: duplicate key in metadata',
        "tasks/create with metadata $bad");
 }
 

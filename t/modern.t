@@ -290,8 +290,8 @@ for my $bad ('{"a":{"r":1},"a":{"r":2}}', '{"a":{"r":1},"\u0061":{"r":2}}',
              '{"a":{"r":1,"r":2}}', '{"nix":1,"nix":1}')
 {
     is(update($id, "\"inputResponses\":$bad"), '{"jsonrpc":"2.0","id":1,'
-       . '"error":{"code":-32602,"message":"Invalid params: an answer has a '
-       . 'duplicate key"}}', "refused: $bad");
+       . '"error":{"code":-32602,"message":"Invalid params: duplicate key '
+       . 'in the answers"}}', "refused: $bad");
 }
 
 like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
@@ -350,7 +350,8 @@ for my $state ('working', 'input_required', 'completed', 'failed',
 # Mcp-Name
 
 my $mismatch = '{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":'
-               . '"Header mismatch: Mcp-Name is not what params say"}}';
+               . '"Header mismatch: Mcp-Name is missing, duplicate, or '
+               . 'different from name or taskId in params"}}';
 
 
 sub named {

@@ -292,8 +292,8 @@ my $late = at('/queue', 'ann');
 $id = create($late)->{taskId};
 ok(wait_for(sub { $late->status($id) eq 'failed' }, 10), 'nobody took it');
 is($late->legacy('tasks/result', { taskId => $id })->{body},
-   '{"jsonrpc":"2.0","id":1,"error":{"code":-32013,"message":"No worker took '
-   . 'the task in time","data":{"reason":"task_timeout"}}}', 'in time');
+   '{"jsonrpc":"2.0","id":1,"error":{"code":-32013,"message":"No worker '
+   . 'claimed the task in time","data":{"reason":"task_timeout"}}}', 'in time');
 
 $id = create($late)->{taskId};
 $work = $c->claim('slow');

@@ -220,7 +220,8 @@ for my $arg (qw/ timeout version /) {
            'a problem');
         is($res->{body}, '{"title":"Bad Request","status":400,'
                          . '"reason":"invalid_argument","detail":'
-                         . '"timeout and version must be numbers"}',
+                         . '"timeout and version must be integers, not '
+                         . 'negative"}',
            'says so');
     }
 }

@@ -1,4 +1,4 @@
-# The REST view as HTTP: paths, methods, and pages from elsewhere.
+# The REST API as HTTP: paths, methods, and pages from elsewhere.
 
 use warnings;
 use strict;

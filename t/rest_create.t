@@ -141,7 +141,8 @@ for (['', ''], ['/slash', '/slash'], ['/a%20b%25', '/a%20b%25'],
     # what a gateway passes is called by MCP, and what it has by anything
     my $gate = $ann->as(uri => '/gate');
     problem($gate->rest_post('tasks', { tool => 'x' }), 400,
-            'invalid_argument', detail('unknown tool'), 'passed');
+            'invalid_argument', detail('unknown tool, only tools of the '
+            . 'mcp_tasks_tools file can be used here'), 'passed');
     $id = made($gate, { tool => 'must' }, 'not passed');
     is($gate->rest("tasks/$id")->{json}{tool}, 'must', 'read in a gateway');
 
@@ -176,47 +177,52 @@ for (['/mcp', '1', 1], ['/mcp', 'null', 604800000],
 }
 
 problem($ann->rest_post('tasks', "{\"tool\":\"x\",\"ttlMs\":$_}"), 400,
-        'invalid_argument', detail('ttlMs is not a positive integer'),
+        'invalid_argument', detail('ttlMs must be a positive integer or null'),
         "ttlMs $_") for qw/ 0 -1 1.5 "5" true [] {} 1e300 /;
 
 # --- what is wrong with a body
 
-for (['', 'tool is not a string'], ['{}', 'tool is not a string'],
-     ['{"tool":null}', 'tool is not a string'],
-     ['{"tool":["x"]}', 'tool is not a string'],
-     ['{"tool":"a\u0000b"}', 'tool is not a string'],
-     ['{"tool":"x","arguments":[]}', 'arguments is not an object'],
-     ['{"tool":"x","arguments":null}', 'arguments is not an object'],
-     ['{"tool":"x","metadata":"m"}', 'metadata is not an object'],
-     ['{"tool":"x","tool":"x"}', 'a member stands twice'],
-     ['{"tool":"x","ttlMs":1,"ttlMs":1}', 'a member stands twice'],
-     ['{"tool":"x","t\u006fol":"x"}', 'a member stands twice'],
-     ['[]', 'the body is not an object'], ['"x"', 'the body is not an object'],
-     ['1', 'the body is not an object'], ['null', 'the body is not an object'],
+for (['', 'tool must be a string'], ['{}', 'tool must be a string'],
+     ['{"tool":null}', 'tool must be a string'],
+     ['{"tool":["x"]}', 'tool must be a string'],
+     ['{"tool":"a\u0000b"}', 'tool must be a string'],
+     ['{"tool":"x","arguments":[]}', 'arguments must be an object'],
+     ['{"tool":"x","arguments":null}', 'arguments must be an object'],
+     ['{"tool":"x","metadata":"m"}', 'metadata must be an object'],
+     ['{"tool":"x","tool":"x"}', 'duplicate member in the body'],
+     ['{"tool":"x","ttlMs":1,"ttlMs":1}', 'duplicate member in the body'],
+     ['{"tool":"x","t\u006fol":"x"}', 'duplicate member in the body'],
+     ['[]', 'the body must be a JSON object'],
+     ['"x"', 'the body must be a JSON object'],
+     ['1', 'the body must be a JSON object'],
+     ['null', 'the body must be a JSON object'],
      ['{"tool":"x","metadata":{"a":1,"b":2,"a":1}}',
-      'metadata has a duplicate key'],
+      'duplicate key in metadata'],
      ['{"tool":"x","metadata":{"a":1,"\u0061":null}}',
-      'metadata has a duplicate key'],
+      'duplicate key in metadata'],
      ['{"tool":"x","metadata":{"a":[{"b":1,"b":2}]}}',
-      'metadata has a duplicate key'],
+      'duplicate key in metadata'],
      [MCPClient::encode({ tool => 'x', metadata => { map { $_ => 1 } 1 .. 65 }
-      }), 'metadata has more than 64 members'],
+      }), 'metadata must not have more than 64 members'],
      [MCPClient::encode({ tool => 'x', metadata => { m => 'm' x 65536 } }),
-      'metadata is larger than 65536 bytes'])
+      'metadata must not be larger than 65536 bytes'])
 {
     my ($body, $why) = @$_;
     problem($ann->rest_post('tasks', $body), 400, 'invalid_argument',
             detail($why), substr $body, 0, 40);
 }
 
-for ([' ', 'unexpected end'], ['{"tool":', 'unexpected end'],
-     ['{"tool" "x"}', 'a colon is missing'],
-     ['{"tool":"x" "y"}', 'a comma is missing'], ['{tool:1}', 'a key is missing'],
-     ["{\"tool\":\"\xff\"}", 'invalid UTF-8'], ['{"tool":x}', 'not a value'],
-     ["{\"tool\":\"\n\"}", 'a control character in a string'],
-     ['{"tool":"\q"}', 'an invalid escape'], ['{"a":01}', 'an invalid number'],
-     ['{"tool":"x', 'a string does not end'], ['{} {}', 'more than one value'],
-     ['[' x 200, 'nested too deeply'])
+for ([' ', 'unexpected end of input'], ['{"tool":', 'unexpected end of input'],
+     ['{"tool" "x"}', 'expected a colon after an object key'],
+     ['{"tool":"x" "y"}', 'expected a comma or a closing bracket'],
+     ['{tool:1}', 'expected an object key in double quotes'],
+     ["{\"tool\":\"\xff\"}", 'invalid UTF-8 in a string'],
+     ['{"tool":x}', 'invalid or missing value'],
+     ["{\"tool\":\"\n\"}", 'unescaped control character in a string'],
+     ['{"tool":"\q"}', 'invalid escape sequence in a string'],
+     ['{"a":01}', 'invalid number'], ['{"tool":"x', 'unterminated string'],
+     ['{} {}', 'unexpected characters after the value'],
+     ['[' x 200, 'nested deeper than 128 levels'])
 {
     my ($body, $why) = @$_;
     problem($ann->rest_post('tasks', $body), 400, 'invalid_json',
@@ -251,7 +257,7 @@ for my $type ('application/json; charset=utf-8', 'Application/JSON') {
     is($ann->rest_post('tasks', "${chunks}0\r\n\r\n", %chunked)->{status},
        201, 'in chunks');
     problem($ann->rest_post('tasks', "0\r\n\r\n", %chunked), 400,
-            'invalid_argument', detail('tool is not a string'),
+            'invalid_argument', detail('tool must be a string'),
             'no chunks');
 
     my $s = $t->connect();

@@ -22,6 +22,9 @@ my $t = MCPTasks->new(
 my $c = MCPClient->new($t);
 my $ann = $c->user('ann');
 my $bob = $c->user('bob');
+my $bad_cursor = 'cursor must be nextCursor of an earlier page';
+my $bad_status = 'status must be working, input_required, completed, failed or '
+                 . 'cancelled';
 
 
 sub add {
@@ -123,11 +126,11 @@ for my $limit (1, 7, 12, 24, 25, 26, 100) {
                  '0' x 48, 'f' x 48, '%00', "$cursor%00", '%ff' x 48,
                  'g' x 48, '%27%22%3c', 'z' x 3000)
     {
-        refused($ann, "cursor=" . $bad =~ s/ /%20/gr, 'invalid cursor');
+        refused($ann, "cursor=" . $bad =~ s/ /%20/gr, $bad_cursor);
     }
 
-    refused($bob, "cursor=$cursor", 'invalid cursor');
-    refused($ann->as(uri => '/other'), "cursor=$cursor", 'invalid cursor');
+    refused($bob, "cursor=$cursor", $bad_cursor);
+    refused($ann->as(uri => '/other'), "cursor=$cursor", $bad_cursor);
     problem($c->rest("tasks?cursor=$cursor"), 403, 'owner_required', undef,
             'nobody with a cursor');
     is(scalar @{ ids($ann, 'cursor=') }, 23, 'an empty one is none');
@@ -138,7 +141,7 @@ for my $limit (1, 7, 12, 24, 25, 26, 100) {
 is(scalar @{ ids($ann, "limit=$_") }, $_ > 23 ? 23 : $_, "limit=$_")
     for 1, 2, 23, 100;
 is(scalar @{ ids($ann, 'limit=007') }, 7, 'limit=007');
-refused($ann, "limit=$_", 'limit must be from 1 to 100')
+refused($ann, "limit=$_", 'limit must be an integer from 1 to 100')
     for '', 0, 101, -1, '+1', '1.5', 'x', '9' x 30, '%31';
 
 add($ann, 'many', 60);
@@ -165,7 +168,7 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
         for 'b', 'd+e', 'f', 'no', '%00', 'a%00', 'x' x 2000;
 
     for my $name (qw/ tool status cursor /) {
-        refused($ann, "$name=$_", 'the query cannot be read')
+        refused($ann, "$name=$_", 'invalid percent-encoding in the query')
             for '%', '%4', 'a%', '%zz', '%4g', 'a%%41', '%-1';
     }
 
@@ -207,7 +210,7 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
               'with a tool');
     is_deeply(ids($eve, 'status=failed&tool=s-running'), [], 'or none');
     is(scalar @{ ids($eve, 'status=') }, 7, 'an empty one is any');
-    refused($eve, "status=$_", 'unknown status')
+    refused($eve, "status=$_", $bad_status)
         for 'x', 'Working', 'queued', 'running', 'working,failed', '%00',
             'working%20', 'x' x 3000;
 

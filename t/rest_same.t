@@ -1,4 +1,4 @@
-# The REST view by HEAD, for others, in each process, and over HTTP/2.
+# The REST API by HEAD, for others, in each process, and over HTTP/2.
 
 use warnings;
 use strict;
@@ -154,7 +154,7 @@ END
     is($ask->($h2->post("$at/cancel", '{}', %json))->{status}, 409,
        'HTTP/2: only once');
     is($ask->($h2->post('/mcp/tasks', '{', %json))->{json}{detail},
-       'unexpected end', 'HTTP/2: half a body');
+       'unexpected end of input', 'HTTP/2: half a body');
     is($ask->($h2->post('/mcp/tasks', 'x', %ann))->{status}, 415,
        'HTTP/2: not JSON');
 

@@ -176,19 +176,21 @@ my $ann = $c->as(headers => { 'X-User' => 'ann' });
 
     my $id = $ann->create_rest('q');
     is($ann->rest_post("tasks/$id/cancel", '{"reason":"' . 'x' x 1023 . '"}')
-       ->{json}{detail}, 'reason is not a string of at most 1024 bytes',
+       ->{json}{detail}, 'reason must be a JSON string of at most 1024 bytes',
        'too long');
 
     for my $bad (qw/ 1 null true [] {} /) {
         problem($ann->rest_post("tasks/$id/cancel", "{\"reason\":$bad}"), 400,
                 'invalid_argument',
-                detail('reason is not a string of at most 1024 bytes'), $bad);
+                detail('reason must be a JSON string of at most 1024 bytes'),
+                $bad);
     }
 
     problem($ann->rest_post("tasks/$id/cancel", '{"reason":"","reason":""}'),
-            400, 'invalid_argument', detail('a member stands twice'), 'both');
+            400, 'invalid_argument', detail('duplicate member in the body'),
+            'both');
     problem($ann->rest_post("tasks/$id/cancel", '{'), 400, 'invalid_json',
-            detail('unexpected end'), 'half');
+            detail('unexpected end of input'), 'half');
     problem($ann->rest_post("tasks/$id/cancel", '{}',
                             'Content-Type' => 'text/plain'), 415,
             'unsupported_media_type',
@@ -214,15 +216,15 @@ my $ann = $c->as(headers => { 'X-User' => 'ann' });
     my $res = $ann->rest_post($path, { inputResponses => { x => {} } });
     is($res->{body}, $asked->{body}, 'nobody asked that: nothing changes');
 
-    for (['{}', 'inputResponses is not an object'],
-         ['{"inputResponses":[]}', 'inputResponses is not an object'],
-         ['{"inputResponses":null}', 'inputResponses is not an object'],
+    for (['{}', 'inputResponses must be an object'],
+         ['{"inputResponses":[]}', 'inputResponses must be an object'],
+         ['{"inputResponses":null}', 'inputResponses must be an object'],
          ['{"inputResponses":{"a":{},"a":{"action":"accept"}}}',
-          'an answer has a duplicate key'],
+          'duplicate key in the answers'],
          ['{"inputResponses":{"x":{"action":"decline","action":"accept"}}}',
-          'an answer has a duplicate key'],
+          'duplicate key in the answers'],
          ['{"inputResponses":{},"inputResponses":{}}',
-          'a member stands twice'])
+          'duplicate member in the body'])
     {
         problem($ann->rest_post($path, $_->[0]), 400, 'invalid_argument',
                 detail($_->[1]), $_->[0]);

@@ -85,7 +85,8 @@ sub asked {
 sub is_invalid {
     my ($got, $name) = @_;
     is_deeply($got->{error}, { code => -32602, message =>
-        'Invalid params: requestState is not valid',
+        'Invalid params: requestState is unknown, was already used, or is '
+        . 'for another owner or tool',
         data => { reason => 'invalid_request_state' } }, $name)
         or diag(MCPClient::encode($got));
 }
@@ -213,7 +214,7 @@ for my $bad ('{"name":{"a":1},"name":{"a":2}}', '{"name":{"a":1,"a":2}}') {
         "{\"name\":\"slow\",\"inputResponses\":$bad}",
         headers => { 'Mcp-Name' => 'slow' },
         meta => { "$meta/clientCapabilities" => $all }))->{json};
-    is($got->{error}{message}, 'Invalid params: an answer has a duplicate key',
+    is($got->{error}{message}, 'Invalid params: duplicate key in the answers',
        "inputResponses: $bad");
 }
 

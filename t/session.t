@@ -150,7 +150,8 @@ lives($ann, $second, 'another goes on');
 $res = finish($ann);
 is($res->{status}, 400, 'which session is to be ended?');
 is($res->{body}, '{"jsonrpc":"2.0","error":{"code":-32600,"message":'
-                 . '"Invalid Request: Mcp-Session-Id is missing"}}',
+                 . '"Invalid Request: the Mcp-Session-Id header is '
+                 . 'missing"}}',
    'says what is missing');
 
 # a DELETE with a body, and what comes after it

@@ -124,7 +124,8 @@ my $c = $ann->in_session();
     my $res = $ann->say_bytes($ann->get_bytes());
     is($res->{status}, 400, 'no session: status');
     is($res->{body}, '{"jsonrpc":"2.0","error":{"code":-32600,"message":'
-                     . '"Invalid Request: Mcp-Session-Id is missing"}}',
+                     . '"Invalid Request: the Mcp-Session-Id header is '
+                     . 'missing"}}',
        'no session: body');
 
     $res = $c->say_bytes($c->get_bytes('',

@@ -298,14 +298,14 @@ ngx_mcp_control(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t type,
     members[0].name.len = ngx_strlen(c->what);
 
     if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_mcp_problem_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "duplicate member in the body");
     }
 
     if (name.type != NGX_MCP_JSON_STRING
         || ngx_mcp_json_string(r->pool, &name, &c->op.name)
            != NGX_OK)
     {
-        return ngx_mcp_problem_invalid(r, "the name is not a string");
+        return ngx_mcp_problem_invalid(r, "tool or worker must be a string");
     }
 
     return ngx_mcp_request_op(r, &c->op.op, ngx_mcp_controlled);

@@ -53,13 +53,13 @@ ngx_mcp_console_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     if (err == NULL
         && ngx_mcp_rest_limit(r, &op->limit) != NGX_OK)
     {
-        err = "limit must be from 1 to 100";
+        err = "limit must be an integer from 1 to 100";
     }
 
     if (err == NULL
         && ngx_mcp_rest_text(r, "cursor", &cursor) != NGX_OK)
     {
-        err = "the query cannot be read";
+        err = "invalid percent-encoding in the query";
     }
 
     if (err) {
@@ -101,7 +101,7 @@ ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
         || ngx_mcp_rest_text(r, "tool", &criteria->tool) != NGX_OK
         || ngx_mcp_rest_text(r, "owner", &wanted->owner) != NGX_OK)
     {
-        return "the query cannot be read";
+        return "invalid percent-encoding in the query";
     }
 
     /* an empty owner means tasks without an owner */
@@ -114,7 +114,8 @@ ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
         criteria->states = ngx_mcp_console_states(&status);
 
         if (criteria->states == 0) {
-            return "unknown status";
+            return "status must be queued, running, working, input_required, "
+                   "completed, failed or cancelled";
         }
     }
 
@@ -122,7 +123,7 @@ ngx_mcp_console_wanted(ngx_http_request_t *r, ngx_mcp_wanted_t *wanted)
         || ngx_mcp_rest_arg(r, "maxAge", &wanted->max_age)
            != NGX_OK)
     {
-        return "minAge and maxAge must be numbers of seconds";
+        return "minAge and maxAge must be integers, in seconds, not negative";
     }
 
     return NULL;

@@ -348,7 +348,7 @@ ngx_mcp_status_handler(ngx_http_request_t *r)
 
     if (!ngx_mcp_status_wanted(r, &format)) {
         return ngx_mcp_problem_invalid(r,
-                                    "format is neither json nor prometheus");
+                                       "format must be json or prometheus");
     }
 
     rc = ngx_http_discard_request_body(r);

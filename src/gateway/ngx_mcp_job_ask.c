@@ -109,7 +109,7 @@ ngx_mcp_job_answers_itself(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     static ngx_str_t  unknown = ngx_string("{\"code\":-32601,"
                                        "\"message\":\"Method not found\"}");
     static ngx_str_t  many = ngx_string("{\"code\":-32603,"
-                                        "\"message\":\"Too many requests\"}");
+                                "\"message\":\"More than 64 open requests\"}");
     static ngx_str_t  questions[] = {
         ngx_string("elicitation/create"),
         ngx_string("sampling/createMessage"),

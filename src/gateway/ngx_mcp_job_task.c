@@ -34,13 +34,13 @@ static struct {
     const char  *message;
 } ngx_mcp_failures[] = {
     { "failed", "The call failed" },
-    { "upstream_unreachable", "The server could not be reached" },
-    { "upstream_timeout", "The server did not answer in time" },
-    { "upstream_status", "The server refused the call" },
-    { "upstream_closed", "The server did not finish its answer" },
-    { "upstream_invalid", "The server's answer is not valid" },
-    { "upstream_too_large", "The server's answer is too large" },
-    { "shutdown", "The call was ended by a shutdown" }
+    { "upstream_unreachable", "No connection to the upstream server" },
+    { "upstream_timeout", "The upstream server did not respond in time" },
+    { "upstream_status", "The upstream server returned an HTTP error" },
+    { "upstream_closed", "The upstream response is incomplete" },
+    { "upstream_invalid", "The upstream response is not valid" },
+    { "upstream_too_large", "The upstream response is too large" },
+    { "shutdown", "nginx shut down before the call ended" }
 };
 
 

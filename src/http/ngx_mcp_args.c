@@ -39,16 +39,16 @@ ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token, ngx_str_t *value)
             ngx_mcp_out_string(&out, &s);
 
             if (ngx_mcp_out_end(&out, value) != NGX_OK) {
-                return "progressToken cannot be kept";
+                return "progressToken could not be stored";
             }
         }
 
     } else if (ngx_mcp_json_integer(token, &n) != NGX_OK) {
-        return "progressToken is neither a string nor an integer";
+        return "progressToken must be a string or an integer";
     }
 
     if (value->len > NGX_MCP_MAX_TOKEN) {
-        return "progressToken is longer than 60 bytes";
+        return "progressToken must not be longer than 60 bytes of JSON";
     }
 
     return NULL;
@@ -80,7 +80,7 @@ ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl, uint64_t *value)
     }
 
     if (ngx_mcp_json_integer(ttl, &n) != NGX_OK || n <= 0) {
-        return "ttl is not a positive integer";
+        return "ttl must be a positive integer or null";
     }
 
     *value = ngx_min((uint64_t) n, max);
@@ -106,20 +106,21 @@ ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
             != NGX_OK
             || op->event.progress < 0))
     {
-        return "progress is not a number, or negative";
+        return "progress must be a number, not negative";
     }
 
     if (total->type == NGX_MCP_JSON_NONE) {
 
         if (op->event.progress > 1) {
-            return "progress without total is not between 0 and 1";
+            return "progress must be from 0 to 1 if there is no total";
         }
 
     } else if (ngx_mcp_json_real(total, &op->event.total) != NGX_OK
                || op->event.total < 0
                || op->event.total < op->event.progress)
     {
-        return "total is not a number, negative, or less than progress";
+        return "total must be a number, not negative and not less than "
+               "progress";
     }
 
     if (message->type == NGX_MCP_JSON_NONE) {
@@ -129,7 +130,7 @@ ngx_mcp_progress_args(ngx_mcp_json_t *progress, ngx_mcp_json_t *total,
     if (message->type != NGX_MCP_JSON_STRING
         || message->text.len > NGX_MCP_MAX_MESSAGE)
     {
-        return "message is not a string of at most 1024 bytes";
+        return "message must be a JSON string of at most 1024 bytes";
     }
 
     op->change.payload[NGX_MCP_MESSAGE] = message->text;

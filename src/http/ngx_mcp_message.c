@@ -76,7 +76,7 @@ ngx_mcp_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt handler)
     if (!ngx_mcp_is_json(r)) {
         return ngx_mcp_refuse(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
                               NGX_MCP_RPC_INVALID_REQUEST,
-                              "Invalid Request: Content-Type is not "
+                              "Invalid Request: Content-Type must be "
                               "application/json");
     }
 

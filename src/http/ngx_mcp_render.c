@@ -239,22 +239,23 @@ static ngx_str_t *
 ngx_mcp_render_cause(ngx_mcp_view_t *v)
 {
     static ngx_str_t  lease_lost = ngx_mcp_failure(
-                       "The worker was lost, and no attempt is left",
+                       "The lease expired, and no attempts are left",
                        "lease_lost");
     static ngx_str_t  queue_timeout = ngx_mcp_failure(
-                       "No worker took the task in time", "task_timeout");
+                       "No worker claimed the task in time", "task_timeout");
     static ngx_str_t  turn_timeout = ngx_mcp_failure(
-                       "The call did not get its turn in time",
+                       "The call did not start in time",
                        "task_timeout");
     static ngx_str_t  run_timeout = ngx_mcp_failure(
-                       "The task ran for too long", "task_timeout");
+                       "The task exceeded its run time", "task_timeout");
     static ngx_str_t  cancelled = ngx_mcp_failure(
                        "The task was cancelled", "task_cancelled");
     static ngx_str_t  process_lost = ngx_mcp_failure(
-                       "The process that ran the call was lost",
+                       "The nginx process that ran the call exited",
                        "process_lost");
     static ngx_str_t  failed = ngx_mcp_failure(
-                       "The task failed", "task_failed");
+                       "The task failed, its error was not stored",
+                       "task_failed");
 
     switch (v->task.cause) {
     case NGX_MCP_CAUSE_LEASE_LOST:

@@ -146,7 +146,8 @@ ngx_mcp_session_end(ngx_http_request_t *r)
     if (rc == NGX_DONE) {
         return ngx_mcp_refuse(r, NGX_HTTP_BAD_REQUEST,
                               NGX_MCP_RPC_INVALID_REQUEST,
-                              "Invalid Request: Mcp-Session-Id is missing");
+                              "Invalid Request: the Mcp-Session-Id header is "
+                              "missing");
     }
 
     if (rc != NGX_OK) {

@@ -70,14 +70,14 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || ngx_mcp_json_string(r->pool, &params->name, &ctx->tool)
            != NGX_OK)
     {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "name is not a string");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "name must be a string");
     }
 
     if (params->arguments.type != NGX_MCP_JSON_NONE
         && params->arguments.type != NGX_MCP_JSON_OBJECT)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "arguments is not an object");
+                               "arguments must be an object");
     }
 
     tool = lcf->tools ? ngx_mcp_tool_find(lcf->tools, &ctx->tool)
@@ -89,7 +89,8 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (tool == NULL) {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "unknown tool");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "unknown tool, tools/list returns all names");
     }
 
     if (ctx->era == NGX_MCP_MODERN) {
@@ -100,7 +101,8 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         {
             return ngx_mcp_mismatch(r, ctx,
                                     "Header mismatch: an Mcp-Param header is "
-                                    "not what the arguments say");
+                                    "missing, duplicate, or different from "
+                                    "arguments");
         }
     }
 
@@ -141,16 +143,17 @@ ngx_mcp_call_support(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     *wants = ctx->tasks && task->type != NGX_MCP_JSON_NONE;
 
     if (*wants && task->type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "task is not an object");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "task must be an object");
     }
 
     if ((*wants && tool->support == NGX_MCP_FORBIDDEN)
         || (!*wants && tool->support == NGX_MCP_REQUIRED))
     {
         return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NO_METHOD,
-                             *wants ? "The tool cannot be called as a task"
-                                    : "The tool must be called as a task",
-                             NULL);
+                             *wants ? "The tool cannot be called as a task, "
+                                      "omit params.task"
+                                    : "The tool must be called as a task, "
+                                      "add params.task", NULL);
     }
 
     return NGX_DECLINED;
@@ -361,14 +364,14 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || ngx_mcp_json_string(r->pool, &action, &ctx->tool)
            != NGX_OK)
     {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "action is not a string");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "action must be a string");
     }
 
     if (params.type != NGX_MCP_JSON_NONE
         && params.type != NGX_MCP_JSON_OBJECT)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "params.params is not an object");
+                               "params.params must be an object");
     }
 
     err = ngx_mcp_input_metadata(r->pool, &metadata);

@@ -131,7 +131,7 @@ ngx_mcp_not_allowed(ngx_http_request_t *r)
     }
 
     return ngx_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED, NGX_MCP_RPC_INVALID_REQUEST,
-                          "Invalid Request: use POST");
+                          "Invalid Request: HTTP method not allowed, use POST");
 }
 
 
@@ -163,7 +163,8 @@ ngx_mcp_message(ngx_http_request_t *r)
 
     if (modern == NGX_ERROR) {
         rc = ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                             "a member stands twice");
+                             "duplicate _meta, or duplicate protocolVersion or "
+                             "progressToken in _meta");
 
     } else if (lcf->pass.len) {
         rc = ngx_mcp_pass_message(r, ctx, modern == NGX_OK, ngx_mcp_ours);

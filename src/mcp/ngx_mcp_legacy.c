@@ -34,7 +34,7 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         if (rev == NULL || rev->modern) {
             return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                                  NGX_MCP_RPC_INVALID_REQUEST,
-                                 "Invalid Request: unsupported "
+                                 "Invalid Request: unsupported version in "
                                  "MCP-Protocol-Version", NULL);
         }
     }
@@ -88,17 +88,17 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (version.type != NGX_MCP_JSON_STRING) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "protocolVersion is not a string");
+                               "protocolVersion must be a string");
     }
 
     if (capabilities.type != NGX_MCP_JSON_OBJECT) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "capabilities is not an object");
+                               "capabilities must be an object");
     }
 
     if (info.type != NGX_MCP_JSON_OBJECT) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "clientInfo is not an object");
+                               "clientInfo must be an object");
     }
 
     for (rev = ngx_mcp_legacy_latest; rev->name.len; rev++) {

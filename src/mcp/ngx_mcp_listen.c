@@ -70,7 +70,7 @@ ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (notifications.type != NGX_MCP_JSON_OBJECT) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "notifications is not an object");
+                               "notifications must be an object");
     }
 
     ngx_mcp_wait_init(&l->wait, r, ctx);
@@ -114,7 +114,7 @@ ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
     ngx_mcp_json_iter_t   it;
 
     if (ids->type != NGX_MCP_JSON_ARRAY) {
-        return "taskIds is not an array";
+        return "taskIds must be an array";
     }
 
     n = 0;
@@ -122,11 +122,11 @@ ngx_mcp_listen_tasks(ngx_mcp_listen_t *l, ngx_mcp_json_t *ids)
 
     while (ngx_mcp_json_next(&it, NULL, &value) == NGX_OK) {
         if (value.type != NGX_MCP_JSON_STRING) {
-            return "a taskId is not a string";
+            return "taskIds must contain only strings";
         }
 
         if (++n > NGX_MCP_LISTEN_MAX) {
-            return "more than 256 taskIds";
+            return "taskIds must not have more than 256 members";
         }
     }
 

@@ -34,8 +34,8 @@ ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                              NGX_MCP_RPC_INVALID_REQUEST,
-                             "Invalid Request: clients send no responses",
-                             NULL);
+                             "Invalid Request: responses are not accepted, "
+                             "send answers in inputResponses", NULL);
     }
 
     m = ngx_mcp_method(ctx);
@@ -70,16 +70,17 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     if (ctx->params.version.type != NGX_MCP_JSON_STRING) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                               "io.modelcontextprotocol/protocolVersion is "
-                               "missing in _meta");
+                               "_meta must contain the string "
+                               "io.modelcontextprotocol/protocolVersion");
     }
 
     if (ngx_mcp_header(r, &version, &value) != 1
         || !ngx_mcp_json_is(&ctx->params.version, &value))
     {
         return ngx_mcp_mismatch(r, ctx,
-                                "Header mismatch: MCP-Protocol-Version is not "
-                                "what _meta says");
+                                "Header mismatch: MCP-Protocol-Version is "
+                                "missing, duplicate, or different from "
+                                "protocolVersion in _meta");
     }
 
     if (!ngx_mcp_json_is(&ctx->params.version, &ngx_mcp_modern_latest->name)) {
@@ -113,8 +114,9 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || params->capabilities.type != NGX_MCP_JSON_OBJECT)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                               "io.modelcontextprotocol/clientCapabilities is "
-                               "missing in _meta");
+                               "_meta must contain the object "
+                               "io.modelcontextprotocol/clientCapabilities, "
+                               "and clientInfo at most once");
     }
 
     if (params->extensions.type == NGX_MCP_JSON_TWICE
@@ -125,7 +127,8 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || params->extended.type == NGX_MCP_JSON_TWICE)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
-                               "a capability stands twice");
+                               "duplicate member in "
+                               "io.modelcontextprotocol/clientCapabilities");
     }
 
     ctx->tasks = (params->tasks.type == NGX_MCP_JSON_OBJECT);
@@ -152,14 +155,15 @@ ngx_mcp_modern_headers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         || ngx_strncmp(value.data, name->data, name->len) != 0)
     {
         return ngx_mcp_mismatch(r, ctx,
-                                "Header mismatch: Mcp-Method is not the "
-                                "method");
+                                "Header mismatch: Mcp-Method is missing, "
+                                "duplicate, or different from method");
     }
 
     if (!ngx_mcp_modern_name(r, ctx, m)) {
         return ngx_mcp_mismatch(r, ctx,
-                                "Header mismatch: Mcp-Name is not what params "
-                                "say");
+                                "Header mismatch: Mcp-Name is missing, "
+                                "duplicate, or different from name or taskId "
+                                "in params");
     }
 
     return NGX_DECLINED;

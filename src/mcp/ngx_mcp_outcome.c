@@ -233,8 +233,8 @@ ngx_mcp_outcome_exit(ngx_mcp_outcome_t *o)
 
     return ngx_mcp_error(o->wait.r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NOT_READY,
                          (ctx->era == NGX_MCP_MODERN)
-                         ? "The server is going down, the call was cancelled"
-                         : "The server is going down, the task goes on",
+                         ? "The server is shutting down, the call is cancelled"
+                         : "The server is shutting down, the task continues",
                          &data);
 }
 

@@ -78,7 +78,8 @@ ngx_mcp_request_state_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                    "{\"reason\":\"invalid_request_state\"}");
 
     return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_INVALID_PARAMS,
-                         "Invalid params: requestState is not valid", &data);
+                         "Invalid params: requestState is unknown, was already "
+                         "used, or is for another owner or tool", &data);
 }
 
 
@@ -93,14 +94,14 @@ ngx_mcp_input_responses(ngx_pool_t *pool, ngx_mcp_json_t *responses)
     }
 
     if (responses->type != NGX_MCP_JSON_OBJECT) {
-        return "inputResponses is not an object";
+        return "inputResponses must be an object";
     }
 
     ngx_mcp_json_iter(&it, responses);
 
     while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
         if (value.type != NGX_MCP_JSON_OBJECT) {
-            return "a member of inputResponses is not an object";
+            return "each member of inputResponses must be an object";
         }
     }
 

@@ -68,8 +68,8 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
     if (rc == NGX_DONE) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                              NGX_MCP_RPC_INVALID_REQUEST,
-                             "Invalid Request: Mcp-Session-Id is missing",
-                             NULL);
+                             "Invalid Request: the Mcp-Session-Id header is "
+                             "missing", NULL);
     }
 
     if (rc != NGX_OK) {

@@ -50,7 +50,7 @@ ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (value->type != NGX_MCP_JSON_STRING) {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "taskId is not a string");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "taskId must be a string");
     }
 
     if (ngx_mcp_json_string(r->pool, value, &text) != NGX_OK
@@ -177,8 +177,8 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (ctx->owner.len == 0) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_NO_METHOD,
-                             "Tasks are listed for identified owners only",
-                             NULL);
+                             "tasks/list requires an owner, the request has "
+                             "none", NULL);
     }
 
     op = ngx_mcp_op(r, NGX_MCP_OP_LIST, sizeof(ngx_mcp_op_list_t));
@@ -201,7 +201,8 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                     &op->owner, &op->after)
                != NGX_OK))
     {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "invalid cursor");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "cursor must be nextCursor of an earlier page");
     }
 
     if (tool.type != NGX_MCP_JSON_NONE
@@ -209,7 +210,7 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             || ngx_mcp_json_string(r->pool, &tool, &op->tool)
                != NGX_OK))
     {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "tool is not a string");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "tool must be a string");
     }
 
     if (limit.type != NGX_MCP_JSON_NONE) {
@@ -218,7 +219,7 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             || n < 1 || n > NGX_MCP_LIST_MAX)
         {
             return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                                   "limit is not an integer from 1 to 100");
+                                   "limit must be an integer from 1 to 100");
         }
 
         op->limit = n;
@@ -233,7 +234,9 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         }
 
         if (op->states == 0) {
-            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "unknown status");
+            return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                                   "status must be working, input_required, "
+                                   "completed, failed or cancelled");
         }
     }
 
@@ -318,8 +321,8 @@ ngx_mcp_tasks_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             || reason.text.len > NGX_MCP_MAX_MESSAGE)
         {
             return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                                   "reason is not a string of at most 1024 "
-                                   "bytes");
+                                   "reason must be a JSON string of at most "
+                                   "1024 bytes");
         }
 
         op->change.payload[NGX_MCP_MESSAGE] = reason.text;
@@ -418,7 +421,7 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                                       NGX_MCP_INPUT_REQUIRED)))
         {
             return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                                   "status is not input_required");
+                                   "status must be input_required");
         }
 
         n->amend.op.event.lease_token = ngx_mcp_lease_token(&lease);
@@ -447,7 +450,7 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (responses.type != NGX_MCP_JSON_OBJECT) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "inputResponses is not an object");
+                               "inputResponses must be an object");
     }
 
     err = ngx_mcp_input_answers(r->pool, &responses);
@@ -495,7 +498,8 @@ ngx_mcp_update_note(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
 
     if (rc == NGX_DECLINED) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "metadata would become too large");
+                               "metadata would become larger than 64 members "
+                               "or 65536 bytes");
     }
 
     return (rc == NGX_OK) ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -603,7 +607,8 @@ ngx_mcp_reported(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
     if (o->reason == NGX_MCP_NOT_FOUND) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_INVALID_PARAMS,
-                             "Invalid params: unknown progress token", &data);
+                             "Invalid params: no task of this owner has this "
+                             "progressToken", &data);
     }
 
     return ngx_mcp_updated(r, o);

@@ -31,7 +31,8 @@ ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     first = ngx_mcp_tools_first(r, ctx, n);
 
     if (first < 0) {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "invalid cursor");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "cursor must be nextCursor of an earlier page");
     }
 
     last = ngx_min(n, (ngx_uint_t) first + NGX_MCP_TOOLS_PAGE);

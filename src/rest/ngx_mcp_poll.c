@@ -38,7 +38,8 @@ ngx_mcp_poll(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || ngx_mcp_rest_arg(r, "version", &version) != NGX_OK)
     {
         return ngx_mcp_problem_invalid(r,
-                                       "timeout and version must be numbers");
+                                       "timeout and version must be integers, "
+                                       "not negative");
     }
 
     p = ngx_pcalloc(r->pool, sizeof(ngx_mcp_poll_t));

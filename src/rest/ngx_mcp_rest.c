@@ -270,7 +270,7 @@ ngx_mcp_rest_body(ngx_http_request_t *r)
         rc = ngx_mcp_problem(r, NGX_HTTP_BAD_REQUEST, &json, err);
 
     } else if (ctx->body.type != NGX_MCP_JSON_OBJECT) {
-        rc = ngx_mcp_problem_invalid(r, "the body is not an object");
+        rc = ngx_mcp_problem_invalid(r, "the body must be a JSON object");
 
     } else {
         rc = ctx->then(r, ctx);

@@ -69,20 +69,21 @@ ngx_mcp_rest_criteria(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     if (ngx_mcp_rest_limit(r, &op->limit) != NGX_OK) {
-        return "limit must be from 1 to 100";
+        return "limit must be an integer from 1 to 100";
     }
 
     if (ngx_mcp_rest_text(r, "tool", &op->tool) != NGX_OK
         || ngx_mcp_rest_text(r, "status", &status) != NGX_OK
         || ngx_mcp_rest_text(r, "cursor", &cursor) != NGX_OK)
     {
-        return "the query cannot be read";
+        return "invalid percent-encoding in the query";
     }
 
     if (status.len) {
         op->states = ngx_mcp_states_of(NGX_MCP_MODERN, &status);
         if (op->states == 0) {
-            return "unknown status";
+            return "status must be working, input_required, completed, failed "
+                   "or cancelled";
         }
     }
 
@@ -91,7 +92,7 @@ ngx_mcp_rest_criteria(ngx_http_request_t *r, ngx_mcp_op_list_t *op)
                                 &op->owner, &op->after)
            != NGX_OK)
     {
-        return "invalid cursor";
+        return "cursor must be nextCursor of an earlier page";
     }
 
     return NULL;
@@ -206,20 +207,20 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     if (ngx_mcp_json_members(&ctx->body, members, 4) != NGX_OK) {
-        return ngx_mcp_problem_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "duplicate member in the body");
     }
 
     if (name.type != NGX_MCP_JSON_STRING
         || ngx_mcp_json_string(r->pool, &name, &ctx->tool)
            != NGX_OK)
     {
-        return ngx_mcp_problem_invalid(r, "tool is not a string");
+        return ngx_mcp_problem_invalid(r, "tool must be a string");
     }
 
     if (arguments.type != NGX_MCP_JSON_NONE
         && arguments.type != NGX_MCP_JSON_OBJECT)
     {
-        return ngx_mcp_problem_invalid(r, "arguments is not an object");
+        return ngx_mcp_problem_invalid(r, "arguments must be an object");
     }
 
     err = ngx_mcp_input_metadata(r->pool, &metadata);
@@ -233,7 +234,9 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (tool == NULL && lcf->pass.len) {
         /* tools of the upstream can be called only over MCP */
-        return ngx_mcp_problem_invalid(r, "unknown tool");
+        return ngx_mcp_problem_invalid(r,
+                                       "unknown tool, only tools of the "
+                                       "mcp_tasks_tools file can be used here");
     }
 
     if (tool && tool->support == NGX_MCP_FORBIDDEN) {
@@ -256,7 +259,9 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     err = ngx_mcp_ttl(lcf, &ttl, &op->task.ttl);
 
     if (err) {
-        return ngx_mcp_problem_invalid(r, "ttlMs is not a positive integer");
+        return ngx_mcp_problem_invalid(r,
+                                       "ttlMs must be a positive integer or "
+                                       "null");
     }
 
     return ngx_mcp_request_op(r, &op->op, ngx_mcp_rest_created);
@@ -469,7 +474,7 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_mcp_problem_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "duplicate member in the body");
     }
 
     if (reason.type != NGX_MCP_JSON_NONE) {
@@ -478,7 +483,7 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             || reason.text.len > NGX_MCP_MAX_MESSAGE)
         {
             return ngx_mcp_problem_invalid(r,
-                             "reason is not a string of at most 1024 bytes");
+                       "reason must be a JSON string of at most 1024 bytes");
         }
 
         op->change.payload[NGX_MCP_MESSAGE] = reason.text;
@@ -520,11 +525,11 @@ ngx_mcp_rest_input(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     };
 
     if (ngx_mcp_json_members(&ctx->body, members, 1) != NGX_OK) {
-        return ngx_mcp_problem_invalid(r, "a member stands twice");
+        return ngx_mcp_problem_invalid(r, "duplicate member in the body");
     }
 
     if (responses.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_problem_invalid(r, "inputResponses is not an object");
+        return ngx_mcp_problem_invalid(r, "inputResponses must be an object");
     }
 
     err = ngx_mcp_input_answers(r->pool, &responses);

@@ -30,7 +30,7 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
     };
 
     if (requests->type != NGX_MCP_JSON_OBJECT) {
-        return "inputRequests is not an object";
+        return "inputRequests must be an object";
     }
 
     ngx_mcp_input_object(responses, &answered);
@@ -41,32 +41,34 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
          n++)
     {
         if (n == NGX_MCP_MAX_QUESTIONS) {
-            return "more than 64 input requests";
+            return "inputRequests must not have more than 64 members";
         }
 
         if (ngx_mcp_json_members(&value, members, 2) != NGX_OK
             || method.type != NGX_MCP_JSON_STRING
             || params.type != NGX_MCP_JSON_OBJECT)
         {
-            return "an input request has no method or no params";
+            return "each member of inputRequests must have method, a string, "
+                   "and params, an object";
         }
 
         /* a key identifies one question for the whole life of the task */
 
         if (ngx_mcp_input_find(&answered, &key, &ignored)) {
-            return "the key of an input request was used before";
+            return "a key of inputRequests was already answered in this task, "
+                   "use a new key";
         }
 
         for (i = 0; i < n; i++) {
             if (ngx_mcp_json_same(&keys[i], &key)) {
-                return "the key of an input request stands twice";
+                return "duplicate key in inputRequests";
             }
         }
 
         keys[n] = key;
     }
 
-    return n ? NULL : "inputRequests is empty";
+    return n ? NULL : "inputRequests must not be empty";
 }
 
 
@@ -197,10 +199,10 @@ ngx_mcp_input_answers(ngx_pool_t *pool, ngx_mcp_json_t *answers)
         return NULL;
 
     case NGX_DECLINED:
-        return "an answer has a duplicate key";
+        return "duplicate key in the answers";
 
     default:
-        return "an answer cannot be read";
+        return "the answers could not be checked";
     }
 }
 
@@ -215,7 +217,7 @@ ngx_mcp_input_metadata(ngx_pool_t *pool, ngx_mcp_json_t *metadata)
     }
 
     if (metadata->type != NGX_MCP_JSON_OBJECT) {
-        return "metadata is not an object";
+        return "metadata must be an object";
     }
 
     err = ngx_mcp_input_size(metadata);
@@ -230,10 +232,10 @@ ngx_mcp_input_metadata(ngx_pool_t *pool, ngx_mcp_json_t *metadata)
         return NULL;
 
     case NGX_DECLINED:
-        return "metadata has a duplicate key";
+        return "duplicate key in metadata";
 
     default:
-        return "metadata cannot be read";
+        return "metadata could not be checked";
     }
 }
 
@@ -246,7 +248,7 @@ ngx_mcp_input_size(ngx_mcp_json_t *metadata)
     ngx_mcp_json_iter_t  it;
 
     if (metadata->text.len > NGX_MCP_MAX_METADATA) {
-        return "metadata is larger than 65536 bytes";
+        return "metadata must not be larger than 65536 bytes";
     }
 
     ngx_mcp_json_iter(&it, metadata);
@@ -256,7 +258,7 @@ ngx_mcp_input_size(ngx_mcp_json_t *metadata)
          n++)
     {
         if (n == NGX_MCP_MAX_MEMBERS) {
-            return "metadata has more than 64 members";
+            return "metadata must not have more than 64 members";
         }
     }
 

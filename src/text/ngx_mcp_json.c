@@ -74,7 +74,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
         /* a value, or the end of an empty container */
 
         if (p == end) {
-            *err = "unexpected end";
+            *err = "unexpected end of input";
             return NGX_DECLINED;
         }
 
@@ -102,7 +102,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
             if (*p == '{' || *p == '[') {
 
                 if (depth == NGX_MCP_JSON_DEPTH) {
-                    *err = "nested too deeply";
+                    *err = "nested deeper than 128 levels";
                     return NGX_DECLINED;
                 }
 
@@ -148,7 +148,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
             p = ngx_mcp_json_space(p, end);
 
             if (p == end) {
-                *err = "unexpected end";
+                *err = "unexpected end of input";
                 return NGX_DECLINED;
             }
 
@@ -172,7 +172,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
         }
 
         if (*p != ',') {
-            *err = "a comma is missing";
+            *err = "expected a comma or a closing bracket";
             return NGX_DECLINED;
         }
 
@@ -183,7 +183,7 @@ ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
 done:
 
     if (ngx_mcp_json_space(p, end) != end) {
-        *err = "more than one value";
+        *err = "unexpected characters after the value";
         return NGX_DECLINED;
     }
 
@@ -264,7 +264,7 @@ static u_char *
 ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
 {
     if (*p != '"') {
-        *err = "a key is missing";
+        *err = "expected an object key in double quotes";
         return NULL;
     }
 
@@ -280,7 +280,7 @@ ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
     p = ngx_mcp_json_space(p, end);
 
     if (p < end && *p != ':') {
-        *err = "a colon is missing";
+        *err = "expected a colon after an object key";
         return NULL;
     }
 
@@ -289,7 +289,7 @@ ngx_mcp_json_key(u_char *p, u_char *end, ngx_mcp_json_t *key, const char **err)
     }
 
     if (p == end) {
-        *err = "unexpected end";
+        *err = "unexpected end of input";
         return NULL;
     }
 
@@ -341,7 +341,7 @@ ngx_mcp_json_scalar(u_char *p, u_char *end, ngx_uint_t *type, const char **err)
         }
     }
 
-    *err = "not a value";
+    *err = "invalid or missing value";
 
     return NULL;
 }
@@ -427,7 +427,7 @@ ngx_mcp_json_text(u_char *p, u_char *end, const char **err)
             p = ngx_mcp_json_escaped(p, end, err);
 
         } else if (*p < 0x20) {
-            *err = "a control character in a string";
+            *err = "unescaped control character in a string";
             return NULL;
 
         } else if (*p < 0x80) {
@@ -438,7 +438,7 @@ ngx_mcp_json_text(u_char *p, u_char *end, const char **err)
             p = ngx_mcp_json_utf8(p, end);
 
             if (p == NULL) {
-                *err = "invalid UTF-8";
+                *err = "invalid UTF-8 in a string";
             }
         }
 
@@ -447,7 +447,7 @@ ngx_mcp_json_text(u_char *p, u_char *end, const char **err)
         }
     }
 
-    *err = "a string does not end";
+    *err = "unterminated string";
 
     return NULL;
 }
@@ -458,7 +458,7 @@ ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err)
 {
     ngx_uint_t  i;
 
-    *err = "an invalid escape";
+    *err = "invalid escape sequence in a string";
 
     if (end - p < 2) {
         return NULL;
@@ -545,7 +545,7 @@ ngx_mcp_json_digits(u_char *p, u_char *end)
 static u_char *
 ngx_mcp_json_number(u_char *p, u_char *end, const char **err)
 {
-    *err = "an invalid number";
+    *err = "invalid number";
 
     if (*p == '-') {
         p++;

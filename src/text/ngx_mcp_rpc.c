@@ -54,11 +54,13 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
     }
 
     if (message.type == NGX_MCP_JSON_ARRAY) {
-        return ngx_mcp_rpc_invalid(err, "batches are not supported");
+        return ngx_mcp_rpc_invalid(err,
+                                   "batches are not supported, send one "
+                                   "message per POST");
     }
 
     if (message.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_rpc_invalid(err, "not an object");
+        return ngx_mcp_rpc_invalid(err, "the message must be a JSON object");
     }
 
     if (id.type == NGX_MCP_JSON_TWICE
@@ -68,7 +70,7 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
         || rpc->result.type == NGX_MCP_JSON_TWICE
         || rpc->error.type == NGX_MCP_JSON_TWICE)
     {
-        return ngx_mcp_rpc_invalid(err, "a member stands twice");
+        return ngx_mcp_rpc_invalid(err, "duplicate member");
     }
 
     /* the id is set first, so that errors found below are sent with it */
@@ -76,7 +78,7 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
     if (id.type != NGX_MCP_JSON_NONE) {
         if (!ngx_mcp_rpc_valid_id(&id)) {
             return ngx_mcp_rpc_invalid(err,
-                                    "id is neither a string nor an integer");
+                                       "id must be a string or an integer");
         }
 
         rpc->id = id;
@@ -86,7 +88,7 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
         || !ngx_mcp_json_is(&rpc->version,
                             &ngx_mcp_rpc_version))
     {
-        return ngx_mcp_rpc_invalid(err, "jsonrpc is not 2.0");
+        return ngx_mcp_rpc_invalid(err, "jsonrpc must be the string 2.0");
     }
 
     return ngx_mcp_rpc_kind(pool, rpc, err);
@@ -107,7 +109,9 @@ ngx_mcp_rpc_kind(ngx_pool_t *pool, ngx_mcp_rpc_t *rpc,
             || (rpc->result.type == NGX_MCP_JSON_NONE)
                == (rpc->error.type == NGX_MCP_JSON_NONE))
         {
-            return ngx_mcp_rpc_invalid(err, "method is missing");
+            return ngx_mcp_rpc_invalid(err,
+                                       "the message has no method and is not "
+                                       "a valid response");
         }
 
         rpc->kind = NGX_MCP_RPC_RESPONSE;
@@ -116,14 +120,16 @@ ngx_mcp_rpc_kind(ngx_pool_t *pool, ngx_mcp_rpc_t *rpc,
     }
 
     if (rpc->verb.type != NGX_MCP_JSON_STRING) {
-        return ngx_mcp_rpc_invalid(err, "method is not a string");
+        return ngx_mcp_rpc_invalid(err, "method must be a string");
     }
 
     rc = ngx_mcp_json_string(pool, &rpc->verb, &rpc->method);
 
     if (rc != NGX_OK) {
         return (rc == NGX_ERROR) ? rc
-               : ngx_mcp_rpc_invalid(err, "method is not text");
+               : ngx_mcp_rpc_invalid(err,
+                                     "method must not contain NUL or a lone "
+                                     "surrogate");
     }
 
     rpc->kind = (rpc->id.type == NGX_MCP_JSON_NONE)
@@ -135,7 +141,7 @@ ngx_mcp_rpc_kind(ngx_pool_t *pool, ngx_mcp_rpc_t *rpc,
     {
         err->code = NGX_MCP_RPC_INVALID_PARAMS;
         err->message = "Invalid params";
-        err->detail = "params is not an object";
+        err->detail = "params must be an object";
         return NGX_DECLINED;
     }
 

@@ -80,7 +80,8 @@ ngx_mcp_worker_handler(ngx_http_request_t *r)
     if (!lcf->open && !ngx_mcp_local(r)) {
         return ngx_mcp_refuse(r, NGX_HTTP_FORBIDDEN,
                               NGX_MCP_RPC_INVALID_REQUEST,
-                              "Invalid Request: workers on this machine only");
+                              "Invalid Request: only clients on the local "
+                              "machine are allowed");
     }
 
     /* pages of other origins have no access */
@@ -100,7 +101,8 @@ ngx_mcp_worker_handler(ngx_http_request_t *r)
 
         return ngx_mcp_refuse(r, NGX_HTTP_NOT_ALLOWED,
                               NGX_MCP_RPC_INVALID_REQUEST,
-                              "Invalid Request: use POST");
+                              "Invalid Request: HTTP method not allowed, use "
+                              "POST");
     }
 
     return ngx_mcp_post(r, ngx_mcp_worker_message);
@@ -121,7 +123,7 @@ ngx_mcp_worker_message(ngx_http_request_t *r)
     {
         rc = ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                            NGX_MCP_RPC_INVALID_REQUEST,
-                           "Invalid Request: id is missing", NULL);
+                           "Invalid Request: id and method are required", NULL);
     }
 
     if (rc == NGX_DECLINED) {
@@ -218,8 +220,8 @@ ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
             || message.text.len > NGX_MCP_MAX_MESSAGE)
         {
             return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                                   "message is not a string of at most 1024 "
-                                   "bytes");
+                                   "message must be a JSON string of at most "
+                                   "1024 bytes");
         }
 
         h->op.change.payload[NGX_MCP_MESSAGE] = message.text;
@@ -360,7 +362,7 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (object.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "result is not an object");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "result must be an object");
     }
 
     ngx_mcp_result_read(&object, &result);
@@ -373,11 +375,12 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         break;
 
     case NGX_MCP_JSON_TWICE:
-        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "result is not an object");
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "duplicate isError in result");
 
     default:
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "isError is not a boolean");
+                               "isError must be a boolean");
     }
 
     h->op.event.flags = result.flags;
@@ -416,8 +419,8 @@ ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || message.type != NGX_MCP_JSON_STRING)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "error is not an object with a code and a "
-                               "message");
+                               "error must be an object with code, an "
+                               "integer, and message, a string");
     }
 
     n = 0;
@@ -432,7 +435,7 @@ ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         && retryable.type != NGX_MCP_JSON_TRUE)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
-                               "retryable is not a boolean");
+                               "retryable must be a boolean");
     }
 
     if (retryable.type == NGX_MCP_JSON_TRUE) {
@@ -489,7 +492,8 @@ ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
     }
 
     if (ngx_mcp_members(ctx, all, 2 + n) != NGX_OK) {
-        *rc = ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "a member stands twice");
+        *rc = ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                              "duplicate member in params");
         return NULL;
     }
 
@@ -624,7 +628,7 @@ ngx_mcp_worker_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_LEASE,
-                         "The task is not yours any more", &data);
+                         "The worker no longer holds the task", &data);
 }
 
 
@@ -640,7 +644,8 @@ ngx_mcp_worker_ms(ngx_mcp_json_t *value, int64_t max, int64_t *ms)
     if (ngx_mcp_json_integer(value, ms) != NGX_OK
         || *ms < 0 || *ms > max)
     {
-        return "a time is not an integer of milliseconds, or too long";
+        return "leaseMs and delayMs must be integers from 0 to 86400000, "
+               "waitMs from 0 to 3600000";
     }
 
     return NULL;

@@ -103,7 +103,7 @@ ngx_mcp_worker_claim(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         && (ngx_mcp_json_integer(&max, &n) != NGX_OK
             || n < 1 || n > NGX_MCP_CLAIM_MAX))
     {
-        err = "max is not an integer from 1 to 32";
+        err = "max must be an integer from 1 to 32";
     }
 
     c->max = n;
@@ -145,7 +145,7 @@ ngx_mcp_claim_tools(ngx_http_request_t *r, ngx_mcp_json_t *tools,
     ngx_mcp_json_iter_t  it;
 
     if (tools->type != NGX_MCP_JSON_ARRAY) {
-        return "tools is not an array";
+        return "tools must be an array";
     }
 
     ngx_mcp_json_iter(&it, tools);
@@ -153,7 +153,7 @@ ngx_mcp_claim_tools(ngx_http_request_t *r, ngx_mcp_json_t *tools,
     while (ngx_mcp_json_next(&it, NULL, &value) == NGX_OK) {
 
         if (c->ntools == NGX_MCP_CLAIM_TOOLS) {
-            return "more than 64 tools";
+            return "tools must not have more than 64 members";
         }
 
         if (value.type != NGX_MCP_JSON_STRING
@@ -161,13 +161,13 @@ ngx_mcp_claim_tools(ngx_http_request_t *r, ngx_mcp_json_t *tools,
                                    &c->tools[c->ntools])
                != NGX_OK)
         {
-            return "a tool is not a string";
+            return "tools must contain only strings";
         }
 
         c->ntools++;
     }
 
-    return c->ntools ? NULL : "tools is empty";
+    return c->ntools ? NULL : "tools must not be empty";
 }
 
 
@@ -188,7 +188,7 @@ ngx_mcp_claim_worker(ngx_http_request_t *r, ngx_mcp_json_t *worker,
         || c->worker.len == 0
         || c->worker.len > NGX_MCP_WORKER_NAME)
     {
-        return "worker is not a string of 1 to 64 bytes";
+        return "worker must be a string of 1 to 64 bytes";
     }
 
     return NULL;

@@ -233,10 +233,10 @@ test_refused(void)
     v = test_json("{\"a\":{\"b\":1,\"b\":1}}");
 
     err = ngx_mcp_input_metadata(test_pool, &v);
-    ok(err && strcmp(err, "metadata has a duplicate key") == 0, "metadata");
+    ok(err && strcmp(err, "duplicate key in metadata") == 0, "metadata");
 
     err = ngx_mcp_input_answers(test_pool, &v);
-    ok(err && strcmp(err, "an answer has a duplicate key") == 0, "answers");
+    ok(err && strcmp(err, "duplicate key in the answers") == 0, "answers");
 
     v = test_json("{\"a\":{\"b\":1}}");
     ok(ngx_mcp_input_metadata(test_pool, &v) == NULL
