@@ -187,16 +187,16 @@ for my $v (qw/ 2025-11-25 2025-06-18 2025-03-26 /) {
             "ping, header $v in another case");
 }
 
+my $bad_version = 'Invalid Request: unsupported version in '
+                  . 'MCP-Protocol-Version';
+
 for my $v (qw/ 2024-11-05 2025-11-26 2025-11-2 2025-11-255 x /) {
     answers(legacy('ping'), { 'MCP-Protocol-Version' => $v }, 400,
-            error(1, -32600,
-                  'Invalid Request: unsupported MCP-Protocol-Version'),
-            "ping, header $v");
+            error(1, -32600, $bad_version), "ping, header $v");
 }
 
 answers(legacy('ping'), { 'MCP-Protocol-Version' => '' }, 400,
-        error(1, -32600, 'Invalid Request: unsupported MCP-Protocol-Version'),
-        'ping, empty header');
+        error(1, -32600, $bad_version), 'ping, empty header');
 
 for my $method ('tools/nothing', 'PING', 'ping ', '', 'pin', 'pingg',
                 'ping\u0001', 'π')
@@ -223,8 +223,7 @@ accepted('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}', {},
 
 answers('{"jsonrpc":"2.0","method":"notifications/initialized"}',
         { 'MCP-Protocol-Version' => '2024-01-01' }, 400,
-        error(undef, -32600,
-              'Invalid Request: unsupported MCP-Protocol-Version'),
+        error(undef, -32600, $bad_version),
         'notification, unsupported header');
 
 

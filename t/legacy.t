@@ -720,7 +720,7 @@ my $before = update('"metadata":{}');
 
 like(update('"metadata":' . many(65)), qr/-32602.*more than 64 members/,
      'metadata: too many members');
-like(update('"metadata":' . many(62)), qr/-32602.*too large/,
+like(update('"metadata":' . many(62)), qr/-32602.*would become larger/,
      'metadata: too many together with those that are there');
 like(update('"metadata":{"t":"' . 'x' x 66_000 . '"}'),
      qr/-32602.*larger than 65536/, 'metadata: too many bytes');
@@ -769,7 +769,8 @@ is($c->status($id), 'input_required', 'it waits');
 is(update('"inputResponses":{"q":{"r":1}}'),
    '{"jsonrpc":"2.0","id":1,"result":{}}', 'and is answered');
 is($c->status($id), 'working', 'it goes on');
-like(update($asking), qr/"code":-32602.*used before/, 'not the same key again');
+like(update($asking), qr/"code":-32602.*already answered/,
+     'not the same key again');
 $c->complete($work, '{}');
 like(update('"metadata":{"z":1}'), qr/task_terminal/, 'after the end');
 
