@@ -168,7 +168,7 @@ mcp_tasks_zone zone=z:1m sync=off;
 --- config
 --- must_die
 --- error_log
-"sync" needs a "store"
+"sync" requires the "store" parameter
 
 
 

@@ -608,7 +608,7 @@ is($t->faults(), '', 'nothing in the log that should not be');
         'location /c/ { mcp_tasks_console; }'
             => qr/invalid number of arguments/,
         'location /c/ { mcp_tasks_console admin; }'
-            => qr/invalid or duplicate parameter "admin"/,
+            => qr/invalid parameter "admin", must be "zone=name"/,
         'location /c/ { mcp_tasks_console zone=nix; }' => qr/unknown zone/,
         'location = /c/ { mcp_tasks_console zone=z; }'
             => qr/only in a prefix location/,
