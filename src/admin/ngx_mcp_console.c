@@ -73,7 +73,7 @@ static ngx_mcp_resources_t  ngx_mcp_console_resources = {
 };
 
 
-static ngx_mcp_shows_t  ngx_mcp_console_shows = {
+static ngx_mcp_renderer_t  ngx_mcp_console_renderer = {
     NGX_MCP_WANT_CONSOLE, ngx_mcp_render_console
 };
 
@@ -136,7 +136,7 @@ ngx_mcp_console_serve(ngx_http_request_t *r, ngx_str_t *path)
     ctx->rest = 1;
     ctx->console = 1;
     ctx->era = NGX_MCP_MODERN;
-    ctx->shows = &ngx_mcp_console_shows;
+    ctx->renderer = &ngx_mcp_console_renderer;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
     resource = ngx_mcp_rest_route(ctx, &ngx_mcp_console_resources, path);

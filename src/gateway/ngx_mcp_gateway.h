@@ -23,7 +23,7 @@
 typedef struct ngx_mcp_job_s  ngx_mcp_job_t;
 
 /* handles a message that is not passed to the upstream */
-typedef ngx_int_t (*ngx_mcp_ours_pt)(ngx_http_request_t *r,
+typedef ngx_int_t (*ngx_mcp_dispatch_pt)(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
 
@@ -43,8 +43,8 @@ ngx_mcp_tool_t *ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name);
 ngx_int_t ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 ngx_int_t ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_uint_t modern, ngx_mcp_ours_pt ours);
-ngx_int_t ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+    ngx_uint_t modern, ngx_mcp_dispatch_pt dispatch);
+ngx_int_t ngx_mcp_pass_check_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_pass_other(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *body);

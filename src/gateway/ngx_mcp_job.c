@@ -37,7 +37,7 @@ static void ngx_mcp_job_event(ngx_event_t *ev);
 static void ngx_mcp_job_next(ngx_mcp_job_t *job);
 static void ngx_mcp_job_linger(ngx_mcp_job_t *job, ngx_uint_t late);
 static void ngx_mcp_job_look(ngx_mcp_job_t *job);
-static void ngx_mcp_job_go_on(ngx_mcp_job_t *job, ngx_mcp_task_t *task);
+static void ngx_mcp_job_continue(ngx_mcp_job_t *job, ngx_mcp_task_t *task);
 static void ngx_mcp_job_more(ngx_mcp_job_t *job);
 
 
@@ -450,7 +450,7 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
         return;
 
     default:
-        ngx_mcp_job_go_on(job, task);
+        ngx_mcp_job_continue(job, task);
     }
 }
 
@@ -458,7 +458,7 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
 /* Continues a call that has a lease. */
 
 static void
-ngx_mcp_job_go_on(ngx_mcp_job_t *job, ngx_mcp_task_t *task)
+ngx_mcp_job_continue(ngx_mcp_job_t *job, ngx_mcp_task_t *task)
 {
     ngx_mcp_job_notify_retry(job);
 

@@ -630,11 +630,11 @@ ngx_mcp_job_withdrawn_one(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
 {
-    ngx_pool_t           *pool;
-    ngx_mcp_json_t        key;
-    ngx_mcp_merge_t       merge;
-    ngx_mcp_op_get_t      get;
-    ngx_mcp_op_update_t  *op;
+    ngx_pool_t             *pool;
+    ngx_mcp_json_t          key;
+    ngx_mcp_input_change_t  input;
+    ngx_mcp_op_get_t        get;
+    ngx_mcp_op_update_t    *op;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
@@ -663,18 +663,18 @@ ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
         && get.view.task.state == NGX_MCP_INPUT_REQUIRED
         && ngx_mcp_input_drop(pool,
                               &get.view.payload[NGX_MCP_REQUESTS],
-                              &key, &merge)
+                              &key, &input)
            == NGX_OK
-        && merge.taken)
+        && input.taken)
     {
         q->version = get.view.task.version;
         job->unasked = q - (ngx_mcp_question_t *) job->questions.elts;
 
-        op = ngx_mcp_job_change(job, merge.left
+        op = ngx_mcp_job_change(job, input.left
                                      ? NGX_MCP_EV_ANSWER
                                      : NGX_MCP_EV_ANSWER_ALL, pool);
         op->version = q->version;
-        op->change.payload[NGX_MCP_REQUESTS] = merge.requests;
+        op->change.payload[NGX_MCP_REQUESTS] = input.requests;
 
         if (ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_unasked)
             == NGX_AGAIN)

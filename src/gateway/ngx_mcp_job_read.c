@@ -546,8 +546,8 @@ ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
 
     ngx_mcp_result_read(object, &result);
 
-    if (result.type.type == NGX_MCP_JSON_TWICE
-        || result.is_error.type == NGX_MCP_JSON_TWICE
+    if (result.type.type == NGX_MCP_JSON_DUPLICATE
+        || result.is_error.type == NGX_MCP_JSON_DUPLICATE
         || (result.type.type == NGX_MCP_JSON_STRING
             && ngx_mcp_json_is(&result.type, &task)))
     {

@@ -22,7 +22,7 @@ static void ngx_mcp_job_keep(ngx_mcp_job_t *job);
 static void ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_settled(ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
-static void ngx_mcp_job_anew(ngx_mcp_job_t *job);
+static void ngx_mcp_job_restart(ngx_mcp_job_t *job);
 static ngx_uint_t ngx_mcp_job_may_retry(ngx_mcp_job_t *job);
 static ngx_str_t ngx_mcp_job_reason(ngx_mcp_job_t *job);
 
@@ -325,7 +325,7 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
     if (ngx_mcp_job_settled(reason)) {
 
         if (reason == NGX_MCP_OK && op->view.task.state == NGX_MCP_QUEUED) {
-            ngx_mcp_job_anew(job);
+            ngx_mcp_job_restart(job);
 
         } else {
             ngx_mcp_job_over(job);
@@ -383,7 +383,7 @@ ngx_mcp_job_unsaved(ngx_uint_t reason)
 /* Prepares another attempt. */
 
 static void
-ngx_mcp_job_anew(ngx_mcp_job_t *job)
+ngx_mcp_job_restart(ngx_mcp_job_t *job)
 {
     ngx_mcp_detached_t  *call;
 

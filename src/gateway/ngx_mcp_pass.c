@@ -14,16 +14,16 @@
 /* a client's response, while the store is asked if it answers a question */
 
 typedef struct {
-    ngx_mcp_op_get_t   op;        /* must be the first */
-    ngx_mcp_ctx_t     *ctx;
-    ngx_mcp_ours_pt    ours;
+    ngx_mcp_op_get_t     op;      /* must be the first */
+    ngx_mcp_ctx_t       *ctx;
+    ngx_mcp_dispatch_pt  dispatch;
 } ngx_mcp_pass_answer_t;
 
 
 static ngx_int_t ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-static ngx_uint_t ngx_mcp_pass_ours(ngx_mcp_ctx_t *ctx, ngx_uint_t modern);
+static ngx_uint_t ngx_mcp_pass_is_local(ngx_mcp_ctx_t *ctx, ngx_uint_t modern);
 static ngx_int_t ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_ours_pt ours);
+    ngx_mcp_dispatch_pt dispatch);
 static ngx_int_t ngx_mcp_pass_answer_id(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
 static ngx_int_t ngx_mcp_pass_answer_done(ngx_http_request_t *r,
@@ -42,15 +42,15 @@ static ngx_uint_t ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body);
 
 ngx_int_t
 ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_uint_t modern, ngx_mcp_ours_pt ours)
+    ngx_uint_t modern, ngx_mcp_dispatch_pt dispatch)
 {
     ctx->era = modern ? NGX_MCP_MODERN : NGX_MCP_LEGACY;
 
     if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
-        return ngx_mcp_pass_answer(r, ctx, ours);
+        return ngx_mcp_pass_answer(r, ctx, dispatch);
     }
 
-    if (ngx_mcp_pass_ours(ctx, modern)) {
+    if (ngx_mcp_pass_is_local(ctx, modern)) {
         return NGX_DECLINED;
     }
 
@@ -63,7 +63,7 @@ ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
-    rc = ngx_mcp_pass_speaks(r, ctx);
+    rc = ngx_mcp_pass_check_era(r, ctx);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -78,7 +78,7 @@ ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 /* Tells if the module handles the message. */
 
 static ngx_uint_t
-ngx_mcp_pass_ours(ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
+ngx_mcp_pass_is_local(ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 {
     if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
         return 0;
@@ -101,7 +101,7 @@ ngx_mcp_pass_ours(ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
 
 static ngx_int_t
 ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_ours_pt ours)
+    ngx_mcp_dispatch_pt dispatch)
 {
     ngx_mcp_id_t            id;
     ngx_mcp_pass_answer_t  *answer;
@@ -118,7 +118,7 @@ ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     answer->op.id = id;
     answer->op.owner = &ctx->owner;
     answer->ctx = ctx;
-    answer->ours = ours;
+    answer->dispatch = dispatch;
 
     return ngx_mcp_request_op(r, &answer->op.op, ngx_mcp_pass_answer_done);
 }
@@ -154,7 +154,7 @@ ngx_mcp_pass_answer_done(ngx_http_request_t *r, ngx_mcp_op_t *o)
 
     answer = (ngx_mcp_pass_answer_t *) o;
 
-    return (o->reason == NGX_MCP_OK) ? answer->ours(r, answer->ctx)
+    return (o->reason == NGX_MCP_OK) ? answer->dispatch(r, answer->ctx)
                                      : ngx_mcp_pass_on(r, answer->ctx);
 }
 
@@ -224,7 +224,7 @@ ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
  */
 
 ngx_int_t
-ngx_mcp_pass_speaks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_pass_check_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_uint_t           modern;
     ngx_mcp_loc_conf_t  *lcf;

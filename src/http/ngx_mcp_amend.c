@@ -362,7 +362,7 @@ ngx_mcp_answer(ngx_http_request_t *r, ngx_mcp_id_t *id, uint64_t version,
     a->amend.make = ngx_mcp_answer_apply;
     a->amend.done = done;
     a->amend.op.id = *id;
-    a->amend.op.owner = ngx_mcp_whose(ctx);
+    a->amend.op.owner = ngx_mcp_visible_owner(ctx);
     a->amend.op.change.max_payload = lcf->max_payload;
     a->amend.op.change.max_owner_bytes = lcf->max_owner_bytes;
 
@@ -374,11 +374,11 @@ static ngx_int_t
 ngx_mcp_answer_apply(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
     ngx_mcp_op_get_t *task)
 {
-    ngx_uint_t           *reason;
-    ngx_mcp_ctx_t        *ctx;
-    ngx_mcp_merge_t       merge;
-    ngx_mcp_answering_t  *a;
-    ngx_mcp_op_update_t  *op;
+    ngx_uint_t             *reason;
+    ngx_mcp_ctx_t          *ctx;
+    ngx_mcp_input_change_t  input;
+    ngx_mcp_answering_t    *a;
+    ngx_mcp_op_update_t    *op;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     a = (ngx_mcp_answering_t *) amend;
@@ -407,20 +407,20 @@ ngx_mcp_answer_apply(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
     if (ngx_mcp_input_add_answers(r->pool,
                                   &task->view.payload[NGX_MCP_REQUESTS],
                                   &task->view.payload[NGX_MCP_RESPONSES],
-                                  &a->answers, &merge)
+                                  &a->answers, &input)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (merge.taken == 0) {
+    if (input.taken == 0) {
         amend->nothing = 1;
         return NGX_DECLINED;
     }
 
-    op->event.type = merge.left ? NGX_MCP_EV_ANSWER : NGX_MCP_EV_ANSWER_ALL;
-    op->change.payload[NGX_MCP_REQUESTS] = merge.requests;
-    op->change.payload[NGX_MCP_RESPONSES] = merge.responses;
+    op->event.type = input.left ? NGX_MCP_EV_ANSWER : NGX_MCP_EV_ANSWER_ALL;
+    op->change.payload[NGX_MCP_REQUESTS] = input.requests;
+    op->change.payload[NGX_MCP_RESPONSES] = input.responses;
 
     return NGX_DECLINED;
 }

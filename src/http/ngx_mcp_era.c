@@ -118,14 +118,15 @@ ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         "{\"requiredCapabilities\":{\"extensions\":"
         "{\"io.modelcontextprotocol/tasks\":{}}}}");
 
-    return ngx_mcp_lacks(r, ctx, &data);
+    return ngx_mcp_missing_capability(r, ctx, &data);
 }
 
 
 /* data: the missing capabilities, as JSON */
 
 ngx_int_t
-ngx_mcp_lacks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *data)
+ngx_mcp_missing_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_str_t *data)
 {
     return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, NGX_MCP_RPC_CAPABILITY,
                          "Missing required client capability", data);

@@ -62,7 +62,7 @@ ngx_int_t ngx_mcp_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t status, ngx_int_t code, const char *message, ngx_str_t *data);
 ngx_int_t ngx_mcp_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t status, const char *what);
-ngx_int_t ngx_mcp_twice(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_duplicate(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_refused(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t reason);
 void ngx_mcp_out_answer(ngx_mcp_out_t *out, ngx_http_request_t *r,
@@ -90,7 +90,7 @@ ngx_int_t ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 ngx_int_t ngx_mcp_mismatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     const char *message);
 ngx_int_t ngx_mcp_no_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-ngx_int_t ngx_mcp_lacks(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+ngx_int_t ngx_mcp_missing_capability(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *data);
 
 /* ngx_mcp_args.c, ngx_mcp_create.c */

@@ -140,7 +140,7 @@ typedef struct {
     ngx_uint_t       want;
     void           (*render)(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
                              ngx_mcp_zone_t *zone);
-} ngx_mcp_shows_t;
+} ngx_mcp_renderer_t;
 
 
 /* the context of a request */
@@ -173,7 +173,7 @@ struct ngx_mcp_ctx_s {
     ngx_mcp_loc_conf_t        *lcf;       /* of the gateway, if passed */
     struct ngx_mcp_job_s      *job;       /* that this call waits for */
 
-    ngx_mcp_shows_t           *shows;     /* for REST and the console */
+    ngx_mcp_renderer_t        *renderer;  /* for REST and the console */
 
     /* REST and console: the task, the handler of the body, and the body */
     ngx_mcp_id_t               id;
@@ -194,7 +194,7 @@ struct ngx_mcp_ctx_s {
 
 
 /* the owner whose tasks the request may access; NULL: all owners */
-#define ngx_mcp_whose(ctx)  ((ctx)->console ? NULL : &(ctx)->owner)
+#define ngx_mcp_visible_owner(ctx)  ((ctx)->console ? NULL : &(ctx)->owner)
 
 
 typedef ngx_int_t (*ngx_mcp_method_pt)(ngx_http_request_t *r,
@@ -203,10 +203,10 @@ typedef ngx_int_t (*ngx_mcp_method_pt)(ngx_http_request_t *r,
 /* the clients that may call a method, in one of the eras */
 
 typedef enum {
-    NGX_MCP_NOBODY = 0,
-    NGX_MCP_ANYBODY,
-    NGX_MCP_IF_TASKS,           /* clients that support tasks */
-    NGX_MCP_IF_EXTENDED         /* clients with NGX_MCP_EXTENSION */
+    NGX_MCP_CALLERS_NONE = 0,
+    NGX_MCP_CALLERS_ALL,
+    NGX_MCP_CALLERS_TASKS,      /* clients that support tasks */
+    NGX_MCP_CALLERS_EXTENDED    /* clients with NGX_MCP_EXTENSION */
 } ngx_mcp_callers_e;
 
 

@@ -241,7 +241,7 @@ ngx_mcp_invalid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t status,
 
 
 ngx_int_t
-ngx_mcp_twice(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_duplicate(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, "duplicate member in params");
 }

@@ -31,7 +31,7 @@ static void ngx_mcp_wait_handler(ngx_mcp_op_t *op);
 static void ngx_mcp_wait_watch(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_unpark(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_event(ngx_event_t *ev);
-static void ngx_mcp_wait_go_on(ngx_mcp_wait_t *w, ngx_int_t rc);
+static void ngx_mcp_wait_continue(ngx_mcp_wait_t *w, ngx_int_t rc);
 static ngx_int_t ngx_mcp_wait_tick(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_next(ngx_mcp_wait_t *w);
 static void ngx_mcp_wait_timer(ngx_mcp_wait_t *w);
@@ -210,7 +210,7 @@ ngx_mcp_wait_handler(ngx_mcp_op_t *op)
         ngx_http_finalize_request(r, NGX_ERROR);
 
     } else {
-        ngx_mcp_wait_go_on(w, rc);
+        ngx_mcp_wait_continue(w, rc);
     }
 
     ngx_http_run_posted_requests(c);
@@ -342,13 +342,13 @@ ngx_mcp_wait_event(ngx_event_t *ev)
         return;
     }
 
-    ngx_mcp_wait_go_on(w, ngx_mcp_wait_tick(w));
+    ngx_mcp_wait_continue(w, ngx_mcp_wait_tick(w));
     ngx_http_run_posted_requests(c);
 }
 
 
 static void
-ngx_mcp_wait_go_on(ngx_mcp_wait_t *w, ngx_int_t rc)
+ngx_mcp_wait_continue(ngx_mcp_wait_t *w, ngx_int_t rc)
 {
     if (rc == NGX_DECLINED || rc == NGX_BUSY) {
         ngx_mcp_wait_next(w);

@@ -58,12 +58,12 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     params = &ctx->params;
 
-    if (params->name.type == NGX_MCP_JSON_TWICE
-        || params->arguments.type == NGX_MCP_JSON_TWICE
-        || params->task.type == NGX_MCP_JSON_TWICE
-        || params->ttl.type == NGX_MCP_JSON_TWICE)
+    if (params->name.type == NGX_MCP_JSON_DUPLICATE
+        || params->arguments.type == NGX_MCP_JSON_DUPLICATE
+        || params->task.type == NGX_MCP_JSON_DUPLICATE
+        || params->ttl.type == NGX_MCP_JSON_DUPLICATE)
     {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     if (params->name.type != NGX_MCP_JSON_STRING
@@ -109,7 +109,7 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     rc = ngx_mcp_call_support(r, ctx, tool, &params->task, &wants);
 
     if (rc == NGX_DECLINED && passes) {
-        rc = ngx_mcp_pass_speaks(r, ctx);
+        rc = ngx_mcp_pass_check_era(r, ctx);
     }
 
     if (rc != NGX_DECLINED) {
@@ -357,7 +357,7 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     if (ngx_mcp_members(ctx, members, 5) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     if (action.type != NGX_MCP_JSON_STRING

@@ -18,7 +18,7 @@
 static ngx_int_t ngx_mcp_get(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_not_allowed(ngx_http_request_t *r);
 static void ngx_mcp_message(ngx_http_request_t *r);
-static ngx_int_t ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_uint_t ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
 static ngx_int_t ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
@@ -167,7 +167,7 @@ ngx_mcp_message(ngx_http_request_t *r)
                              "progressToken in _meta");
 
     } else if (lcf->pass.len) {
-        rc = ngx_mcp_pass_message(r, ctx, modern == NGX_OK, ngx_mcp_ours);
+        rc = ngx_mcp_pass_message(r, ctx, modern == NGX_OK, ngx_mcp_dispatch);
     }
 
     if (known) {
@@ -177,7 +177,7 @@ ngx_mcp_message(ngx_http_request_t *r)
     if (rc == NGX_DECLINED) {
         ctx->era = (modern == NGX_OK) ? NGX_MCP_MODERN
                                       : NGX_MCP_LEGACY;
-        rc = ngx_mcp_ours(r, ctx);
+        rc = ngx_mcp_dispatch(r, ctx);
     }
 
     ngx_http_finalize_request(r, rc);
@@ -187,7 +187,7 @@ ngx_mcp_message(ngx_http_request_t *r)
 /* handles a message that is not for the upstream */
 
 static ngx_int_t
-ngx_mcp_ours(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     return (ctx->era == NGX_MCP_MODERN) ? ngx_mcp_modern(r, ctx)
                                         : ngx_mcp_legacy(r, ctx);
@@ -229,9 +229,9 @@ ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     static ngx_str_t  header = ngx_string("mcp-protocol-version");
     static ngx_str_t  discover = ngx_string("server/discover");
 
-    if (ctx->params.meta.type == NGX_MCP_JSON_TWICE
-        || ctx->params.version.type == NGX_MCP_JSON_TWICE
-        || ctx->params.token.type == NGX_MCP_JSON_TWICE)
+    if (ctx->params.meta.type == NGX_MCP_JSON_DUPLICATE
+        || ctx->params.version.type == NGX_MCP_JSON_DUPLICATE
+        || ctx->params.token.type == NGX_MCP_JSON_DUPLICATE)
     {
         return NGX_ERROR;
     }

@@ -83,7 +83,7 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     };
 
     if (ngx_mcp_members(ctx, members, 3) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     if (version.type != NGX_MCP_JSON_STRING) {

@@ -65,7 +65,7 @@ ngx_mcp_listen(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || ngx_mcp_json_members(&notifications, filter, 1)
            != NGX_OK)
     {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     if (notifications.type != NGX_MCP_JSON_OBJECT) {

@@ -85,7 +85,8 @@ ngx_int_t ngx_mcp_request_state_invalid(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_view_t *v);
-const char *ngx_mcp_request_state_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v);
+const char *ngx_mcp_request_state_missing(ngx_mcp_ctx_t *ctx,
+    ngx_mcp_view_t *v);
 
 
 #endif /* _NGX_MCP_METHODS_H_INCLUDED_ */

@@ -110,7 +110,7 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     params = &ctx->params;
 
-    if (params->client.type == NGX_MCP_JSON_TWICE
+    if (params->client.type == NGX_MCP_JSON_DUPLICATE
         || params->capabilities.type != NGX_MCP_JSON_OBJECT)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
@@ -119,12 +119,12 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                "and clientInfo at most once");
     }
 
-    if (params->extensions.type == NGX_MCP_JSON_TWICE
-        || params->elicitation.type == NGX_MCP_JSON_TWICE
-        || params->sampling.type == NGX_MCP_JSON_TWICE
-        || params->roots.type == NGX_MCP_JSON_TWICE
-        || params->tasks.type == NGX_MCP_JSON_TWICE
-        || params->extended.type == NGX_MCP_JSON_TWICE)
+    if (params->extensions.type == NGX_MCP_JSON_DUPLICATE
+        || params->elicitation.type == NGX_MCP_JSON_DUPLICATE
+        || params->sampling.type == NGX_MCP_JSON_DUPLICATE
+        || params->roots.type == NGX_MCP_JSON_DUPLICATE
+        || params->tasks.type == NGX_MCP_JSON_DUPLICATE
+        || params->extended.type == NGX_MCP_JSON_DUPLICATE)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                                "duplicate member in "

@@ -24,7 +24,7 @@ static ngx_int_t ngx_mcp_outcome_look(ngx_mcp_wait_t *w);
 static ngx_uint_t ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
 static ngx_int_t ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
-static ngx_int_t ngx_mcp_outcome_hand_out(ngx_mcp_outcome_t *o,
+static ngx_int_t ngx_mcp_outcome_task(ngx_mcp_outcome_t *o,
     ngx_mcp_view_t *v);
 static ngx_int_t ngx_mcp_outcome_exit(ngx_mcp_outcome_t *o);
 static ngx_int_t ngx_mcp_outcome_ask(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
@@ -169,7 +169,7 @@ ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
             || (v->task.state == NGX_MCP_INPUT_REQUIRED
                 && !o->wait.ctx->asked)))
     {
-        return ngx_mcp_outcome_hand_out(o, v);
+        return ngx_mcp_outcome_task(o, v);
     }
 
     if (ngx_exiting) {
@@ -187,7 +187,7 @@ ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
 /* the response is the task; the background call continues without a caller */
 
 static ngx_int_t
-ngx_mcp_outcome_hand_out(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
+ngx_mcp_outcome_task(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
     ngx_mcp_out_t  out;
 
@@ -268,7 +268,7 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
     ngx_str_t    data;
     const char  *capability;
 
-    capability = ngx_mcp_request_state_lacks(o->wait.ctx, v);
+    capability = ngx_mcp_request_state_missing(o->wait.ctx, v);
 
     if (capability == NULL) {
         return ngx_mcp_request_state_ask(o->wait.r, o->wait.ctx, v);
@@ -283,7 +283,7 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
                            capability)
                - buf;
 
-    return ngx_mcp_lacks(o->wait.r, o->wait.ctx, &data);
+    return ngx_mcp_missing_capability(o->wait.r, o->wait.ctx, &data);
 }
 
 

@@ -50,7 +50,7 @@ ngx_mcp_request_state_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     };
 
     if (ngx_mcp_members(ctx, members, 2) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     err = ngx_mcp_input_responses(r->pool, &resumed->responses);
@@ -200,7 +200,7 @@ ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 /* a capability that the client needs but has not declared; NULL: none */
 
 const char *
-ngx_mcp_request_state_lacks(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
+ngx_mcp_request_state_missing(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
     ngx_uint_t            i;
     ngx_mcp_json_t        requests, key, value, method;

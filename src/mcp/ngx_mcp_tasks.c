@@ -69,8 +69,8 @@ ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_int_t
 ngx_mcp_only_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
 {
-    if (ctx->params.id.type == NGX_MCP_JSON_TWICE) {
-        return ngx_mcp_twice(r, ctx);
+    if (ctx->params.id.type == NGX_MCP_JSON_DUPLICATE) {
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     return ngx_mcp_task_id(r, ctx, &ctx->params.id, id);
@@ -187,7 +187,7 @@ ngx_mcp_tasks_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ngx_mcp_members(ctx, members, 4) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     op->owner = ctx->owner;
@@ -306,7 +306,7 @@ ngx_mcp_tasks_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ngx_mcp_members(ctx, members, 2) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     rc = ngx_mcp_task_id(r, ctx, &id, &op->id);
@@ -402,7 +402,7 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ngx_mcp_members(ctx, members, 6) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     n->metadata = metadata;
@@ -566,7 +566,7 @@ ngx_mcp_tasks_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ngx_mcp_members(ctx, members, 4) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     err = ngx_mcp_token(r->pool, &token, &op->token);

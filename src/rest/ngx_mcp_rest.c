@@ -59,7 +59,7 @@ static ngx_mcp_resources_t  ngx_mcp_rest_resources = {
 };
 
 
-static ngx_mcp_shows_t  ngx_mcp_rest_shows = {
+static ngx_mcp_renderer_t  ngx_mcp_rest_renderer = {
     NGX_MCP_WANT_REST, ngx_mcp_rest_render
 };
 
@@ -83,7 +83,7 @@ ngx_mcp_rest(ngx_http_request_t *r, ngx_str_t *path)
 
     ctx->rest = 1;
     ctx->era = NGX_MCP_MODERN;
-    ctx->shows = &ngx_mcp_rest_shows;
+    ctx->renderer = &ngx_mcp_rest_renderer;
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
     if (ngx_mcp_owner(r, &ctx->owner) != NGX_OK) {

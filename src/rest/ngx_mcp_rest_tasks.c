@@ -373,8 +373,8 @@ ngx_mcp_rest_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     op->id = ctx->id;
-    op->owner = ngx_mcp_whose(ctx);
-    op->want = ctx->shows->want;
+    op->owner = ngx_mcp_visible_owner(ctx);
+    op->want = ctx->renderer->want;
 
     return ngx_mcp_request_op(r, &op->op, done);
 }
@@ -490,9 +490,9 @@ ngx_mcp_rest_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     op->id = ctx->id;
-    op->owner = ngx_mcp_whose(ctx);
+    op->owner = ngx_mcp_visible_owner(ctx);
     op->event.type = NGX_MCP_EV_CANCEL;
-    op->want = ctx->shows->want;
+    op->want = ctx->renderer->want;
 
     return ngx_mcp_request_op(r, &op->op, ngx_mcp_rest_changed);
 }
@@ -593,7 +593,7 @@ ngx_mcp_rest_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v,
 
     ngx_mcp_out_init(&out, r->pool, 512 + v->payload[NGX_MCP_RESULT].len);
 
-    ctx->shows->render(&out, v, lcf->zone);
+    ctx->renderer->render(&out, v, lcf->zone);
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

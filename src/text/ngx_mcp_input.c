@@ -72,16 +72,16 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
 }
 
 
-ngx_int_t
-ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
-    ngx_str_t *responses, ngx_mcp_json_t *answers, ngx_mcp_merge_t *merge)
+ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
+    ngx_str_t *responses, ngx_mcp_json_t *answers,
+    ngx_mcp_input_change_t *input)
 {
     ngx_mcp_out_t         left, given;
     ngx_mcp_json_t        open, done, key, value, answer;
     ngx_mcp_json_iter_t   it;
 
-    merge->taken = 0;
-    merge->left = 0;
+    input->taken = 0;
+    input->left = 0;
 
     ngx_mcp_input_object(requests, &open);
     ngx_mcp_input_object(responses, &done);
@@ -104,25 +104,25 @@ ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
 
         if (ngx_mcp_input_find(answers, &key, &answer)) {
             ngx_mcp_input_member(&given, &key, &answer);
-            merge->taken++;
+            input->taken++;
 
         } else {
             ngx_mcp_input_member(&left, &key, &value);
-            merge->left++;
+            input->left++;
         }
     }
 
     ngx_mcp_out_lit(&left, "}");
     ngx_mcp_out_lit(&given, "}");
 
-    if (ngx_mcp_out_end(&left, &merge->requests) != NGX_OK
-        || ngx_mcp_out_end(&given, &merge->responses) != NGX_OK)
+    if (ngx_mcp_out_end(&left, &input->requests) != NGX_OK
+        || ngx_mcp_out_end(&given, &input->responses) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (merge->left == 0) {
-        merge->requests.len = 0;
+    if (input->left == 0) {
+        input->requests.len = 0;
     }
 
     return NGX_OK;
@@ -131,14 +131,14 @@ ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
 
 ngx_int_t
 ngx_mcp_input_drop(ngx_pool_t *pool, ngx_str_t *requests, ngx_mcp_json_t *key,
-    ngx_mcp_merge_t *merge)
+    ngx_mcp_input_change_t *input)
 {
     ngx_mcp_out_t         left;
     ngx_mcp_json_t        open, k, value;
     ngx_mcp_json_iter_t   it;
 
-    merge->taken = 0;
-    merge->left = 0;
+    input->taken = 0;
+    input->left = 0;
 
     ngx_mcp_input_object(requests, &open);
     ngx_mcp_out_init(&left, pool, requests->len + 2);
@@ -148,22 +148,22 @@ ngx_mcp_input_drop(ngx_pool_t *pool, ngx_str_t *requests, ngx_mcp_json_t *key,
     while (ngx_mcp_json_next(&it, &k, &value) == NGX_OK) {
 
         if (ngx_mcp_json_same(&k, key)) {
-            merge->taken++;
+            input->taken++;
 
         } else {
             ngx_mcp_input_member(&left, &k, &value);
-            merge->left++;
+            input->left++;
         }
     }
 
     ngx_mcp_out_lit(&left, "}");
 
-    if (ngx_mcp_out_end(&left, &merge->requests) != NGX_OK) {
+    if (ngx_mcp_out_end(&left, &input->requests) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (merge->left == 0) {
-        merge->requests.len = 0;
+    if (input->left == 0) {
+        input->requests.len = 0;
     }
 
     return NGX_OK;

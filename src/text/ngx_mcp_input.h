@@ -35,7 +35,7 @@ typedef struct {
     ngx_str_t   responses;  /* all answers; not set by input_drop() */
     ngx_uint_t  taken;      /* questions answered or dropped by this call */
     ngx_uint_t  left;       /* questions still open */
-} ngx_mcp_merge_t;
+} ngx_mcp_input_change_t;
 
 
 /*
@@ -50,14 +50,15 @@ const char *ngx_mcp_input_check(ngx_mcp_json_t *requests,
  * without an open question are ignored.  NGX_ERROR: no memory.
  */
 ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
-    ngx_str_t *responses, ngx_mcp_json_t *answers, ngx_mcp_merge_t *merge);
+    ngx_str_t *responses, ngx_mcp_json_t *answers,
+    ngx_mcp_input_change_t *input);
 
 /*
  * Removes a question; merge->taken is 0 if it was not open.  NGX_ERROR: no
  * memory.
  */
 ngx_int_t ngx_mcp_input_drop(ngx_pool_t *pool, ngx_str_t *requests,
-    ngx_mcp_json_t *key, ngx_mcp_merge_t *merge);
+    ngx_mcp_json_t *key, ngx_mcp_input_change_t *input);
 
 /*
  * Finds the answer with a key, which is JSON text with the quotes.  Returns 0

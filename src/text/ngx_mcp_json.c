@@ -233,7 +233,7 @@ found:
     value = (ngx_mcp_json_t *) ((u_char *) base + s->value);
 
     if (value->type != NGX_MCP_JSON_NONE) {
-        value->type = NGX_MCP_JSON_TWICE;
+        value->type = NGX_MCP_JSON_DUPLICATE;
         *shape = NULL;
         return NULL;
     }

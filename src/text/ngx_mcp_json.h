@@ -37,7 +37,7 @@ typedef enum {
     NGX_MCP_JSON_OBJECT,
 
     /* the shape names the member, and the member is duplicate */
-    NGX_MCP_JSON_TWICE
+    NGX_MCP_JSON_DUPLICATE
 } ngx_mcp_json_e;
 
 
@@ -85,7 +85,7 @@ ngx_int_t ngx_mcp_json_parse(ngx_str_t *text, ngx_mcp_json_t *value,
 /*
  * The same, and sets the values that the shape names.  The caller must have
  * set them to NGX_MCP_JSON_NONE before.  The type of a duplicate member
- * becomes NGX_MCP_JSON_TWICE.
+ * becomes NGX_MCP_JSON_DUPLICATE.
  */
 ngx_int_t ngx_mcp_json_shape(ngx_str_t *text, ngx_mcp_json_t *value,
     ngx_mcp_shape_t *shape, void *base, const char **err);

@@ -42,7 +42,7 @@ ngx_mcp_result_read(ngx_mcp_json_t *object, ngx_mcp_result_t *result)
                 *members[i].value = value;
 
             } else {
-                members[i].value->type = NGX_MCP_JSON_TWICE;
+                members[i].value->type = NGX_MCP_JSON_DUPLICATE;
             }
 
             break;

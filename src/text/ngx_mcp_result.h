@@ -18,7 +18,7 @@
 #include "ngx_mcp_task.h"
 
 
-/* a type of NGX_MCP_JSON_TWICE: the member is duplicate, text is the first */
+/* type NGX_MCP_JSON_DUPLICATE: a duplicate member, text is the first one */
 
 typedef struct {
     ngx_mcp_json_t  type;       /* "resultType" */

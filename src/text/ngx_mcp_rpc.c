@@ -63,12 +63,12 @@ ngx_mcp_rpc_parse(ngx_pool_t *pool, ngx_str_t *body, ngx_mcp_shape_t *params,
         return ngx_mcp_rpc_invalid(err, "the message must be a JSON object");
     }
 
-    if (id.type == NGX_MCP_JSON_TWICE
-        || rpc->version.type == NGX_MCP_JSON_TWICE
-        || rpc->verb.type == NGX_MCP_JSON_TWICE
-        || rpc->params.type == NGX_MCP_JSON_TWICE
-        || rpc->result.type == NGX_MCP_JSON_TWICE
-        || rpc->error.type == NGX_MCP_JSON_TWICE)
+    if (id.type == NGX_MCP_JSON_DUPLICATE
+        || rpc->version.type == NGX_MCP_JSON_DUPLICATE
+        || rpc->verb.type == NGX_MCP_JSON_DUPLICATE
+        || rpc->params.type == NGX_MCP_JSON_DUPLICATE
+        || rpc->result.type == NGX_MCP_JSON_DUPLICATE
+        || rpc->error.type == NGX_MCP_JSON_DUPLICATE)
     {
         return ngx_mcp_rpc_invalid(err, "duplicate member");
     }

@@ -374,7 +374,7 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     case NGX_MCP_JSON_TRUE:
         break;
 
-    case NGX_MCP_JSON_TWICE:
+    case NGX_MCP_JSON_DUPLICATE:
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
                                "duplicate isError in result");
 

@@ -88,7 +88,7 @@ ngx_mcp_worker_claim(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     if (ngx_mcp_members(ctx, members, 5) != NGX_OK) {
-        return ngx_mcp_twice(r, ctx);
+        return ngx_mcp_duplicate(r, ctx);
     }
 
     err = ngx_mcp_claim_tools(r, &tools, c);

@@ -56,9 +56,9 @@ test_questions(void)
 static void
 test_merge(void)
 {
-    ngx_str_t        requests, responses;
-    ngx_mcp_json_t   answers;
-    ngx_mcp_merge_t  m;
+    ngx_str_t               requests, responses;
+    ngx_mcp_json_t          answers;
+    ngx_mcp_input_change_t  m;
 
     requests = str("{ \"a\": {\"q\": 1} , \"b\":{\"q\":2}}");
     responses = str("");
@@ -91,10 +91,10 @@ test_merge(void)
 static void
 test_drop(void)
 {
-    ngx_uint_t       i;
-    ngx_str_t        requests;
-    ngx_mcp_json_t   key;
-    ngx_mcp_merge_t  m;
+    ngx_uint_t              i;
+    ngx_str_t               requests;
+    ngx_mcp_json_t          key;
+    ngx_mcp_input_change_t  m;
     static struct {
         const char  *requests;
         const char  *key;

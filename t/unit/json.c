@@ -687,7 +687,7 @@ test_shape(void)
         for (n = 0; n < 4; n++) {
             v = in[n];
 
-            if (v.type == NGX_MCP_JSON_TWICE) {
+            if (v.type == NGX_MCP_JSON_DUPLICATE) {
                 ngx_str_set(&v.text, "2");
             }
 

@@ -33,12 +33,13 @@ static struct {
     { "{\"isError\":true}", READ|ERROR, 0, NGX_MCP_JSON_TRUE, 0 },
     { "{\"isError\":false}", READ, 0, NGX_MCP_JSON_FALSE, 0 },
     { "{\"isError\":\"true\"}", READ, 0, NGX_MCP_JSON_STRING, 0 },
-    { "{\"isError\":true,\"isError\":true}", READ, 0, NGX_MCP_JSON_TWICE, 0 },
+    { "{\"isError\":true,\"isError\":true}", READ, 0,
+      NGX_MCP_JSON_DUPLICATE, 0 },
     { "{\"_meta\":{},\"_meta\":{},\"isError\":true,\"resultType\":1}",
       READ|TYPE|ERROR|META, NGX_MCP_JSON_NUMBER, NGX_MCP_JSON_TRUE,
-      NGX_MCP_JSON_TWICE },
+      NGX_MCP_JSON_DUPLICATE },
     { "{\"resultType\":1,\"resultType\":2,\"resultType\":3,\"_meta\":0}",
-      READ|TYPE|META, NGX_MCP_JSON_TWICE, 0, NGX_MCP_JSON_NUMBER },
+      READ|TYPE|META, NGX_MCP_JSON_DUPLICATE, 0, NGX_MCP_JSON_NUMBER },
     { NULL, 0, 0, 0, 0 }
 };
 

@@ -29,7 +29,7 @@ static ngx_int_t ngx_mcp_attach_check(ngx_mcp_zone_t *zone,
 static ngx_uint_t ngx_mcp_attach_join(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log);
 static ngx_int_t ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log);
-static ngx_int_t ngx_mcp_attach_ours(ngx_mcp_zone_t *zone);
+static ngx_int_t ngx_mcp_attach_owned(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_attach_own(ngx_mcp_zone_t *zone, ngx_fd_t fd,
     ngx_log_t *log);
 
@@ -314,7 +314,7 @@ ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
     st = zone->store_data;
     sv = ngx_mcp_save_of(zone->table);
 
-    rc = ngx_mcp_attach_ours(zone);
+    rc = ngx_mcp_attach_owned(zone);
 
     if (rc == NGX_ERROR) {
         return NGX_ERROR;
@@ -358,7 +358,7 @@ ngx_mcp_attach_again(ngx_mcp_zone_t *zone, ngx_log_t *log)
  */
 
 static ngx_int_t
-ngx_mcp_attach_ours(ngx_mcp_zone_t *zone)
+ngx_mcp_attach_owned(ngx_mcp_zone_t *zone)
 {
     uint64_t           instance;
     ngx_int_t          rc;
