@@ -643,7 +643,7 @@ test_files(void)
     snprintf(name, sizeof(name), "%s.away", store_path);
     rc = rename(store_path, name);
     ok(rc == 0 && ngx_mcp_db_write(&store_db, &store_batch) == NGX_ERROR
-       && strstr(store_db.error, "not there"),
+       && strstr(store_db.error, "is missing"),
        "without itself: %s", store_db.error);
     (void) close(open(store_path, O_CREAT|O_RDWR, 0600));
     ok(ngx_mcp_db_write(&store_db, &store_batch) == NGX_ERROR
