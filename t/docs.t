@@ -183,7 +183,7 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
 
     while (my ($method, @callers) = splice @rows, 0, 3) {
         for my $era (@eras) {
-            $served{$era}{$method} = 1 if shift(@callers) ne 'NOBODY';
+            $served{$era}{$method} = 1 if shift(@callers) ne 'CALLERS_NONE';
         }
     }
 

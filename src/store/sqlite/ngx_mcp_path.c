@@ -124,6 +124,7 @@ ngx_mcp_path_real(ngx_conf_t *cf, ngx_str_t *path)
 ngx_int_t
 ngx_mcp_path_check(ngx_mcp_zone_t *zone)
 {
+    int                rc;
     u_char             dir[NGX_MAX_PATH];
     struct stat        sb;
     ngx_log_t         *log;
@@ -137,8 +138,10 @@ ngx_mcp_path_check(ngx_mcp_zone_t *zone)
 
     (void) ngx_mcp_path_dir(dir, &st->path);
 
-    if (stat((char *) dir, &sb) == -1 || !S_ISDIR(sb.st_mode)) {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+    rc = stat((char *) dir, &sb);
+
+    if (rc == -1 || !S_ISDIR(sb.st_mode)) {
+        ngx_log_error(NGX_LOG_EMERG, log, (rc == -1) ? ngx_errno : NGX_ENOTDIR,
                       "the directory \"%s\" of the store of zone \"%V\" "
                       "does not exist", dir, &zone->name);
         return NGX_ERROR;
