@@ -21,6 +21,8 @@ use MCPTools qw/ tools_json /;
 # flags of src/core/ngx_mcp_task.h
 my ($error, $read, $type, $meta) = (0x02, 0x10, 0x20, 0x40);
 
+my $related = 'io.modelcontextprotocol/related-task';
+
 # the name, the result, and what is to be seen of it as the result of tasks/get
 # and of tasks/result, where REL is the member that names the task; the flags;
 # whether only workers may send it
@@ -45,7 +47,7 @@ my @cases = (
      '{"_meta": {REL },"content":[]}', $meta],
     ['_meta that is no object', '{"_meta":1}',
      '{"resultType":"complete","_meta":1}',
-     '{"_meta":{REL},"_meta":1}', $meta],
+     '{"_meta":{REL}}', $meta],
     ['both', '{"_meta":{"a":{}},"resultType":"other","isError":false}',
      '{"_meta":{"a":{}},"resultType":"other","isError":false}',
      '{"_meta":{REL,"a":{}},"resultType":"other","isError":false}',
@@ -63,14 +65,16 @@ my @cases = (
     ['isError', '{"isError":true,"_meta":{"a":1}}',
      '{"resultType":"complete","isError":true,"_meta":{"a":1}}',
      '{"isError":true,"_meta":{REL,"a":1}}', $error | $meta],
-    ['_meta twice', '{"_meta":{"a":1},"_meta":{"b":2},"isError":true}',
-     '{"resultType":"complete","_meta":{"a":1},"_meta":{"b":2},'
-     . '"isError":true}',
-     '{"_meta":{REL,"a":1},"_meta":{"b":2},"isError":true}', $error | $meta],
-    ['resultType twice', '{"resultType":"a","resultType":"b","isError":true}',
-     '{"resultType":"a","resultType":"b","isError":true}',
-     '{"_meta":{REL},"resultType":"a","resultType":"b","isError":true}',
-     $error | $type, 1],
+    # 2025-11-25: the related task of a result is the one that it belongs to
+    ["_meta with another server's task",
+     '{"_meta":{"a":1, "' . $related . '" : {"taskId":"x"},"b":[2, 3]}, "c": 1}',
+     '{"resultType":"complete","_meta":{"a":1, "' . $related
+     . '" : {"taskId":"x"},"b":[2, 3]}, "c": 1}',
+     '{"_meta":{REL,"a":1,"b":[2, 3]},"c":1}', $meta],
+    ["_meta with another server's task twice",
+     '{"c":1,"_meta":{"' . $related . '":1,"' . $related . '":2}}',
+     '{"resultType":"complete","c":1,"_meta":{"' . $related . '":1,"'
+     . $related . '":2}}', '{"_meta":{REL},"c":1}', $meta],
 );
 
 my $g = MCPGateway->new(
@@ -127,14 +131,19 @@ for my $case (@cases) {
 shown(@$_) for @tasks;
 
 # isError is what others depend on
-for my $result ('{"isError":true,"isError":true}', '{"isError":1}', '[]') {
+for my $result ('{"isError":true,"isError":true}', '{"isError":1}', '[]',
+                '{"_meta":{"a":1},"_meta":{"b":2}}',
+                '{"resultType":"a","resultType":"b"}')
+{
     my $work = $c->claim_id('queued', $c->create('queued'));
     is($c->complete($work, $result)->{error}{code}, -32602,
        "a worker's $result is refused");
 }
 
 for my $result ('{"isError":true,"isError":true}',
-                '{"resultType":"a","resultType":"b"}') {
+                '{"resultType":"a","resultType":"b"}',
+                '{"_meta":{"a":1},"_meta":{"b":2}}')
+{
     my ($id, $call) = $g->begin('far');
     $up->go($call, ['result', $result]);
     $g->fails($id, 'upstream_invalid', "a server's $result is refused");

@@ -548,6 +548,7 @@ ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
 
     if (result.type.type == NGX_MCP_JSON_DUPLICATE
         || result.is_error.type == NGX_MCP_JSON_DUPLICATE
+        || result.meta.type == NGX_MCP_JSON_DUPLICATE
         || (result.type.type == NGX_MCP_JSON_STRING
             && ngx_mcp_json_is(&result.type, &task)))
     {

@@ -16,8 +16,14 @@ static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
 static void ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
     ngx_mcp_view_t *v, ngx_uint_t has_meta);
+static void ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v);
+static void ngx_mcp_render_others(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_str_t *except);
 static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 
+
+#define NGX_MCP_RELATED_TASK  "io.modelcontextprotocol/related-task"
 
 #define ngx_mcp_failure(message, reason)                                      \
     ngx_string("{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED) ","            \
@@ -377,15 +383,30 @@ ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
     ngx_mcp_view_t *v, ngx_uint_t has_meta)
 {
     u_char            *p, *end;
-    ngx_mcp_json_t     meta;
+    ngx_mcp_json_t     meta, related;
     ngx_mcp_member_t   members[] = {
         { ngx_string("_meta"), &meta }
     };
+    ngx_mcp_member_t   members_of_meta[] = {
+        { ngx_string(NGX_MCP_RELATED_TASK), &related }
+    };
 
     meta.type = NGX_MCP_JSON_NONE;
+    related.type = NGX_MCP_JSON_NONE;
 
     if (has_meta) {
         (void) ngx_mcp_json_members(object, members, 1);
+    }
+
+    if (meta.type == NGX_MCP_JSON_OBJECT) {
+        (void) ngx_mcp_json_members(&meta, members_of_meta, 1);
+    }
+
+    if ((meta.type != NGX_MCP_JSON_NONE && meta.type != NGX_MCP_JSON_OBJECT)
+        || related.type != NGX_MCP_JSON_NONE)
+    {
+        ngx_mcp_render_replaced(out, object, v);
+        return;
     }
 
     p = object->text.data + 1;
@@ -418,6 +439,65 @@ ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
 }
 
 
+/*
+ * The same for an object that relates to a task of another server already, or
+ * whose _meta is not an object or is duplicate.  Parsers take the last of two
+ * members, so neither may remain.
+ */
+
+static void
+ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v)
+{
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
+    static ngx_str_t     meta = ngx_string("_meta");
+    static ngx_str_t     related = ngx_string(NGX_MCP_RELATED_TASK);
+
+    ngx_mcp_out_lit(out, "\"_meta\":{");
+    ngx_mcp_render_related(out, v);
+
+    ngx_mcp_json_iter(&it, object);
+
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+        if (value.type == NGX_MCP_JSON_OBJECT
+            && ngx_mcp_json_is(&key, &meta))
+        {
+            ngx_mcp_render_others(out, &value, &related);
+            break;
+        }
+    }
+
+    ngx_mcp_out_lit(out, "}");
+    ngx_mcp_render_others(out, object, &meta);
+}
+
+
+/* all members but those with this key, each after a comma */
+
+static void
+ngx_mcp_render_others(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_str_t *except)
+{
+    ngx_mcp_json_t       key, value;
+    ngx_mcp_json_iter_t  it;
+
+    ngx_mcp_json_iter(&it, object);
+
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (ngx_mcp_json_is(&key, except)) {
+            continue;
+        }
+
+        ngx_mcp_out_lit(out, ",");
+        ngx_mcp_out_str(out, &key.text);
+        ngx_mcp_out_lit(out, ":");
+        ngx_mcp_out_str(out, &value.text);
+    }
+}
+
+
 static void
 ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 {
@@ -425,8 +505,7 @@ ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 
     (void) ngx_mcp_id_text(id, &v->id);
 
-    ngx_mcp_out_lit(out, "\"io.modelcontextprotocol/related-task\":"
-                    "{\"taskId\":\"");
+    ngx_mcp_out_lit(out, "\"" NGX_MCP_RELATED_TASK "\":{\"taskId\":\"");
     ngx_mcp_out_add(out, id, sizeof(id));
     ngx_mcp_out_lit(out, "\"}");
 }

@@ -367,6 +367,15 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     ngx_mcp_result_read(&object, &result);
 
+    /* what is sent must not have a member twice */
+
+    if (result.type.type == NGX_MCP_JSON_DUPLICATE
+        || result.meta.type == NGX_MCP_JSON_DUPLICATE)
+    {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK,
+                               "duplicate resultType or _meta in result");
+    }
+
     switch (result.is_error.type) {
 
     case NGX_MCP_JSON_NONE:
