@@ -10,7 +10,7 @@ SESSION = re.compile(rb"(?i)\r\nmcp-session-id: *([^\r]+)")
 CURSOR = re.compile(rb'"nextCursor":"([^"]+)"')
 
 CAPABILITIES = {"extensions": {"io.modelcontextprotocol/tasks": {},
-                               "org.nginx.mcp-tasks/extended": {}}}
+                               "io.github.nginx-mcp-tasks/extended": {}}}
 
 
 def post(path, message, headers=()):

@@ -23,7 +23,7 @@ async function rpc(method, params) {
       .then((response) => response.json())
       .catch((e) => console.error(`waiting for nginx: ${e.cause ?? e}`));
     if (answer?.result) return answer.result;
-    if (answer?.error.code === -32011) throw new Gone(answer.error.data.reason);
+    if (answer?.error.code === -31011) throw new Gone(answer.error.data.reason);
     if (answer) throw new Error(answer.error.message);
     if (stopping) throw new Gone("nginx does not respond");
     await sleep(1);                                 // nginx is being restarted

@@ -39,7 +39,7 @@ def rpc(method, **params):
             time.sleep(1)
     if "error" not in answer:
         return answer["result"]
-    if answer["error"]["code"] == -32011:
+    if answer["error"]["code"] == -31011:
         raise Gone(answer["error"]["data"]["reason"])
     raise RuntimeError(answer["error"]["message"])
 

@@ -234,7 +234,7 @@ my @reasons = (source('job_task.c')
 cmp_ok(scalar @reasons, '>', 7, 'the reasons of failures were read');
 
 for my $reason (@reasons) {
-    like($errors, qr/^\| -3201[34] \| `$reason` \|/m, "$reason: in the errors");
+    like($errors, qr/^\| -3101[34] \| `$reason` \|/m, "$reason: in the errors");
     like($gateway, qr/^\| `$reason` \|/m, "$reason: in the gateway's failures")
         if $reason ne 'lease_lost';
 }

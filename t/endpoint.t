@@ -259,7 +259,7 @@ answers(modern('server/discover'), headers('server/discover'), 200,
         '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
         . '"supportedVersions":["2026-07-28","2025-11-25","2025-06-18",'
         . '"2025-03-26"],"capabilities":{"tools":{},"extensions":{'
-        . '"io.modelcontextprotocol/tasks":{},"org.nginx.mcp-tasks/extended":'
+        . '"io.modelcontextprotocol/tasks":{},"io.github.nginx-mcp-tasks/extended":'
         . '{}}},"_meta":{"io.modelcontextprotocol/'
         . 'serverInfo":{"name":"nginx-mcp-tasks","version":"' . $version
         . '"}},"ttlMs":3600000,"cacheScope":"public"}}', 'server/discover');
@@ -329,7 +329,19 @@ for ([undef, 'missing'], ['ping', 'another'], ['', 'empty'],
 
 # versions that are not served
 
-for my $v ('2027-01-01', '2025-11-25', '2026-07-2', 'x', '') {
+# 2026-07-28, Versioning: "listing the versions it does support"; what is refused
+# is not among them
+
+for my $v ('2025-11-25', '2025-03-26') {
+    answers(modern('server/discover', "{\"$meta_version\":\"$v\","
+                   . "\"$meta_capabilities\":{}}"),
+            headers('server/discover', 'MCP-Protocol-Version' => $v), 400,
+            error(1, -32022, 'Unsupported protocol version',
+                  "{\"supported\":[\"2026-07-28\"],\"requested\":\"$v\"}"),
+            "version \"$v\"");
+}
+
+for my $v ('2027-01-01', '2026-07-2', 'x', '') {
     answers(modern('server/discover', "{\"$meta_version\":\"$v\","
                    . "\"$meta_capabilities\":{}}"),
             headers('server/discover', 'MCP-Protocol-Version' => $v), 400,

@@ -81,7 +81,7 @@ for my $case (
     cmp_ok(time() - $start, '<', 5, "$name: it ends soon");
     is(join(' ', map { $_ // '-' } $got->{status}, $got->{error}{code},
                                    $got->{error}{data}{reason}),
-       'failed -32013 process_lost', "$name: and says why");
+       'failed -31013 process_lost', "$name: and says why");
     ok($up->left($call, 10), "$name: upstream was left");
     ok($t->replaced($pid), "$name: there is another process");
     is($up->count($tool) - $before, 1, "$name: it was not sent again");

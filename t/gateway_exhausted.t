@@ -49,7 +49,7 @@ for (1 .. 30) {
 cmp_ok(scalar @ids, '>', 10, 'calls, until there is no room');
 is(join(' ', map { $_ // '-' } $failed->{error}{code},
                                $failed->{error}{data}{reason}),
-   '-32014 upstream_unreachable', 'then one fails, and says why');
+   '-31014 upstream_unreachable', 'then one fails, and says why');
 $g->fails($g->task('once'), 'upstream_unreachable', 'and another');
 is(@{[$up->open_calls('once')]}, scalar @ids, 'those before go on');
 

@@ -118,7 +118,7 @@ unlike($eve->legacy('tasks/result', { taskId => $id })->{body}, qr/"a"/,
         $res = $eve->legacy('tools/call', { name => 'slow', task => {} });
         last if $res->{json}{error};
     }
-    is($res->{json}{error}{code}, -32010, 'too many tasks of one');
+    is($res->{json}{error}{code}, -31010, 'too many tasks of one');
     is($res->{json}{error}{data}{reason}, 'limit_owner_tasks', 'says so');
 
     my $calls = 4;

@@ -110,7 +110,7 @@ for my $case (['the first server', $first, $t->{port}, 'localhost'],
     my $got = $c->get_modern($id);
     is(join(' ', map { $_ // '-' } $got->{status}, $got->{error}{code},
                                    $got->{error}{data}{reason}),
-       'failed -32013 process_lost', "$name: it fails, and says why");
+       'failed -31013 process_lost', "$name: it fails, and says why");
     is(counts(), $before, "$name: and is sent to nobody");
     $c->modern('tasks/cancel', { taskId => $id });
 }

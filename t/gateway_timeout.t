@@ -35,7 +35,7 @@ sub is_timeout {
     my ($got, $name) = @_;
     my $is = join ' ', map { $_ // '-' } $got->{status}, $got->{error}{code},
                                          $got->{error}{data}{reason};
-    is($is, 'failed -32013 task_timeout', $name) or diag($got->{text});
+    is($is, 'failed -31013 task_timeout', $name) or diag($got->{text});
 }
 
 

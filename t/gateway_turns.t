@@ -78,9 +78,9 @@ sub reason {
     $g->runs('r1 r2', 'and do not run');
 
     kill('KILL', $pid);
-    is(reason($bound, $c->as(via => $there)), '-32013 process_lost',
+    is(reason($bound, $c->as(via => $there)), '-31013 process_lost',
        'their process is killed: one that is bound to its client fails');
-    is(reason($legacy, $nobody->as(via => $there)), '-32013 process_lost',
+    is(reason($legacy, $nobody->as(via => $there)), '-31013 process_lost',
        'so does one of the legacy era');
     ok($t->replaced($pid), 'there is another process');
     $g->runs('r1 r2', 'the others wait');
@@ -115,7 +115,7 @@ sub reason {
                0 .. $#others;
     $g->runs('1 2', 'two of one process run, others wait');
     kill('KILL', $pid);
-    is(reason($_, $nobody->as(via => $there)), '-32013 process_lost',
+    is(reason($_, $nobody->as(via => $there)), '-31013 process_lost',
        'those that ran fail') for @ids[0, 1];
     $g->runs('3 4', 'those that waited run in their turn');
     ok($t->replaced($pid), 'there is another process');
@@ -152,7 +152,7 @@ sub reason {
         my @now = $t->worker_pids();
         return @now == workers() && !grep { $old{$_} } @now;
     };
-    is(reason($_, $nobody), '-32013 process_lost', 'all are killed: it fails')
+    is(reason($_, $nobody), '-31013 process_lost', 'all are killed: it fails')
         for @ids[0, 1];
 
     for my $n (1 .. 3) {

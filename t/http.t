@@ -108,15 +108,18 @@ for my $method (qw/ PUT HEAD PATCH PROPFIND /) {
     is($res->{header}{allow}, 'GET, POST, DELETE, OPTIONS', "$method: Allow");
 }
 
-# the modern era has no stream that a GET would open; in the legacy one it is
-# the session's
+# 2026-07-28, Streamable HTTP: "HTTP GET or DELETE to the MCP endpoint: respond
+# with 405 Method Not Allowed"; in the legacy era GET opens the session's stream,
+# and DELETE ends it
 
 {
-    my $res = is_answer_and_next(
-        MCPTasks::message('GET', '/mcp',
-                          headers('MCP-Protocol-Version' => '2026-07-28')),
-        'GET', 405, refusal($use_post), 'GET, modern');
-    is($res->{header}{allow}, 'GET, POST, DELETE, OPTIONS', 'GET: Allow');
+    for my $method (qw/ GET DELETE /) {
+        my $res = is_answer_and_next(
+            MCPTasks::message($method, '/mcp',
+                              headers('MCP-Protocol-Version' => '2026-07-28')),
+            $method, 405, refusal($use_post), "$method, modern");
+        is($res->{header}{allow}, 'POST, OPTIONS', "$method: Allow");
+    }
 
     is_answer_and_next(MCPTasks::message('GET', '/mcp', headers()), 'GET', 400,
                        refusal('the Mcp-Session-Id header is missing'),

@@ -750,7 +750,7 @@ is(scalar(grep { $all->{result}{metadata}{"k$_"} == 50 } 0 .. 15), 16,
 # a question by who runs the task, over the endpoint
 like(update('"status":"input_required","inputRequests":{"q":{"method":"m",'
             . '"params":{}}},"lease":"0000000000000001"'),
-     qr/"code":-32011.*lease_lost/, 'asking without the lease');
+     qr/"code":-31011.*lease_lost/, 'asking without the lease');
 $work = $c->claim('noted', leaseMs => 60000);
 for my $bad ('"status":"input_required","lease":"%"',
              '"status":"working","lease":"%"', '"status":7,"lease":"%"',
@@ -853,14 +853,14 @@ $t->reload();
 
 my @answers = map { my $r = MCPTasks::read_response($_);
                     MCPClient::decode($r ? $r->{body} : '{}') } @waiting;
-is($answers[0]{error}{code}, -32012, 'tasks/result is answered');
+is($answers[0]{error}{code}, -31012, 'tasks/result is answered');
 is($answers[0]{error}{data}{reason}, 'result_not_ready', 'as not ready');
-is($answers[1]{error}{code}, -32012, 'a plain call is answered');
+is($answers[1]{error}{code}, -31012, 'a plain call is answered');
 is_deeply($answers[2]{result}, { tasks => [], cancelled => JSON::PP::false,
                                  drain => JSON::PP::true },
           'a worker gets nothing, and is told to drain');
 is_deeply($answers[3]{result}{inputResponses}, {}, 'no answers are there yet');
-is($stream->message(10)->{error}{code}, -32012, 'the stream is answered');
+is($stream->message(10)->{error}{code}, -31012, 'the stream is answered');
 is($stream->event(5), undef, 'and ends');
 
 ok(wait_for(sub { !grep { $old{$_} } $t->worker_pids() }, 10),

@@ -450,7 +450,7 @@ sub next_of {
 
 {
     my $both = $ann->as(extensions => ['io.modelcontextprotocol/tasks',
-                                       'org.nginx.mcp-tasks/extended']);
+                                       'io.github.nginx-mcp-tasks/extended']);
     my $id = $both->modern('tasks/create', { action => 'brief', ttl => 300 })
              ->{json}{result}{taskId};
     my $work = task();

@@ -33,7 +33,7 @@ my $t = MCPTasks->new(
 END
 
 my $tasks = 'io.modelcontextprotocol/tasks';
-my $ours = 'org.nginx.mcp-tasks/extended';
+my $ours = 'io.github.nginx-mcp-tasks/extended';
 
 my $c = MCPClient->new($t);
 my $plain = $c->as(extensions => []);
@@ -202,6 +202,8 @@ is($both->modern('tasks/list', { status => 'completed' })->{json}{result}
    {tasks}[0], undef, 'by status');
 is($c->as(extensions => [$tasks, $ours])->modern('tasks/list', {})
    ->{json}{error}{code}, -32601, 'not for nobody');
+is($both->as(extensions => [$tasks, 'org.nginx.mcp-tasks/extended'])
+   ->modern('tasks/list', {})->{status}, 200, 'the name of 0.1.0 is accepted');
 is($both->modern('tasks/list', { cursor => 'x' })->{json}{error}{code}, -32602,
    'a bad cursor');
 

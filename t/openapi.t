@@ -287,7 +287,7 @@ ask($ann, 'POST', $of{input}, id => $task{$_}, body => $long)
 
     $ann->modern('tasks/create', { action => 'meta', params => {} },
                  extensions => ['io.modelcontextprotocol/tasks',
-                                'org.nginx.mcp-tasks/extended']);
+                                'io.github.nginx-mcp-tasks/extended']);
     claim('meta');
 
     work('x', {}, body => $_)

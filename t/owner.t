@@ -173,12 +173,12 @@ sub limited {
 my $few = at('/tasks', 'few');
 my @few = map { create($few)->{taskId} } 1 .. 3;
 is(scalar(grep { defined } @few), 3, 'as many as are allowed');
-limited(create($few), -32010, 'limit_owner_tasks', 'one task more');
+limited(create($few), -31010, 'limit_owner_tasks', 'one task more');
 my $res = $few->modern('tools/call', { name => 'slow' });
-limited({ error => $res->{json}{error}, http => $res->{status} }, -32010,
+limited({ error => $res->{json}{error}, http => $res->{status} }, -31010,
         'limit_owner_tasks', 'one task more, modern');
 $res = $few->legacy('tools/call', { name => 'slow' });
-limited({ error => $res->{json}{error}, http => $res->{status} }, -32010,
+limited({ error => $res->{json}{error}, http => $res->{status} }, -31010,
         'limit_owner_tasks', 'a plain call more');
 is(scalar(@{ $few->legacy('tasks/list')->{json}{result}{tasks} }), 3,
    'nothing was created');
@@ -187,7 +187,7 @@ ok(create(at('/mcp', 'few'))->{taskId}, 'nor are places without the limit');
 
 my $many = at('/bytes', 'many');
 ok(create($many, arguments => { x => 'x' x 2000 })->{taskId}, 'some bytes');
-limited(create($many, arguments => { x => 'x' x 3000 }), -32010,
+limited(create($many, arguments => { x => 'x' x 3000 }), -31010,
         'limit_owner_bytes', 'more bytes');
 is(scalar(@{ $many->legacy('tasks/list')->{json}{result}{tasks} }), 1,
    'nothing was created');
@@ -292,7 +292,7 @@ my $late = at('/queue', 'ann');
 $id = create($late)->{taskId};
 ok(wait_for(sub { $late->status($id) eq 'failed' }, 10), 'nobody took it');
 is($late->legacy('tasks/result', { taskId => $id })->{body},
-   '{"jsonrpc":"2.0","id":1,"error":{"code":-32013,"message":"No worker '
+   '{"jsonrpc":"2.0","id":1,"error":{"code":-31013,"message":"No worker '
    . 'claimed the task in time","data":{"reason":"task_timeout"}}}', 'in time');
 
 $id = create($late)->{taskId};
@@ -322,10 +322,10 @@ is($again->legacy('tasks/result', { taskId => $id })->{json}{error}{data}
 my $small = at('/small', 'ann');
 my @small = map { create($small)->{taskId} } 1 .. 8;
 is(scalar(grep { defined } @small), 8, 'as many as there are slots');
-limited(create($small), -32010, 'limit_tasks', 'no slot');
+limited(create($small), -31010, 'limit_tasks', 'no slot');
 is($small->status($small[0]), 'working', 'nothing is thrown out');
 $small->legacy('tasks/cancel', { taskId => $small[0] });
-limited(create($small), -32010, 'limit_tasks', 'cancelled tasks are kept too');
+limited(create($small), -31010, 'limit_tasks', 'cancelled tasks are kept too');
 
 my $full = at('/full', 'ann');
 my ($n, $got) = (0);
@@ -333,7 +333,7 @@ while (($got = create($full, arguments => { x => 'x' x 5000 }))->{taskId}) {
     last if ++$n > 64;
 }
 ok($n > 0 && $n < 64, 'as many as there is room for');
-limited($got, -32010, 'zone_full', 'no room');
+limited($got, -31010, 'zone_full', 'no room');
 ok(create($full)->{taskId}, 'a small one finds room');
 
 ok($t->stop(), 'nginx stops');

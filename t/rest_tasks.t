@@ -118,7 +118,7 @@ my $ann = $c->as(headers => { 'X-User' => 'ann' });
     my $id = $ann->create_rest('q');
     $ann->rest_post("tasks/$id/cancel");
     problem($ann->rest("tasks/$id/result"), 409, 'task_cancelled',
-            ',"error":{"code":-32013,"message":"The task was cancelled",'
+            ',"error":{"code":-31013,"message":"The task was cancelled",'
             . '"data":{"reason":"task_cancelled"}}', 'cancelled');
 }
 

@@ -212,7 +212,7 @@ my ($first, $again, $asked, @dig);
     $work = claim('dig', worker => 'w1');
     any()->legacy('tasks/cancel', { taskId => $work->{taskId} });
     my $got = any()->held('complete', $work, result => {});
-    is($got->{error}{code}, -32011, 'a cancelled task is not completed');
+    is($got->{error}{code}, -31011, 'a cancelled task is not completed');
 
     $asked = claim('dig', worker => 'w2');
     $got = any()->held('ask', $asked, inputRequests => {
@@ -226,7 +226,7 @@ my ($first, $again, $asked, @dig);
     is($got->{phase}, 'queued', 'released');
 
     $got = any()->held('heartbeat', $work);
-    is($got->{error}{code}, -32011, 'which has not its lease any more');
+    is($got->{error}{code}, -31011, 'which has not its lease any more');
 
     figures({
         created => 7, claims => 6, retries => 2, staleTokens => 1,

@@ -367,7 +367,7 @@ up('store=sqlite:tasks.db');
     my $res = $d->legacy('tasks/get', { taskId => $id });
     is($res->{status}, 503, 'it has to wait');
     is($res->{json}{error}{data}{reason}, 'store_unavailable', 'and says so');
-    is($res->{json}{error}{code}, -32015, 'with a code of its own');
+    is($res->{json}{error}{code}, -31015, 'with a code of its own');
     is($res->{header}{'retry-after'}, 1, 'and when to come back');
     is($d->rest("tasks/$id")->{status}, 503, 'in plain HTTP, too');
     is($d->worker('worker/claim', { tools => ['slow'] })

@@ -261,7 +261,7 @@ sub worker {
                 my $got = eval { $c->held($what, $work, %params) }
                           || { error => { message => "no connection: $@" } };
                 my $code = $got->{error} && $got->{error}{code};
-                return $got if !$got->{error} || ($code || 0) == -32011;
+                return $got if !$got->{error} || ($code || 0) == -31011;
 
                 # the first time it may have been taken
                 return $got if $code && $what eq 'ask';
@@ -316,7 +316,7 @@ my %kinds = (
                                              arguments => { n => $n } })
                   or return;
 
-        while (($got->{error}{code} || 0) == -32012) {
+        while (($got->{error}{code} || 0) == -31012) {
             my $id = $got->{error}{data}{taskId};
             $got = insist($c, 'tasks/result', { taskId => $id }) or return;
         }
@@ -347,7 +347,7 @@ my %kinds = (
                 bad("tasks/result: no answer, $head");
             } elsif ($got->{result}) {
                 return $got->{result}{n};
-            } elsif (($got->{error}{code} || 0) != -32012) {
+            } elsif (($got->{error}{code} || 0) != -31012) {
                 bad('tasks/result: ' . MCPClient::encode($got));
             } else {
                 noted('came-back');
@@ -599,7 +599,7 @@ my ($version) = ($t->request('GET', "/mcp/tasks/$idle_id/poll?timeout=0", {})
 
 my $drained = qr/"drain":true\}\}\z/;
 my $retry = qr/\n\nretry: \d+\n\n\z/;
-my $not_ready = qr/"error":\{"code":-32012,/;
+my $not_ready = qr/"error":\{"code":-31012,/;
 
 my %idle = (
     'a plain call' => [$c->legacy_bytes('tools/call', { name => 'slow' }), 200,

@@ -70,6 +70,7 @@ $t->{server} = <<"END";
     location /good { mcp_tasks zone=z; mcp_tasks_tools good.json; }
     location /full { mcp_tasks zone=z; mcp_tasks_tools $t->{dir}/many.json; }
     location /empty { mcp_tasks zone=z; mcp_tasks_tools empty.json; }
+    location /owned { mcp_tasks zone=z; mcp_tasks_owner \$http_x_user; }
     location /outer {
         mcp_tasks_tools two.json;
         location /outer/inner { mcp_tasks zone=z; }
@@ -125,6 +126,11 @@ is($modern,
    . '"io.modelcontextprotocol/serverInfo":{"name":"nginx-mcp-tasks",'
    . '"version":"V"}},"ttlMs":300000,"cacheScope":"public"}}',
    '2026-07-28: without execution, and with what caches need');
+
+# 2026-07-28, Caching: a public response "may be shared between callers even if
+# the Result is coming from an authenticated endpoint"
+is($c->as(uri => '/owned')->modern('tools/list')->{json}{result}{cacheScope},
+   'private', 'not to be shared where clients are known');
 
 is($c->as(uri => '/empty')->legacy('tools/list')->{body},
    '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}', 'no tools are a list');

@@ -92,7 +92,7 @@ sub refused {
 
     if ($kind eq 'result') {
         is($res->{status}, 200, "$name, $kind: status");
-        is($res->{json}{error}{code}, -32010, "$name, $kind: code");
+        is($res->{json}{error}{code}, -31010, "$name, $kind: code");
         is($res->{json}{error}{data}{reason}, 'limit_waiters',
            "$name, $kind: reason");
         return;

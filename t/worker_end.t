@@ -45,7 +45,7 @@ END
     ok(index($got->{raw}, substr($result, 1)) > 0,
        'byte for byte for legacy clients');
 
-    is_refused(finish($claim), -32011, 'task_terminal', 'once more');
+    is_refused(finish($claim), -31011, 'task_terminal', 'once more');
     ok(index(modern('tasks/get', $claim->{taskId})->{raw}, $inline) > 0,
        'which changes nothing');
 }
@@ -133,7 +133,7 @@ END
         is($got->{result}{phase}, 'queued', "failed $attempt: queued again");
         is(task($id)->{status}, 'working', 'clients do not notice');
         is(claim('plain'), undef, 'not at once');
-        is_refused(say_of($claim, 'heartbeat'), -32011, 'lease_lost',
+        is_refused(say_of($claim, 'heartbeat'), -31011, 'lease_lost',
                    'and it is not ours any more');
 
         my $began = time();
@@ -197,7 +197,7 @@ END
         is($claim->{attempt}, 1, 'the first attempt');
         my $got = say_of($claim, 'release');
         is($got->{result}{phase}, 'queued', 'given back');
-        is_refused(say_of($claim, 'complete', '"result":{}'), -32011,
+        is_refused(say_of($claim, 'complete', '"result":{}'), -31011,
                    'lease_lost', 'what was given back');
         $claim = claim('once');
         is($claim->{taskId}, $id, 'at once it may be claimed again');

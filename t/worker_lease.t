@@ -51,7 +51,7 @@ my $t = MCPWorker::start();
                               . '"retryable":true'],
                      ['release'])
         {
-            is_refused(say_of($stale, @$say), -32011, 'lease_lost',
+            is_refused(say_of($stale, @$say), -31011, 'lease_lost',
                        "$say->[0] with a stale token");
         }
 
@@ -65,12 +65,12 @@ my $t = MCPWorker::start();
     ok(fails($id),
        'the last lease is lost: failed');
     is(task($id)->{error}{data}{reason}, 'lease_lost', 'for that reason');
-    is(task($id)->{error}{code}, -32013, 'with our code');
+    is(task($id)->{error}{code}, -31013, 'with our code');
     is(legacy('tasks/result', qq({"taskId":"$id"}))->{error}{data}{reason},
        'lease_lost', 'in both eras');
-    is_refused(say_of($lost[2], 'heartbeat'), -32011, 'task_terminal',
+    is_refused(say_of($lost[2], 'heartbeat'), -31011, 'task_terminal',
                'the last worker learns that it ended');
-    is_refused(say_of($lost[0], 'heartbeat'), -32011, 'lease_lost',
+    is_refused(say_of($lost[0], 'heartbeat'), -31011, 'lease_lost',
                'the first one that it is not theirs');
 }
 
@@ -86,7 +86,7 @@ my $t = MCPWorker::start();
     my $claim = taken('patient');
     sleep(1.2);
     is(claim('patient'), undef, 'a lost lease waits for the backoff');
-    is_refused(say_of($claim, 'heartbeat'), -32011, 'lease_lost',
+    is_refused(say_of($claim, 'heartbeat'), -31011, 'lease_lost',
                'meanwhile nobody has it');
     my $next = reclaimed('patient');
     is($next->{attempt}, 2, 'then it may be claimed');
@@ -101,7 +101,7 @@ for my $id ('00000000-0000-4000-8000-000000000000', 'nonsense', '') {
                  ['ask', qq("inputRequests":{"a":$question})])
     {
         my $got = say_of($claim, @$say);
-        is_refused($got, -32011, 'task_not_found', "$say->[0]: \"$id\"");
+        is_refused($got, -31011, 'task_not_found', "$say->[0]: \"$id\"");
         is($got->{error}{data}{cancelled}, JSON::PP::false, 'not cancelled');
     }
 }
@@ -122,7 +122,7 @@ for my $id ('00000000-0000-4000-8000-000000000000', 'nonsense', '') {
                  ['fail', '"error":{"code":1,"message":"m"}'])
     {
         my $got = say_of($claim, @$say);
-        is_refused($got, -32011, 'task_terminal', "$say->[0] when cancelled");
+        is_refused($got, -31011, 'task_terminal', "$say->[0] when cancelled");
         is($got->{error}{data}{cancelled}, JSON::PP::true, 'told so');
         is($got->{error}{data}{phase}, 'cancelled', 'twice');
     }
@@ -141,7 +141,7 @@ for my $id ('00000000-0000-4000-8000-000000000000', 'nonsense', '') {
     modern('tasks/cancel', $claim->{taskId});
     my $got = decoded(MCPTasks::read_response($s));
     cmp_ok(time() - $began, '<', 1, 'cancelling wakes who waits for answers');
-    is_refused($got, -32011, 'task_terminal', 'answers when cancelled');
+    is_refused($got, -31011, 'task_terminal', 'answers when cancelled');
     is($got->{error}{data}{cancelled}, JSON::PP::true, 'told so');
 }
 
@@ -160,7 +160,7 @@ for my $id ('00000000-0000-4000-8000-000000000000', 'nonsense', '') {
     ok(fails($id), 'nobody took it');
     is(task($id)->{error}{data}{reason}, 'task_timeout', 'for that reason');
     is(claim('queue'), undef, 'and nobody will');
-    is(legacy('tasks/result', qq({"taskId":"$id"}))->{error}{code}, -32013,
+    is(legacy('tasks/result', qq({"taskId":"$id"}))->{error}{code}, -31013,
        'legacy clients are told');
 }
 
@@ -173,7 +173,7 @@ for my $id ('00000000-0000-4000-8000-000000000000', 'nonsense', '') {
     is(task($claim->{taskId})->{error}{data}{reason}, 'task_timeout',
        'for that reason');
     my $got = finish($claim);
-    is_refused($got, -32011, 'task_terminal', 'the result comes too late');
+    is_refused($got, -31011, 'task_terminal', 'the result comes too late');
     is($got->{error}{data}{cancelled}, JSON::PP::false, 'not cancelled');
     is($got->{error}{data}{phase}, 'failed', 'but failed');
 }

@@ -18,14 +18,19 @@
 #define NGX_MCP_RPC_INVALID_PARAMS    -32602
 #define NGX_MCP_RPC_INTERNAL          -32603
 
-/* of this module */
+/* of the SDKs, for the legacy era */
 #define NGX_MCP_RPC_NO_SESSION        -32001
-#define NGX_MCP_RPC_LIMIT             -32010
-#define NGX_MCP_RPC_LEASE             -32011
-#define NGX_MCP_RPC_NOT_READY         -32012
-#define NGX_MCP_RPC_TASK_FAILED       -32013
-#define NGX_MCP_RPC_UPSTREAM          -32014
-#define NGX_MCP_RPC_STORE             -32015
+
+/*
+ * Of this module, outside of -32768 to -32000: MCP 2026-07-28 forbids new
+ * codes in -32000 to -32019 and reserves -32020 to -32099 for itself.
+ */
+#define NGX_MCP_RPC_LIMIT             -31010
+#define NGX_MCP_RPC_LEASE             -31011
+#define NGX_MCP_RPC_NOT_READY         -31012
+#define NGX_MCP_RPC_TASK_FAILED       -31013
+#define NGX_MCP_RPC_UPSTREAM          -31014
+#define NGX_MCP_RPC_STORE             -31015
 
 /* of MCP */
 #define NGX_MCP_RPC_HEADER_MISMATCH   -32020

@@ -15,6 +15,13 @@
 #include <ngx_core.h>
 
 
+/* the extension with the methods and members that this module adds to MCP */
+#define NGX_MCP_EXTENSION      "io.github.nginx-mcp-tasks/extended"
+
+/* its name in 0.1.0, accepted from clients until the release after the next */
+#define NGX_MCP_EXTENSION_OLD  "org.nginx.mcp-tasks/extended"
+
+
 typedef struct {
     ngx_str_t  name;
     unsigned   modern:1;          /* stateless; else with initialize */

@@ -205,7 +205,8 @@ ngx_mcp_job_extensions(ngx_mcp_out_t *out, ngx_mcp_json_t *extensions)
     ngx_mcp_json_t       key, value;
     ngx_mcp_json_iter_t  it;
     static ngx_str_t     tasks = ngx_string("io.modelcontextprotocol/tasks");
-    static ngx_str_t     ours = ngx_string(NGX_MCP_EXTENSION);
+    static ngx_str_t     extended = ngx_string(NGX_MCP_EXTENSION);
+    static ngx_str_t     extended_old = ngx_string(NGX_MCP_EXTENSION_OLD);
 
     ngx_mcp_out_lit(out, "{");
     ngx_mcp_json_iter(&it, extensions);
@@ -213,7 +214,8 @@ ngx_mcp_job_extensions(ngx_mcp_out_t *out, ngx_mcp_json_t *extensions)
     while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
         if (!ngx_mcp_json_is(&key, &tasks)
-            && !ngx_mcp_json_is(&key, &ours))
+            && !ngx_mcp_json_is(&key, &extended)
+            && !ngx_mcp_json_is(&key, &extended_old))
         {
             ngx_mcp_job_member(out, &key);
             ngx_mcp_out_str(out, &value.text);

@@ -24,9 +24,6 @@
 /* bytes of a status message or a reason, as JSON text */
 #define NGX_MCP_MAX_MESSAGE  1024
 
-/* the extension with the methods and members that this module adds to MCP */
-#define NGX_MCP_EXTENSION  "org.nginx.mcp-tasks/extended"
-
 
 typedef struct ngx_mcp_ctx_s           ngx_mcp_ctx_t;
 typedef struct ngx_mcp_merge_filter_s  ngx_mcp_merge_filter_t;
@@ -131,6 +128,7 @@ typedef struct {
     ngx_mcp_json_t  extensions;
     ngx_mcp_json_t  tasks;     /* the tasks extension */
     ngx_mcp_json_t  extended;  /* NGX_MCP_EXTENSION */
+    ngx_mcp_json_t  extended_old;
 } ngx_mcp_request_params_t;
 
 

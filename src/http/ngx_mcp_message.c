@@ -18,6 +18,8 @@ static ngx_mcp_shape_t  ngx_mcp_extensions[] = {
       ngx_mcp_param_offset(tasks), NULL },
     { ngx_string(NGX_MCP_EXTENSION),
       ngx_mcp_param_offset(extended), NULL },
+    { ngx_string(NGX_MCP_EXTENSION_OLD),
+      ngx_mcp_param_offset(extended_old), NULL },
     { ngx_null_string, 0, NULL }
 };
 

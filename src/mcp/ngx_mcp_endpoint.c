@@ -15,8 +15,12 @@
 #include "ngx_mcp_rest.h"
 
 
+#define NGX_MCP_ENDPOINT_METHODS  "GET, POST, DELETE, OPTIONS"
+
+
 static ngx_int_t ngx_mcp_get(ngx_http_request_t *r);
-static ngx_int_t ngx_mcp_not_allowed(ngx_http_request_t *r);
+static ngx_uint_t ngx_mcp_header_is_modern(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_not_allowed(ngx_http_request_t *r, char *allow);
 static void ngx_mcp_message(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_uint_t ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
@@ -60,7 +64,15 @@ ngx_mcp_handler(ngx_http_request_t *r)
     }
 
     if (r->method == NGX_HTTP_OPTIONS) {
-        return ngx_mcp_options(r, "GET, POST, DELETE, OPTIONS");
+        return ngx_mcp_options(r, NGX_MCP_ENDPOINT_METHODS);
+    }
+
+    if (lcf->pass.len == 0
+        && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE)
+        && ngx_mcp_header_is_modern(r))
+    {
+        /* streams and sessions of the legacy era */
+        return ngx_mcp_not_allowed(r, "POST, OPTIONS");
     }
 
     if (!lcf->zone->ready && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE)) {
@@ -79,7 +91,7 @@ ngx_mcp_handler(ngx_http_request_t *r)
         return lcf->pass.len ? ngx_mcp_pass_other(r) : ngx_mcp_session_end(r);
 
     default:
-        return ngx_mcp_not_allowed(r);
+        return ngx_mcp_not_allowed(r, NGX_MCP_ENDPOINT_METHODS);
     }
 
     if (lcf->pass.len == 0 && !ngx_mcp_accepts(r)) {
@@ -92,23 +104,11 @@ ngx_mcp_handler(ngx_http_request_t *r)
 }
 
 
-/* the stream of the legacy era; the modern era has no GET */
+/* the stream of a session */
 
 static ngx_int_t
 ngx_mcp_get(ngx_http_request_t *r)
 {
-    ngx_str_t         value, *version;
-    static ngx_str_t  header = ngx_string("mcp-protocol-version");
-
-    version = &ngx_mcp_modern_latest->name;
-
-    if (ngx_mcp_header(r, &header, &value)
-        && value.len == version->len
-        && ngx_strncmp(value.data, version->data, value.len) == 0)
-    {
-        return ngx_mcp_not_allowed(r);
-    }
-
     if (!ngx_mcp_accepts_stream(r)) {
         return ngx_mcp_refuse(r, 406, NGX_MCP_RPC_INVALID_REQUEST,
                               "Invalid Request: Accept must allow "
@@ -119,14 +119,29 @@ ngx_mcp_get(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
-ngx_mcp_not_allowed(ngx_http_request_t *r)
+static ngx_uint_t
+ngx_mcp_header_is_modern(ngx_http_request_t *r)
 {
-    ngx_str_t  allow;
+    ngx_str_t         value, *version;
+    static ngx_str_t  header = ngx_string("mcp-protocol-version");
 
-    ngx_str_set(&allow, "GET, POST, DELETE, OPTIONS");
+    version = &ngx_mcp_modern_latest->name;
 
-    if (ngx_mcp_add_header(r, "Allow", &allow) != NGX_OK) {
+    return ngx_mcp_header(r, &header, &value)
+           && value.len == version->len
+           && ngx_strncmp(value.data, version->data, value.len) == 0;
+}
+
+
+static ngx_int_t
+ngx_mcp_not_allowed(ngx_http_request_t *r, char *allow)
+{
+    ngx_str_t  value;
+
+    value.data = (u_char *) allow;
+    value.len = ngx_strlen(allow);
+
+    if (ngx_mcp_add_header(r, "Allow", &value) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -225,8 +240,6 @@ ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
 static ngx_int_t
 ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t         value, *version;
-    static ngx_str_t  header = ngx_string("mcp-protocol-version");
     static ngx_str_t  discover = ngx_string("server/discover");
 
     if (ctx->params.meta.type == NGX_MCP_JSON_DUPLICATE
@@ -244,14 +257,5 @@ ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return NGX_OK;
     }
 
-    version = &ngx_mcp_modern_latest->name;
-
-    if (ngx_mcp_header(r, &header, &value)
-        && value.len == version->len
-        && ngx_strncmp(value.data, version->data, value.len) == 0)
-    {
-        return NGX_OK;
-    }
-
-    return NGX_DECLINED;
+    return ngx_mcp_header_is_modern(r) ? NGX_OK : NGX_DECLINED;
 }

@@ -21,6 +21,7 @@ static ngx_int_t ngx_mcp_modern_headers(ngx_http_request_t *r,
 static ngx_uint_t ngx_mcp_modern_name(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_method_t *m);
 static ngx_int_t ngx_mcp_decoded(ngx_http_request_t *r, ngx_str_t *value);
+static ngx_uint_t ngx_mcp_modern_supported(ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_modern_capabilities(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
@@ -84,8 +85,7 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (!ngx_mcp_json_is(&ctx->params.version, &ngx_mcp_modern_latest->name)) {
-        return ngx_mcp_unsupported(r, ctx, NGX_MCP_PASS_LEGACY
-                                           | NGX_MCP_PASS_MODERN);
+        return ngx_mcp_unsupported(r, ctx, ngx_mcp_modern_supported(ctx));
     }
 
     if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
@@ -100,6 +100,26 @@ ngx_mcp_modern_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     return ngx_mcp_modern_headers(r, ctx, m);
+}
+
+
+/*
+ * The eras whose revisions are listed as supported.  A legacy revision in _meta
+ * is refused, so it must not be in the list: the client would try it again.
+ */
+
+static ngx_uint_t
+ngx_mcp_modern_supported(ngx_mcp_ctx_t *ctx)
+{
+    ngx_mcp_revision_t  *rev;
+
+    for (rev = ngx_mcp_revisions; rev->name.len; rev++) {
+        if (!rev->modern && ngx_mcp_json_is(&ctx->params.version, &rev->name)) {
+            return NGX_MCP_PASS_MODERN;
+        }
+    }
+
+    return NGX_MCP_PASS_LEGACY | NGX_MCP_PASS_MODERN;
 }
 
 
@@ -124,7 +144,8 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || params->sampling.type == NGX_MCP_JSON_DUPLICATE
         || params->roots.type == NGX_MCP_JSON_DUPLICATE
         || params->tasks.type == NGX_MCP_JSON_DUPLICATE
-        || params->extended.type == NGX_MCP_JSON_DUPLICATE)
+        || params->extended.type == NGX_MCP_JSON_DUPLICATE
+        || params->extended_old.type == NGX_MCP_JSON_DUPLICATE)
     {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_BAD_REQUEST,
                                "duplicate member in "
@@ -132,7 +153,8 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     ctx->tasks = (params->tasks.type == NGX_MCP_JSON_OBJECT);
-    ctx->extended = (params->extended.type == NGX_MCP_JSON_OBJECT);
+    ctx->extended = (params->extended.type == NGX_MCP_JSON_OBJECT
+                     || params->extended_old.type == NGX_MCP_JSON_OBJECT);
     ctx->elicitation = (params->elicitation.type == NGX_MCP_JSON_OBJECT);
     ctx->sampling = (params->sampling.type == NGX_MCP_JSON_OBJECT);
     ctx->roots = (params->roots.type == NGX_MCP_JSON_OBJECT);

@@ -69,7 +69,16 @@ ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         ngx_mcp_out_lit(&out,
                         ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
                         NGX_MCP_SERVER_INFO "},"
-                        "\"ttlMs\":300000,\"cacheScope\":\"public\"");
+                        "\"ttlMs\":300000,\"cacheScope\":");
+
+        /* clients that are told apart may be shown different tools */
+
+        if (lcf->owner) {
+            ngx_mcp_out_lit(&out, "\"private\"");
+
+        } else {
+            ngx_mcp_out_lit(&out, "\"public\"");
+        }
     }
 
     ngx_mcp_out_lit(&out, "}");

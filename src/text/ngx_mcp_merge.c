@@ -163,7 +163,7 @@ ngx_mcp_merge_discover(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
     ngx_mcp_edit_t  extensions[] = {
         { ngx_string("io.modelcontextprotocol/tasks"),
           NGX_MCP_EDIT_SET, ngx_string("{}"), NULL, 0 },
-        { ngx_string("org.nginx.mcp-tasks/extended"),
+        { ngx_string(NGX_MCP_EXTENSION),
           NGX_MCP_EDIT_SET, ngx_string("{}"), NULL, 0 }
     };
     ngx_mcp_edit_t  inside[] = {

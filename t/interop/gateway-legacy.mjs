@@ -435,7 +435,7 @@ const asTasks = {
     await client.transport.terminateSession();
     const other = await connect();
     await until(other, taskId, "failed");
-    assert.equal((await failure(other, taskId)).code, -32014);
+    assert.equal((await failure(other, taskId)).code, -31014);
   },
 
   async "a session that the server does not know"() {
@@ -531,7 +531,7 @@ const asTasks = {
       { headers: { "X-Owner": "ann" } }));
     const client = await connect();
     const { code, data } = await failure(client, task.taskId);
-    assert.equal(code, -32014);
+    assert.equal(code, -31014);
     assert.equal(data.reason, "upstream_unreachable");
     await assert.rejects(connect({ path: "/gone" }));
   },

@@ -475,7 +475,7 @@ const asTasks = {
     while ((task = (await say("tasks/get", made)).result).status
            === "working") await sleep(50);
     assert.equal(task.status, "failed");
-    assert.equal(task.error.code, -32014);
+    assert.equal(task.error.code, -31014);
     assert.equal(task.error.data.reason, "upstream_unreachable");
   },
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { answer, legacy, meta, messages, modern, post } from "./wire.mjs";
 
 const extended = { extensions: { "io.modelcontextprotocol/tasks": {},
-                                 "org.nginx.mcp-tasks/extended": {} } };
+                                 "io.github.nginx-mcp-tasks/extended": {} } };
 const named = { headers: { "X-Owner": "pat" } };
 
 

@@ -51,7 +51,7 @@ const schemas = {
       "sampling/createMessage": v1.CreateMessageRequestSchema,
       "roots/list": v1.ListRootsRequestSchema,
     },
-    errors: [-32700, -32600, -32601, -32602, -32603, -32001, -32012, -32013],
+    errors: [-32700, -32600, -32601, -32602, -32603, -32001, -31012, -31013],
     envelope: v1.JSONRPCMessageSchema,
   },
 

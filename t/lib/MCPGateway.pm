@@ -22,7 +22,7 @@ use MCPClient;
 use MCPTasks qw/ wait_for /;
 use MCPUpstream;
 
-use constant FAILED => -32014;
+use constant FAILED => -31014;
 
 
 sub new {

@@ -378,7 +378,7 @@ class Result(Waiter):
 
         if "result" in answer:
             self.heard()
-        elif answer["error"]["code"] != -32012:
+        elif answer["error"]["code"] != -31012:
             self.wrong(json.dumps(answer["error"])[:200])
 
 

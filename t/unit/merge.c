@@ -19,7 +19,7 @@
 #define LISTS     "\"tasks\":{\"list\":{},\"cancel\":{},"                     \
                   "\"requests\":{\"tools\":{\"call\":{}}}}"
 #define ONE       "\"io.modelcontextprotocol/tasks\":{}"
-#define TWO       "\"org.nginx.mcp-tasks/extended\":{}"
+#define TWO       "\"io.github.nginx-mcp-tasks/extended\":{}"
 #define OPTIONAL  "\"execution\":{\"taskSupport\":\"optional\"}"
 
 
@@ -288,10 +288,10 @@ test_discover(void)
             "{ \"b/c\": {}," ONE "," TWO " }, \"tools\": {} }, \"d\": [ ] }",
             "others stay");
     becomes(&m, "{\"capabilities\":{\"extensions\":{\"z\":1,"
-            "\"org.nginx.mcp-tasks/extended\": {\"a\":[]} ,"
+            "\"io.github.nginx-mcp-tasks/extended\": {\"a\":[]} ,"
             "\"io.modelcontextprotocol\\/tasks\":{\"b\":{}},\"y\":2}}}",
             "{\"capabilities\":{\"extensions\":{\"z\":1,"
-            "\"org.nginx.mcp-tasks/extended\": {} ,"
+            "\"io.github.nginx-mcp-tasks/extended\": {} ,"
             "\"io.modelcontextprotocol\\/tasks\":{},\"y\":2}}}",
             "those of the upstream are replaced where they are");
     becomes(&m, "{\"capabilities\":{\"extensions\":{" TWO "}}}",
