@@ -34,6 +34,9 @@ my %question = (
               params => { message => 'Who?',
                           requestedSchema => { type => 'object',
                                                properties => {} } } },
+    link => { method => 'elicitation/create',
+              params => { mode => 'url', message => 'Sign in',
+                          url => 'https://example.com/sign-in' } },
     poem => { method => 'sampling/createMessage',
               params => { messages => [], maxTokens => 10 } },
     roots => { method => 'roots/list', params => {} },
@@ -238,23 +241,45 @@ is_deeply($c->worker('worker/claim', { tools => ['slow'] })->{tasks}, [],
 
 # --- what the client cannot answer
 
-for my $case (['name', 'elicitation'], ['poem', 'sampling'],
-              ['roots', 'roots'])
+for my $case (['name', 'elicitation', undef, { form => {} }],
+              ['poem', 'sampling', undef, {}], ['roots', 'roots', undef, {}],
+              ['name', 'elicitation', { url => {} }, { form => {} }],
+              ['link', 'elicitation', undef, { url => {} }],
+              ['link', 'elicitation', {}, { url => {} }],
+              ['link', 'elicitation', { form => {} }, { url => {} }],
+              ['link', 'elicitation', { url => 1 }, { url => {} }])
 {
-    my ($key, $capability) = @$case;
-    my %can = %$all;
-    delete $can{$capability};
+    # 2026-07-28, Elicitation: "MUST NOT send elicitation requests with modes
+    # that are not supported by the client"
+    my ($key, $capability, $declared, $needed) = @$case;
+    my %can = (%$all, $capability => $declared);
+    delete $can{$capability} unless $declared;
 
     my ($got, $work) = asked('slow', can => \%can, keys => [$key]);
     is_deeply($got->{error}, { code => -32021, message =>
         'Missing required client capability',
-        data => { requiredCapabilities => { $capability => {} } } },
-        "a client without $capability");
+        data => { requiredCapabilities => { $capability => $needed } } },
+        "$key: a client without $capability, or with "
+        . MCPClient::encode($declared // {}));
 
     # the client's answer does not wait for the cancellation
     ok(scalar(wait_for {
         return $c->held('heartbeat', $work)->{error}{data}{cancelled};
     }), 'the call is cancelled');
+}
+
+# --- and what it can: {} means forms
+
+for my $case (['name', {}], ['name', { form => {} }],
+              ['name', { form => {}, url => {} }], ['name', { other => {} }],
+              ['link', { url => {} }], ['link', { form => {}, url => {} }])
+{
+    my ($key, $declared) = @$case;
+    my ($got, $work) = asked('slow', can => { elicitation => $declared },
+                             keys => [$key]);
+    is_deeply($got->{result}{inputRequests}, { $key => $question{$key} },
+              "$key: a client with " . MCPClient::encode($declared));
+    $c->complete($work, { content => [] });
 }
 
 # --- clients that know tasks: a task from the start, or when it takes longer

@@ -279,8 +279,7 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
     ngx_mcp_outcome_gone(&o->wait);
 
     data.data = buf;
-    data.len = ngx_sprintf(buf, "{\"requiredCapabilities\":{\"%s\":{}}}",
-                           capability)
+    data.len = ngx_sprintf(buf, "{\"requiredCapabilities\":{%s}}", capability)
                - buf;
 
     return ngx_mcp_missing_capability(o->wait.r, o->wait.ctx, &data);
