@@ -253,6 +253,10 @@ ngx_mcp_question_needs(ngx_mcp_ctx_t *ctx, ngx_mcp_json_t *question)
 
     (void) ngx_mcp_json_members(question, members, 2);
 
+    if (method.type != NGX_MCP_JSON_STRING) {
+        return NULL;
+    }
+
     if (ngx_mcp_json_is(&method, &sampling)) {
         return ctx->sampling ? NULL : "\"sampling\":{}";
     }
