@@ -198,17 +198,26 @@ class Ledger:
         # of some that look the same, it is the last
         states = [state for state, _ in task.states[max(required, 0):]][::-1]
 
-        for state in states:
-            if row is None:
-                if state.phase == GONE:
-                    return state
-            elif (is_version(row, state)
-                  and (row.phase, row.attempt, row.result)
-                  == (state.phase, state.attempt, state.result)):
-                return state
-
         if row is None:
-            return State(phase=GONE) if required == -1 else None
+            gone = [state for state in states if state.phase == GONE]
+            return gone[0] if gone else \
+                State(phase=GONE) if required == -1 else None
+
+        same = [state for state in states if is_version(row, state)
+                and (row.phase, row.attempt, row.result)
+                == (state.phase, state.attempt, state.result)]
+
+        if same:
+            state = same[0]
+
+            # a task that was released and claimed again has another lease, and
+            # there is no telling which of the two claims was lost
+            if any(other.lease != state.lease
+                   or (state.phase == "input_required"
+                       and other.asked != state.asked) for other in same):
+                state = state._replace(lease=None)
+
+            return state
 
         # somebody was about to be told that it is his
         for state in states:
