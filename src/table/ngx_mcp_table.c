@@ -1036,7 +1036,7 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     s->body.task.state = NGX_MCP_FREE;
     ngx_mcp_barrier();
 
-    ngx_mcp_failpoint("remove_gone");
+    ngx_mcp_failpoint("remove_free");
 
     ngx_mcp_changes_take_locked(t, s);
     ngx_mcp_order_remove_locked(t, &ngx_mcp_by_seq, s);

@@ -40,7 +40,7 @@ load(store_load_t *l)
 {
     ngx_memzero(l, sizeof(store_load_t));
     l->zone = zone;
-    l->load.store = STORE_WALL;
+    l->load.store_now = STORE_WALL;
 
     return store_fill(l);
 }

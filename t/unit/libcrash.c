@@ -171,9 +171,9 @@ write_rows(ngx_mcp_zone_t *zone)
         (void) ngx_mcp_batch_grow(&batch, ngx_cycle->log);
     }
 
-    for (i = 0; i < batch.ngone; i++) {
+    for (i = 0; i < batch.ndeletions; i++) {
         for (k = 0; k < nrows; k++) {
-            if (rows[k].seq == batch.gone[i]) {
+            if (rows[k].seq == batch.deletions[i]) {
                 rows[k] = rows[--nrows];
                 break;
             }
@@ -1084,7 +1084,7 @@ crash_saved(ngx_mcp_zone_t *zone)
         }
     }
 
-    for (n = ngx_mcp_save_of(t)->gone.head; n; n = s->hash_next) {
+    for (n = ngx_mcp_save_of(t)->deletions.head; n; n = s->hash_next) {
         s = ngx_mcp_slot(t, n);
         live += (row_of(s->seq) != NULL);
     }
