@@ -121,9 +121,9 @@ my %kinds = (
         my $id = create($tool);
         my $claim = claim($tool);
         probe("op=event&id=$id&lease=$claim->{lease}&event=" . ASK);
-        probe("op=get&owner=ann&id=$id&carrier=7");
+        probe("op=get&owner=ann&id=$id&asker=7");
         $tasks{$id} = view($id);
-        return ("op=leave&id=$id&carrier=7", $id,
+        return ("op=leave&id=$id&asker=7", $id,
                 qr/"state":"input_required"/);
     },
 );

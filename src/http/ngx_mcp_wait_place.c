@@ -73,7 +73,7 @@ ngx_mcp_wait_prepare(ngx_mcp_wait_t *w)
 
     w->leave = op;
     op->result = w->result;
-    op->carrier = w->stream_id;
+    op->asker = w->stream_id;
 
     if (w->task) {
         op->task = w->id;

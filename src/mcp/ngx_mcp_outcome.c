@@ -118,7 +118,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 
     op.op.pool = pool;
     op.want = NGX_MCP_WANT_DETAIL;
-    op.carrier = w->stream_id;
+    op.asker = w->stream_id;
 
     if (op.op.reason == NGX_MCP_OK
         && ngx_mcp_look(w->zone, &op.op) != NGX_OK)

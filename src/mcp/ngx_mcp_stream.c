@@ -257,7 +257,7 @@ ngx_mcp_stream_leave(ngx_mcp_wait_t *w)
         return;
     }
 
-    op->carrier = w->stream_id;
+    op->asker = w->stream_id;
 
     if (ngx_mcp_later_str(&op->op, &op->session, &w->ctx->session) != NGX_OK) {
         ngx_mcp_later_free(&op->op);

@@ -42,7 +42,7 @@ ngx_int_t ngx_mcp_cursor_parse(ngx_mcp_zone_t *zone, ngx_str_t *text,
  * the hash table, then the slot, while the request is parsed in between.  Both
  * are hints only and take no lock.
  */
-void ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
+void ngx_mcp_hint_hash(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
 void ngx_mcp_hint_task(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
 
 

@@ -261,7 +261,7 @@ test_known(void)
 /* bytes of no task do not hide those of others */
 
 static void
-test_strangers(void)
+test_foreign(void)
 {
     store_load_t    l;
     ngx_mcp_view_t  v;
@@ -346,7 +346,7 @@ main(void)
     test_columns();
     test_payloads();
     test_known();
-    test_strangers();
+    test_foreign();
 
     store_remove();
 

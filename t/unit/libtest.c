@@ -443,7 +443,7 @@ test_orphans(ngx_mcp_zone_t *zone, uint64_t holder)
 /* how many tasks changed; the cursor in the operation goes on */
 
 ngx_uint_t
-test_read_news(ngx_mcp_zone_t *zone, ngx_mcp_op_changes_t *op,
+test_read_changes(ngx_mcp_zone_t *zone, ngx_mcp_op_changes_t *op,
     const char *owner)
 {
     op->op.type = NGX_MCP_OP_CHANGES;
