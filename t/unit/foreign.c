@@ -189,8 +189,8 @@ test_payloads(void)
 static void
 test_known(void)
 {
-    char        sql[512];
-    ngx_uint_t  i;
+    char          sql[512];
+    ngx_uint_t    i;
     store_load_t  l;
     static struct {
         const char  *sql;

@@ -153,7 +153,7 @@ same_task(ngx_mcp_view_t *a, ngx_mcp_view_t *b)
 static void
 test_there_and_back(void)
 {
-    store_load_t                l;
+    store_load_t          l;
     uint64_t              time;
     ngx_uint_t            i, same;
     ngx_mcp_id_t          id[8];
@@ -313,7 +313,7 @@ test_masks(void)
 static void
 test_many(void)
 {
-    store_load_t           l;
+    store_load_t     l;
     ngx_uint_t       i, commits;
     ngx_mcp_zone_t  *zone;
 
@@ -380,7 +380,7 @@ test_many(void)
 static void
 test_expired(void)
 {
-    store_load_t           l;
+    store_load_t     l;
     uint64_t         n;
     ngx_mcp_zone_t  *zone;
 
@@ -534,7 +534,7 @@ test_broken(void)
 static void
 test_versions(void)
 {
-    store_load_t           l;
+    store_load_t     l;
     uint64_t         revision;
     ngx_mcp_id_t     id;
     ngx_mcp_view_t   v;
@@ -674,7 +674,7 @@ static void
 test_refused(void)
 {
     FILE            *f;
-    store_load_t           l;
+    store_load_t     l;
     ngx_int_t        rc;
     ngx_mcp_zone_t  *zone;
 

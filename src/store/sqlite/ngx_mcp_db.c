@@ -511,8 +511,8 @@ ngx_mcp_db_number(ngx_mcp_db_t *db, const char *sql, int64_t *value)
 void
 ngx_mcp_db_close(ngx_mcp_db_t *db)
 {
-    ngx_uint_t   i;
-    sqlite3_stmt **stmt[] = {
+    ngx_uint_t      i;
+    sqlite3_stmt  **stmt[] = {
         (sqlite3_stmt **) &db->task, (sqlite3_stmt **) &db->payload,
         (sqlite3_stmt **) &db->no_payload, (sqlite3_stmt **) &db->no_task,
         (sqlite3_stmt **) &db->no_payloads, (sqlite3_stmt **) &db->meta,
