@@ -138,7 +138,7 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
               | NGX_MCP_WANT(NGX_MCP_REQUESTS);
     op.watch = 1;
 
-    rc = ngx_mcp_look(w->zone, &op.op);
+    rc = ngx_mcp_lookup(w->zone, &op.op);
 
     /*
      * The header is sent only after the first look has registered the stream,

@@ -28,7 +28,7 @@ ngx_mcp_wall(void)
 
 
 ngx_int_t ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-ngx_int_t ngx_mcp_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+ngx_int_t ngx_mcp_lookup(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 
 void ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed);
 

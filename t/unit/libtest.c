@@ -162,7 +162,7 @@ test_zone(size_t size, uint64_t max_tasks)
     zone = ngx_pcalloc(zones, sizeof(ngx_mcp_zone_t));
     zone->table = ngx_pcalloc(zones, sizeof(ngx_mcp_table_t));
     zone->submit = ngx_mcp_shm_submit;
-    zone->look = ngx_mcp_shm_submit;
+    zone->lookup = ngx_mcp_shm_submit;
 
     if (ngx_mcp_table_create(zone->table, sp, max_tasks) != NGX_OK) {
         return NULL;

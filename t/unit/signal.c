@@ -60,7 +60,7 @@ begin(size_t size, uint64_t max_tasks)
     two = &other;
     ngx_memzero(two, sizeof(other));
     two->submit = one->submit;
-    two->look = one->look;
+    two->lookup = one->lookup;
     two->table = &table;
     ngx_memzero(&table, sizeof(table));
     ngx_mcp_table_attach(two->table, one->table->shpool);
