@@ -101,7 +101,7 @@ ngx_mcp_set_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     zone->submit = zone->store ? zone->store->submit : ngx_mcp_shm_submit;
-    zone->look = zone->store ? zone->store->look : ngx_mcp_shm_submit;
+    zone->lookup = zone->store ? zone->store->lookup : ngx_mcp_shm_submit;
     zone->pins = zone->store ? zone->store->pins : 0;
     zone->ready = 1;
 

@@ -41,7 +41,7 @@ for my $build (sort keys %path) {
 }
 
 for my $word (qw/ mcp_tasks_probe mcp_tasks_stub failpoint new_published
-                  change_decided remove_gone recover_slots /)
+                  change_decided remove_free recover_slots /)
 {
     cmp_ok(index($text{test}, $word), '>=', 0, "test: has $word");
     is(index($text{production}, $word), -1, "production: no $word");

@@ -121,9 +121,9 @@ my %kinds = (
         my $id = create($tool);
         my $claim = claim($tool);
         probe("op=event&id=$id&lease=$claim->{lease}&event=" . ASK);
-        probe("op=get&owner=ann&id=$id&carrier=7");
+        probe("op=get&owner=ann&id=$id&asker=7");
         $tasks{$id} = view($id);
-        return ("op=leave&id=$id&carrier=7", $id,
+        return ("op=leave&id=$id&asker=7", $id,
                 qr/"state":"input_required"/);
     },
 );
@@ -143,8 +143,8 @@ my %labels = (
                                                    unlocked /],
     complete => ['lock', 'chain_write', @turn, qw/ unlock unlocked /],
     release => ['lock', @turn, qw/ queue_insert unlock unlocked /],
-    delete => [qw/ lock remove remove_gone order_remove wheel_remove
-                   queue_remove chain_free name_gone remove_slot unlock
+    delete => [qw/ lock remove remove_free order_remove wheel_remove
+                   queue_remove chain_free name_free remove_slot unlock
                    unlocked /],
     leave => [qw/ lock order_remove touch order_insert unlock unlocked /],
 );
@@ -156,7 +156,7 @@ my @recover = qw/ recover_journal recover_slots /;
 my @asked = qw/ touch /;
 
 # those of a store on disk: t/store.t
-my @stored = qw/ save_gone saved_tasks saved_gone saved_upto /;
+my @stored = qw/ save_removed saved_tasks saved_deletions saved_upto /;
 
 # that of a request which has been answered: t/announce.t
 my @answered = qw/ announce /;

@@ -248,12 +248,12 @@ my @described = $documented{mcp_tasks_tool} =~ /^\| `(\w+=?)`/mg;
 is_deeply([sort @described], [sort keys %parameter],
           'every parameter of mcp_tasks_tool is documented');
 
-# headers that background calls do not forward, and those that are harmless
+# headers that background calls do not forward, and those that are generic
 {
     my $sender = source('sender.c');
     my ($without) = $gateway =~ /^(nginx forwards the client's .*?)\n\n/ms;
-    my ($harmless) = $gateway =~ /^(- the request has no headers .*?)\n\n/ms;
-    my %text = (not_sent => lc $without, harmless => lc $harmless);
+    my ($generic) = $gateway =~ /^(- the request has no headers .*?)\n\n/ms;
+    my %text = (not_sent => lc $without, generic => lc $generic);
 
     for my $list (sort keys %text) {
         my ($table) = $sender =~ /ngx_mcp_${list}\[\] = \{(.*?)^\};/ms;

@@ -458,12 +458,12 @@ for my $round ('at first', 'after a reload') {
         my $conn = $t->connect_all() or die "workers cannot be reached\n";
         my ($dies, $lives) = sort keys %$conn;
 
-        my ($carrier, $other);
+        my ($asker, $other);
         my ($s1, $s2) = ($t->connect_to($dies), $t->connect_to($lives));
 
         $other = $c->get_stream($s2) if $to eq 'older-get';
 
-        $carrier = $from eq 'get' ? $c->get_stream($s1)
+        $asker = $from eq 'get' ? $c->get_stream($s1)
                                   : result_stream($c, $work, $s1);
         settled() if $from eq 'result';
 
@@ -472,7 +472,7 @@ for my $round ('at first', 'after a reload') {
         }
 
         ask($work, 'q');
-        is(asked($carrier), 'q', "$name: asked") or next;
+        is(asked($asker), 'q', "$name: asked") or next;
 
         if ($to eq 'result') {
             $other = result_stream($c, $work, $s2);

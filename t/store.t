@@ -246,7 +246,7 @@ ok($t->stop(), 'nginx stops');
 
 up('store=sqlite:tasks.db');
 
-for my $label (qw/ saved_tasks saved_gone saved_upto save_gone /) {
+for my $label (qw/ saved_tasks saved_deletions saved_upto save_removed /) {
     my $conns = $t->connect_all();
     my %old = map { $_ => 1 } keys %$conns;
 

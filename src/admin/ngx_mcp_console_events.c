@@ -120,12 +120,12 @@ ngx_mcp_follow_look(ngx_mcp_wait_t *w)
     ngx_mcp_out_init(&out, pool, 2048);
     rc = ngx_mcp_follow_read(f, &out, &more);
 
-    w->rests = ngx_current_msec + NGX_MCP_CONSOLE_REST;
+    w->not_before = ngx_current_msec + NGX_MCP_CONSOLE_REST;
 
     if (f->lost) {
         f->lost = 0;
         more = 0;
-        w->rests = ngx_current_msec + NGX_MCP_CONSOLE_RESET;
+        w->not_before = ngx_current_msec + NGX_MCP_CONSOLE_RESET;
         ngx_mcp_out_lit(&out, "event: reset\ndata: {}\n");
         ngx_mcp_follow_id(f, &out, f->after.seq);
         ngx_mcp_out_lit(&out, "\n");
@@ -182,7 +182,7 @@ ngx_mcp_follow_read(ngx_mcp_follow_t *f, ngx_mcp_out_t *out, ngx_uint_t *more)
         op.want = NGX_MCP_WANT_ROW;
         op.watch = 1;
 
-        if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
+        if (ngx_mcp_lookup(w->zone, &op.op) != NGX_OK) {
             return NGX_ERROR;
         }
 

@@ -231,7 +231,7 @@ ngx_mcp_console_gone(ngx_http_request_t *r)
 {
     static ngx_str_t  reason = ngx_string("cursor_gone");
 
-    return ngx_mcp_problem(r, NGX_MCP_GONE, &reason, NULL);
+    return ngx_mcp_problem(r, NGX_MCP_HTTP_GONE, &reason, NULL);
 }
 
 

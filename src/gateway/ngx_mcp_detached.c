@@ -474,7 +474,7 @@ ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
     ctx->client = sender->client;
     ngx_str_set(&ctx->rpc.method, "tools/call");
 
-    return ngx_mcp_mark(r, ctx);
+    return ngx_mcp_set_ctx(r, ctx);
 }
 
 

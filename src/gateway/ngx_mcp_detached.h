@@ -74,7 +74,7 @@ struct ngx_mcp_detached_s {
     ngx_http_request_t    *r;
     ngx_mcp_reader_t      *reader;
     void                  *data;        /* the reader's */
-    unsigned               headed:1;    /* the header was received */
+    unsigned               header:1;    /* the header was received */
     unsigned               whole:1;     /* the whole body was received */
     unsigned               refused:1;   /* the reader returned an error */
 };

@@ -120,7 +120,7 @@ ngx_mcp_catch_header(ngx_http_request_t *r, ngx_mcp_detached_t *d)
 
     r->header_sent = 1;
     r->filter_need_in_memory = 1;
-    d->headed = 1;
+    d->header = 1;
 
     if (d->reader->header(d) != NGX_OK) {
         d->refused = 1;

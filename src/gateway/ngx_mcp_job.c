@@ -386,7 +386,7 @@ ngx_mcp_job_linger(ngx_mcp_job_t *job, ngx_uint_t late)
     }
 
     if (late) {
-        ngx_mcp_job_hang_up(job);
+        ngx_mcp_job_notify_close(job);
 
         if (job->call) {
             ngx_mcp_detached_end(job->call);
@@ -492,7 +492,7 @@ ngx_mcp_job_more(ngx_mcp_job_t *job)
         ngx_mcp_job_wait(job, left);
 
     } else if (ngx_mcp_job_resume(job) != NGX_OK) {
-        job->why = NGX_MCP_FAILED_UNREACHABLE;
+        job->failure = NGX_MCP_FAILED_UNREACHABLE;
         job->reached = 1;
         ngx_mcp_job_failed(job);
     }
@@ -531,7 +531,7 @@ ngx_mcp_job_stay(ngx_mcp_job_t *job)
         }
 
         if (passed >= ccf->shutdown_timeout) {
-            job->why = NGX_MCP_FAILED_SHUTDOWN;
+            job->failure = NGX_MCP_FAILED_SHUTDOWN;
             ngx_mcp_job_failed(job);
             return;
         }

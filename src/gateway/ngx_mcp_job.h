@@ -64,7 +64,7 @@ ngx_int_t ngx_mcp_job_resume(ngx_mcp_job_t *job);
 ngx_int_t ngx_mcp_job_notify(ngx_mcp_job_t *job, ngx_str_t *message,
     ngx_uint_t answer);
 void ngx_mcp_job_notify_retry(ngx_mcp_job_t *job);
-void ngx_mcp_job_hang_up(ngx_mcp_job_t *job);
+void ngx_mcp_job_notify_close(ngx_mcp_job_t *job);
 void ngx_mcp_job_notify_free(ngx_mcp_job_t *job);
 void ngx_mcp_job_cancel(ngx_mcp_job_t *job);
 

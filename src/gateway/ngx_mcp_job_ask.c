@@ -214,7 +214,7 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         || (requests.type == NGX_MCP_JSON_NONE
             && state.type == NGX_MCP_JSON_NONE))
     {
-        job->why = NGX_MCP_FAILED_NOT_VALID;
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
         ngx_mcp_job_failed(job);
         return;
     }
@@ -230,13 +230,13 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         }
     }
 
-    job->empty_rounds = (requests.type == NGX_MCP_JSON_NONE)
-                        ? job->empty_rounds + 1 : 0;
+    job->empty_round_trips = (requests.type == NGX_MCP_JSON_NONE)
+                             ? job->empty_round_trips + 1 : 0;
 
-    if (job->empty_rounds > NGX_MCP_JOB_MAX_EMPTY
+    if (job->empty_round_trips > NGX_MCP_JOB_MAX_EMPTY
         || ngx_mcp_job_questions(job, &requests) != NGX_OK)
     {
-        job->why = NGX_MCP_FAILED_NOT_VALID;
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
         ngx_mcp_job_failed(job);
         return;
     }
@@ -439,7 +439,7 @@ ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason)
 static void
 ngx_mcp_job_not_asked(ngx_mcp_job_t *job)
 {
-    job->why = NGX_MCP_FAILED_TOO_LARGE;
+    job->failure = NGX_MCP_FAILED_TOO_LARGE;
     job->reached = 1;
     job->idempotent = 0;
     ngx_mcp_job_failed(job);
@@ -747,7 +747,7 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
     ngx_destroy_pool(pool);
 
     if (rc != NGX_OK) {
-        job->why = NGX_MCP_FAILED_UNREACHABLE;
+        job->failure = NGX_MCP_FAILED_UNREACHABLE;
         ngx_mcp_job_failed(job);
     }
 }

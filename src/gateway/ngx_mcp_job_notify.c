@@ -144,7 +144,7 @@ ngx_mcp_job_notify_retry(ngx_mcp_job_t *job)
 /* The job is over: ends requests that have a status but are still open. */
 
 void
-ngx_mcp_job_hang_up(ngx_mcp_job_t *job)
+ngx_mcp_job_notify_close(ngx_mcp_job_t *job)
 {
     ngx_queue_t       *q, *next;
     ngx_mcp_notify_t  *l;
@@ -198,7 +198,7 @@ ngx_mcp_notify_lost(ngx_mcp_notify_t *l)
     ngx_mcp_notify_free(l);
 
     if (needed && ngx_mcp_job_is_open(job->state)) {
-        job->why = status ? NGX_MCP_FAILED_BAD_STATUS
+        job->failure = status ? NGX_MCP_FAILED_BAD_STATUS
                           : NGX_MCP_FAILED_UNREACHABLE;
         job->status = status;
         ngx_mcp_job_failed(job);

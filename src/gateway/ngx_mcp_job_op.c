@@ -221,7 +221,7 @@ ngx_mcp_job_get(ngx_mcp_job_t *job, ngx_mcp_op_get_t *op, ngx_uint_t want,
     op->want = want;
     op->watch = 1;
 
-    return ngx_mcp_look(job->zone, &op->op);
+    return ngx_mcp_lookup(job->zone, &op->op);
 }
 
 

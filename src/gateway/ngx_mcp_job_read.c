@@ -30,9 +30,9 @@ static ngx_int_t ngx_mcp_job_body_part(ngx_mcp_detached_t *d, u_char *p,
 static ngx_int_t ngx_mcp_job_collect(ngx_mcp_job_t *job, u_char *p, size_t n);
 static void ngx_mcp_job_whole(ngx_mcp_detached_t *d);
 static void ngx_mcp_job_done(ngx_mcp_detached_t *d);
-static void ngx_mcp_job_goes_on(ngx_mcp_job_t *job);
+static void ngx_mcp_job_repeat(ngx_mcp_job_t *job);
 static ngx_int_t ngx_mcp_job_last_id(ngx_mcp_job_t *job);
-static void ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d);
+static void ngx_mcp_job_set_failure(ngx_mcp_job_t *job, ngx_mcp_detached_t *d);
 static ngx_int_t ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse,
     ngx_str_t *text);
 static void ngx_mcp_job_keep_text(ngx_mcp_job_t *job, ngx_str_t *text);
@@ -79,7 +79,7 @@ ngx_mcp_job_header(ngx_mcp_detached_t *d)
             && !ngx_mcp_media_type(&r->headers_out.content_type,
                                    &json)))
     {
-        job->why = NGX_MCP_FAILED_NOT_VALID;
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
         return NGX_ERROR;
     }
 
@@ -111,7 +111,7 @@ ngx_mcp_job_body_part(ngx_mcp_detached_t *d, u_char *p, size_t n)
         return NGX_OK;
 
     case NGX_DECLINED:
-        job->why = NGX_MCP_FAILED_TOO_LARGE;
+        job->failure = NGX_MCP_FAILED_TOO_LARGE;
         return NGX_ERROR;
 
     default:
@@ -130,7 +130,7 @@ ngx_mcp_job_collect(ngx_mcp_job_t *job, u_char *p, size_t n)
         max = ngx_mcp_job_max(job);
 
         if (n > max - job->len) {
-            job->why = NGX_MCP_FAILED_TOO_LARGE;
+            job->failure = NGX_MCP_FAILED_TOO_LARGE;
             return NGX_ERROR;
         }
 
@@ -173,7 +173,7 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
 
     job = d->data;
 
-    if (!ngx_mcp_job_is_open(job->state) || job->why || job->stream) {
+    if (!ngx_mcp_job_is_open(job->state) || job->failure || job->stream) {
         return;
     }
 
@@ -193,7 +193,7 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
     ngx_mcp_job_message(job, &text, d->r->pool);
 
     if (ngx_mcp_job_is_open(job->state)) {
-        job->why = NGX_MCP_FAILED_NOT_VALID;
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
     }
 }
 
@@ -215,12 +215,12 @@ ngx_mcp_job_done(ngx_mcp_detached_t *d)
     }
 
     job->call = NULL;
-    job->met = ngx_mcp_job_connected(d->r);
-    job->reached |= job->met;
+    job->connected = ngx_mcp_job_connected(d->r);
+    job->reached |= job->connected;
 
-    if (ngx_mcp_job_is_open(job->state) && job->why == NGX_MCP_FAILED_NOT) {
-        ngx_mcp_job_why(job, d);
-        ngx_mcp_job_goes_on(job);
+    if (ngx_mcp_job_is_open(job->state) && job->failure == NGX_MCP_FAILED_NOT) {
+        ngx_mcp_job_set_failure(job, d);
+        ngx_mcp_job_repeat(job);
     }
 }
 
@@ -233,7 +233,7 @@ ngx_mcp_job_done(ngx_mcp_detached_t *d)
  */
 
 static void
-ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
+ngx_mcp_job_repeat(ngx_mcp_job_t *job)
 {
     ngx_msec_t  after;
 
@@ -246,7 +246,7 @@ ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
         return;
     }
 
-    if (job->why == NGX_MCP_FAILED_CUT_SHORT
+    if (job->failure == NGX_MCP_FAILED_CUT_SHORT
         && (job->sse.id.len || job->last_id.len)
         && job->sender.era == NGX_MCP_LEGACY)
     {
@@ -259,7 +259,7 @@ ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
             after = ngx_min(after, NGX_MCP_JOB_RETRY_MAX);
         }
 
-    } else if (job->met || !(job->last_id.len || job->answers)) {
+    } else if (job->connected || !(job->last_id.len || job->answers)) {
         return;
     }
 
@@ -268,7 +268,7 @@ ngx_mcp_job_goes_on(ngx_mcp_job_t *job)
     }
 
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_CUT) == NGX_OK) {
-        job->why = NGX_MCP_FAILED_NOT;
+        job->failure = NGX_MCP_FAILED_NOT;
         job->resume_at = ngx_current_msec + after;
     }
 }
@@ -306,7 +306,7 @@ ngx_mcp_job_last_id(ngx_mcp_job_t *job)
 /* Sets the reason of the failure of a request that ended without a result. */
 
 static void
-ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
+ngx_mcp_job_set_failure(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
 {
     ngx_uint_t            own, silent;
     ngx_http_upstream_t  *u;
@@ -323,30 +323,30 @@ ngx_mcp_job_why(ngx_mcp_job_t *job, ngx_mcp_detached_t *d)
     own = (u && !u->header_sent && job->status != u->headers_in.status_n);
 
     if (d->r->connection->close) {
-        job->why = NGX_MCP_FAILED_SHUTDOWN;
+        job->failure = NGX_MCP_FAILED_SHUTDOWN;
 
-    } else if (u && !job->met) {
-        job->why = NGX_MCP_FAILED_UNREACHABLE;
+    } else if (u && !job->connected) {
+        job->failure = NGX_MCP_FAILED_UNREACHABLE;
 
     } else if (silent || (own && job->status == NGX_HTTP_GATEWAY_TIME_OUT)) {
-        job->why = NGX_MCP_FAILED_TIMED_OUT;
+        job->failure = NGX_MCP_FAILED_TIMED_OUT;
 
     } else if (job->last_id.len && job->status != NGX_HTTP_OK) {
         /* the server refused to resume the stream, not the call */
-        job->why = NGX_MCP_FAILED_CUT_SHORT;
+        job->failure = NGX_MCP_FAILED_CUT_SHORT;
 
     } else if (job->status >= NGX_HTTP_SPECIAL_RESPONSE
                && !(own && job->status == NGX_HTTP_BAD_GATEWAY))
     {
-        job->why = NGX_MCP_FAILED_BAD_STATUS;
+        job->failure = NGX_MCP_FAILED_BAD_STATUS;
 
     } else if (job->invalid
-               || (d->headed && job->status != NGX_HTTP_OK && !own))
+               || (d->header && job->status != NGX_HTTP_OK && !own))
     {
-        job->why = NGX_MCP_FAILED_NOT_VALID;
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
 
     } else {
-        job->why = NGX_MCP_FAILED_CUT_SHORT;
+        job->failure = NGX_MCP_FAILED_CUT_SHORT;
     }
 }
 
@@ -553,7 +553,7 @@ ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
             && ngx_mcp_json_is(&result.type, &task)))
     {
         /* the request did not allow a task of the upstream */
-        job->why = NGX_MCP_FAILED_NOT_VALID;
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
         ngx_mcp_job_failed(job);
         return;
     }

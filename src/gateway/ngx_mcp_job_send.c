@@ -45,7 +45,7 @@ ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
     ngx_mcp_json_t       key, value, meta;
     ngx_mcp_json_iter_t  it;
     static ngx_str_t     task = ngx_string("task");
-    static ngx_str_t     apart = ngx_string("_meta");
+    static ngx_str_t     meta_key = ngx_string("_meta");
 
     meta.type = NGX_MCP_JSON_NONE;
 
@@ -56,7 +56,7 @@ ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 
     while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
-        if (ngx_mcp_json_is(&key, &apart)) {
+        if (ngx_mcp_json_is(&key, &meta_key)) {
             meta = value;
             continue;
         }
@@ -254,7 +254,8 @@ ngx_mcp_job_send(ngx_mcp_job_t *job, ngx_str_t *responses)
      * Most calls have only one, which uses the pool of the job.
      */
 
-    pool = job->rounds ? ngx_create_pool(4096, ngx_cycle->log) : job->pool;
+    pool = job->round_trips ? ngx_create_pool(4096, ngx_cycle->log)
+                            : job->pool;
 
     if (pool == NULL) {
         return NGX_ERROR;
@@ -296,7 +297,7 @@ ngx_mcp_job_clear(ngx_mcp_job_t *job)
 {
     job->invalid = 0;
     job->stream = 0;
-    job->why = NGX_MCP_FAILED_NOT;
+    job->failure = NGX_MCP_FAILED_NOT;
     job->status = 0;
     job->len = 0;
 
@@ -378,7 +379,7 @@ ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
     ngx_str_t *body)
 {
     u_char         *p;
-    u_char          who[sizeof(job->id) + sizeof(job->holder)];
+    u_char          data[sizeof(job->id) + sizeof(job->holder)];
     uint64_t        hash;
     ngx_mcp_out_t   out;
 
@@ -397,16 +398,16 @@ ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
         }
     }
 
-    ngx_memcpy(who, &job->id, sizeof(job->id));
-    ngx_memcpy(who + sizeof(job->id), &job->holder, sizeof(job->holder));
+    ngx_memcpy(data, &job->id, sizeof(job->id));
+    ngx_memcpy(data + sizeof(job->id), &job->holder, sizeof(job->holder));
 
-    hash = ngx_mcp_siphash(job->zone->secret, who, sizeof(who));
+    hash = ngx_mcp_siphash(job->zone->secret, data, sizeof(data));
 
     job->rpc_id.data = p;
 
     p = ngx_cpymem(p, "\"nginx-", sizeof("\"nginx-") - 1);
     p = ngx_mcp_hex(p, &hash, sizeof(hash));
-    p = ngx_sprintf(p, "-%ui\"", ++job->rounds);
+    p = ngx_sprintf(p, "-%ui\"", ++job->round_trips);
 
     job->rpc_id.len = p - job->rpc_id.data;
 

@@ -14,13 +14,13 @@
 #define NGX_MCP_JOB_REASON  512
 
 
-static void ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason);
+static void ngx_mcp_job_attempt_done(ngx_mcp_job_t *job, ngx_uint_t reason);
 static void ngx_mcp_job_begun(ngx_mcp_job_t *job);
 static void ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event);
 static void ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static void ngx_mcp_job_keep(ngx_mcp_job_t *job);
 static void ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
-static ngx_uint_t ngx_mcp_job_settled(ngx_uint_t reason);
+static ngx_uint_t ngx_mcp_job_is_final(ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
 static void ngx_mcp_job_restart(ngx_mcp_job_t *job);
 static ngx_uint_t ngx_mcp_job_may_retry(ngx_mcp_job_t *job);
@@ -65,9 +65,9 @@ ngx_mcp_job_attempt(ngx_mcp_job_t *job)
     op->max_zone = (uint32_t) job->lcf->max_running;
     op->max_tool = (uint32_t) job->lcf->max_tool_running;
 
-    job->turned = job->zone->jobs->turned;
+    job->pass = job->zone->jobs->passes;
 
-    (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_may);
+    (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_attempt_done);
 }
 
 
@@ -77,7 +77,7 @@ ngx_mcp_job_attempt(ngx_mcp_job_t *job)
  */
 
 static void
-ngx_mcp_job_may(ngx_mcp_job_t *job, ngx_uint_t reason)
+ngx_mcp_job_attempt_done(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
     uint64_t    end;
     ngx_msec_t  delay;
@@ -136,12 +136,12 @@ ngx_mcp_job_begun(ngx_mcp_job_t *job)
 
     job->lease_token = task->lease_token;
     job->attempt = task->attempt;
-    job->empty_rounds = 0;
+    job->empty_round_trips = 0;
     job->reached = 0;
 
     if (ngx_mcp_job_send(job, NULL) != NGX_OK) {
         /* no connection or no memory: the upstream has not seen the call */
-        job->why = NGX_MCP_FAILED_UNREACHABLE;
+        job->failure = NGX_MCP_FAILED_UNREACHABLE;
         ngx_mcp_job_post(job);
     }
 }
@@ -171,7 +171,7 @@ ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error)
 }
 
 
-/* The call has failed for the reason in job->why; it may be tried again. */
+/* The call has failed for the reason in job->failure; it may be tried again. */
 
 void
 ngx_mcp_job_failed(ngx_mcp_job_t *job)
@@ -187,7 +187,7 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "background call failed: %s, task %V",
-                  ngx_mcp_failures[job->why].reason,
+                  ngx_mcp_failures[job->failure].reason,
                   &job->sender.task_id);
 
     ngx_mcp_job_end(job, NGX_MCP_EV_RETRY);
@@ -273,7 +273,7 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
-    if (ngx_mcp_job_settled(reason)) {
+    if (ngx_mcp_job_is_final(reason)) {
         ngx_mcp_job_over(job);
         return;
     }
@@ -287,7 +287,7 @@ ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 
     job->reached = 1;
     job->idempotent = 0;
-    job->why = NGX_MCP_FAILED_TOO_LARGE;
+    job->failure = NGX_MCP_FAILED_TOO_LARGE;
     ngx_mcp_job_failed(job);
 }
 
@@ -322,7 +322,7 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 
     op = &job->op.update;
 
-    if (ngx_mcp_job_settled(reason)) {
+    if (ngx_mcp_job_is_final(reason)) {
 
         if (reason == NGX_MCP_OK && op->view.task.state == NGX_MCP_QUEUED) {
             ngx_mcp_job_restart(job);
@@ -337,7 +337,7 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
     if (!ngx_mcp_job_unsaved(reason)
         && op->change.payload[NGX_MCP_RESULT].len)
     {
-        /* the task fails without a reason if there is no room for it */
+        /* the task fails without a reason if the zone has no space for it */
         ngx_str_null(&op->change.payload[NGX_MCP_RESULT]);
         op->event.type = NGX_MCP_EV_FAIL;
         op->event.flags = 0;
@@ -355,7 +355,7 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 /* The change is stored, or this job must not change the task any more. */
 
 static ngx_uint_t
-ngx_mcp_job_settled(ngx_uint_t reason)
+ngx_mcp_job_is_final(ngx_uint_t reason)
 {
     switch (reason) {
     case NGX_MCP_OK:
@@ -395,7 +395,7 @@ ngx_mcp_job_restart(ngx_mcp_job_t *job)
 
     job->call = NULL;
     job->lease_token = 0;
-    job->why = NGX_MCP_FAILED_NOT;
+    job->failure = NGX_MCP_FAILED_NOT;
     job->asked = 0;
     job->questions.nelts = 0;
     ngx_mcp_job_note_drop(job);
@@ -417,19 +417,19 @@ ngx_mcp_job_restart(ngx_mcp_job_t *job)
 static ngx_uint_t
 ngx_mcp_job_may_retry(ngx_mcp_job_t *job)
 {
-    if (job->why == NGX_MCP_FAILED_SHUTDOWN) {
+    if (job->failure == NGX_MCP_FAILED_SHUTDOWN) {
         return 0;
     }
 
     if (!job->reached) {
-        return job->why == NGX_MCP_FAILED_UNREACHABLE;
+        return job->failure == NGX_MCP_FAILED_UNREACHABLE;
     }
 
     return job->idempotent
-           && (job->why == NGX_MCP_FAILED_UNREACHABLE
-               || job->why == NGX_MCP_FAILED_TIMED_OUT
-               || job->why == NGX_MCP_FAILED_CUT_SHORT
-               || (job->why == NGX_MCP_FAILED_BAD_STATUS
+           && (job->failure == NGX_MCP_FAILED_UNREACHABLE
+               || job->failure == NGX_MCP_FAILED_TIMED_OUT
+               || job->failure == NGX_MCP_FAILED_CUT_SHORT
+               || (job->failure == NGX_MCP_FAILED_BAD_STATUS
                    && job->status >= NGX_HTTP_BAD_GATEWAY
                    && job->status <= NGX_HTTP_GATEWAY_TIME_OUT));
 }
@@ -457,10 +457,10 @@ ngx_mcp_job_reason(ngx_mcp_job_t *job)
     p = ngx_slprintf(job->reason, last, "{\"code\":%d,\"message\":\"%s\","
                      "\"data\":{\"reason\":\"%s\"",
                      NGX_MCP_RPC_UPSTREAM,
-                     ngx_mcp_failures[job->why].message,
-                     ngx_mcp_failures[job->why].reason);
+                     ngx_mcp_failures[job->failure].message,
+                     ngx_mcp_failures[job->failure].reason);
 
-    if (job->why == NGX_MCP_FAILED_BAD_STATUS) {
+    if (job->failure == NGX_MCP_FAILED_BAD_STATUS) {
         p = ngx_slprintf(p, last, ",\"status\":%ui", job->status);
     }
 

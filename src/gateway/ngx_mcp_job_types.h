@@ -29,7 +29,7 @@ typedef struct ngx_mcp_jobs_s {
     ngx_queue_t            turns;      /* jobs that wait to run, by seq */
     ngx_mcp_watch_t        capacity;   /* posts turn when a call may run */
     ngx_event_t            turn;       /* tries the jobs that wait */
-    ngx_uint_t             turned;     /* number of times they were tried */
+    ngx_uint_t             passes;     /* number of times they were tried */
     ngx_mcp_op_orphans_t  *orphans;    /* in progress, or NULL */
     ngx_event_t            again;      /* timer: repeats that operation */
     ngx_uint_t             died;       /* a process died during orphans */
@@ -130,8 +130,8 @@ struct ngx_mcp_job_s {
     ngx_str_t             params;        /* as sent to the upstream */
     ngx_str_t             token;         /* progress token, JSON */
     ngx_str_t             rpc_id;        /* id of the current round trip */
-    ngx_uint_t            rounds;        /* round trips so far */
-    ngx_uint_t            empty_rounds;  /* in a row, without a question */
+    ngx_uint_t            round_trips;   /* so far */
+    ngx_uint_t            empty_round_trips;    /* in a row, no questions */
 
     ngx_mcp_watch_t       watch;       /* of the task */
     ngx_mcp_op_pin_t     *unpin;       /* submitted when the job is freed */
@@ -149,7 +149,7 @@ struct ngx_mcp_job_s {
     ngx_mcp_job_pt        answered;
     ngx_pool_t           *kept;
     ngx_mcp_note_t       *note;        /* progress that waits, or NULL */
-    ngx_uint_t            turned;      /* jobs->turned at the attempt */
+    ngx_uint_t            pass;        /* jobs->passes at the attempt */
 
     /*
      * Posted when the task or a request may have changed; also the timer.
@@ -195,7 +195,7 @@ struct ngx_mcp_job_s {
     ngx_uint_t            end;         /* event of the task */
     ngx_uint_t            flags;       /* of the result */
     ngx_str_t             result;      /* a result or an error, JSON */
-    ngx_uint_t            why;         /* ngx_mcp_failed_e */
+    ngx_uint_t            failure;     /* ngx_mcp_failed_e */
     ngx_uint_t            status;      /* HTTP status, 0: no response */
     u_char               *reason;      /* buffer for the failure as JSON */
 
@@ -208,7 +208,7 @@ struct ngx_mcp_job_s {
     unsigned              asks:1;      /* questions may answer the call */
     unsigned              idempotent:1;
     unsigned              stream:1;    /* the response is a stream */
-    unsigned              met:1;       /* the last request was connected */
+    unsigned              connected:1; /* the last request was connected */
     unsigned              reached:1;   /* the upstream may have seen the call */
     unsigned              answers:1;   /* the round trip has answers */
     unsigned              invalid:1;   /* an invalid message was received */

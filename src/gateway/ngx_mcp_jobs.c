@@ -116,7 +116,7 @@ ngx_mcp_jobs_turn(ngx_event_t *ev)
     n = 0;
     full[0] = NULL;
 
-    zone->jobs->turned++;
+    zone->jobs->passes++;
 
     for (q = ngx_queue_head(&zone->jobs->turns);
          q != ngx_queue_sentinel(&zone->jobs->turns);
@@ -188,7 +188,7 @@ ngx_mcp_jobs_tried(ngx_mcp_job_t *job, ngx_uint_t reason)
     jobs = job->zone->jobs;
 
     if (ngx_queue_empty(&jobs->turns)
-        || (reason == NGX_MCP_LIMIT_RUNNING && job->turned == jobs->turned))
+        || (reason == NGX_MCP_LIMIT_RUNNING && job->pass == jobs->passes))
     {
         return;
     }

@@ -318,7 +318,7 @@ ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_mcp_mark(r, ctx) != NGX_OK) {
+    if (ngx_mcp_set_ctx(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -18,7 +18,7 @@
 typedef struct {
     ngx_str_t   name;
     ngx_uint_t  prefix;     /* 1: matches all names that begin with it */
-} ngx_mcp_known_t;
+} ngx_mcp_header_name_t;
 
 
 static ngx_uint_t ngx_mcp_sender_own_name(ngx_http_request_t *r);
@@ -30,7 +30,7 @@ static ngx_table_elt_t *ngx_mcp_sender_header(ngx_mcp_sender_t *sender,
     ngx_str_t *key, ngx_str_t *value);
 static ngx_int_t ngx_mcp_sender_addr(ngx_mcp_sender_t *sender,
     ngx_connection_t *c);
-static ngx_uint_t ngx_mcp_sender_known(ngx_mcp_known_t *known,
+static ngx_uint_t ngx_mcp_sender_known(ngx_mcp_header_name_t *known,
     ngx_table_elt_t *h);
 static ngx_int_t ngx_mcp_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
     ngx_str_t *src);
@@ -41,7 +41,7 @@ static ngx_int_t ngx_mcp_sender_str(ngx_pool_t *pool, ngx_str_t *dst,
  * or would change the encoding or the status of the response.
  */
 
-static ngx_mcp_known_t  ngx_mcp_not_sent[] = {
+static ngx_mcp_header_name_t  ngx_mcp_not_sent[] = {
     { ngx_string("connection"), 0 },
     { ngx_string("keep-alive"), 0 },
     { ngx_string("proxy-connection"), 0 },
@@ -65,7 +65,7 @@ static ngx_mcp_known_t  ngx_mcp_not_sent[] = {
  * call.
  */
 
-static ngx_mcp_known_t  ngx_mcp_harmless[] = {
+static ngx_mcp_header_name_t  ngx_mcp_generic[] = {
     { ngx_string("host"), 0 },
     { ngx_string("user-agent"), 0 },
     { ngx_string("accept"), 0 },
@@ -239,7 +239,7 @@ ngx_mcp_sender_headers(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
         if (ngx_mcp_sender_known(ngx_mcp_not_sent, copy)) {
             sender->headers.nelts--;
 
-        } else if (!ngx_mcp_sender_known(ngx_mcp_harmless, copy)) {
+        } else if (!ngx_mcp_sender_known(ngx_mcp_generic, copy)) {
             *bound = 1;
         }
     }
@@ -276,7 +276,7 @@ ngx_mcp_sender_header(ngx_mcp_sender_t *sender, ngx_str_t *key,
 
 
 static ngx_uint_t
-ngx_mcp_sender_known(ngx_mcp_known_t *known, ngx_table_elt_t *h)
+ngx_mcp_sender_known(ngx_mcp_header_name_t *known, ngx_table_elt_t *h)
 {
     for ( /* void */ ; known->name.len; known++) {
 
@@ -330,9 +330,9 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
     ngx_str_t                   src, name;
     static ngx_str_t            name_key = ngx_string("Mcp-Name");
     static ngx_str_t            version = ngx_string("MCP-Protocol-Version");
-    static ngx_str_t            nobody_text = ngx_string("0.0.0.0");
+    static ngx_str_t            any_addr_text = ngx_string("0.0.0.0");
     static struct sockaddr      local = { .sa_family = AF_UNIX };
-    static struct sockaddr_in   nobody = { .sin_family = AF_INET };
+    static struct sockaddr_in   any_addr = { .sin_family = AF_INET };
     static struct {
         ngx_str_t  key;
         ngx_str_t  value;
@@ -346,11 +346,11 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
     sender->conf_ctx = lcf->conf_ctx;
     sender->uri = lcf->pass;
     sender->era = NGX_MCP_MODERN;
-    sender->sockaddr = (struct sockaddr *) &nobody;
+    sender->sockaddr = (struct sockaddr *) &any_addr;
     sender->socklen = sizeof(struct sockaddr_in);
     sender->local_sockaddr = &local;
     sender->local_socklen = sizeof(struct sockaddr);
-    sender->addr_text = nobody_text;
+    sender->addr_text = any_addr_text;
 
     if (ngx_array_init(&sender->headers, sender->pool, 5,
                        sizeof(ngx_table_elt_t))

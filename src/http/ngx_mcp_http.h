@@ -18,7 +18,7 @@
 
 
 /* nginx does not define this status */
-#define NGX_MCP_GONE   410
+#define NGX_MCP_HTTP_GONE  410
 
 
 /* finds members of the params of a request, see ngx_mcp_json_members() */
@@ -39,7 +39,7 @@ ngx_uint_t ngx_mcp_accepts_stream(ngx_http_request_t *r);
 ngx_uint_t ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path);
 
 /* the context of a request, which survives an internal redirect */
-ngx_int_t ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_set_ctx(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_mcp_ctx_t *ngx_mcp_ctx(ngx_http_request_t *r);
 
 /* ngx_mcp_message.c */
@@ -160,7 +160,7 @@ ngx_str_t *ngx_mcp_render_status(ngx_uint_t era, ngx_mcp_task_t *task);
 /* ngx_mcp_variables.c */
 
 ngx_int_t ngx_mcp_client(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-void ngx_mcp_known(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+void ngx_mcp_set_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_view_t *v);
 
 ngx_int_t ngx_mcp_add_variables(ngx_conf_t *cf);

@@ -175,8 +175,8 @@ struct ngx_mcp_ctx_s {
 
     /* REST and console: the task, the handler of the body, and the body */
     ngx_mcp_id_t               id;
-    ngx_int_t                (*then)(ngx_http_request_t *r,
-                                     struct ngx_mcp_ctx_s *ctx);
+    ngx_int_t                (*body_handler)(ngx_http_request_t *r,
+                                             struct ngx_mcp_ctx_s *ctx);
     ngx_mcp_json_t             body;
 
     /* values of variables */

@@ -92,7 +92,7 @@ ngx_mcp_problem_title(ngx_uint_t status)
         return "Method Not Allowed";
     case NGX_HTTP_CONFLICT:
         return "Conflict";
-    case NGX_MCP_GONE:
+    case NGX_MCP_HTTP_GONE:
         return "Gone";
     case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
         return "Content Too Large";

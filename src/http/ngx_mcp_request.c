@@ -16,7 +16,7 @@ static ngx_uint_t ngx_mcp_accepted_types(ngx_http_request_t *r,
     ngx_uint_t *json, ngx_uint_t *sse);
 static void ngx_mcp_accept(ngx_str_t *value, ngx_uint_t *json,
     ngx_uint_t *sse);
-static void ngx_mcp_mark_cleanup(void *data);
+static void ngx_mcp_ctx_cleanup(void *data);
 
 
 /*
@@ -366,7 +366,7 @@ ngx_mcp_is_location(ngx_http_request_t *r, ngx_str_t *path)
  */
 
 ngx_int_t
-ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_set_ctx(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_pool_cleanup_t  *cln;
 
@@ -375,7 +375,7 @@ ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return NGX_ERROR;
     }
 
-    cln->handler = ngx_mcp_mark_cleanup;
+    cln->handler = ngx_mcp_ctx_cleanup;
     cln->data = ctx;
 
     return NGX_OK;
@@ -383,7 +383,7 @@ ngx_mcp_mark(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 static void
-ngx_mcp_mark_cleanup(void *data)
+ngx_mcp_ctx_cleanup(void *data)
 {
     /* only the address of this function is used */
 }
@@ -404,7 +404,7 @@ ngx_mcp_ctx(ngx_http_request_t *r)
     }
 
     for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_mcp_mark_cleanup) {
+        if (cln->handler == ngx_mcp_ctx_cleanup) {
             return cln->data;
         }
     }

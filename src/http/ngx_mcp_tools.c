@@ -51,7 +51,7 @@ static char *ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name,
 static char *ngx_mcp_tool_definition(ngx_mcp_tools_rd_t *rd,
     ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field,
-    const char *what);
+    const char *message);
 static ngx_uint_t ngx_mcp_tools_line(ngx_mcp_tools_rd_t *rd, const char *field);
 
 
@@ -289,7 +289,7 @@ ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
     static struct {
         const char  *name;
         json_type    type;
-        const char  *what;
+        const char  *message;
     } members[] = {
         { "title", JSON_STRING, "must be a string" },
         { "description", JSON_STRING, "must be a string" },
@@ -305,7 +305,7 @@ ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
         value = json_object_get(json, members[i].name);
 
         if (value && json_typeof(value) != members[i].type) {
-            return ngx_mcp_tools_error(rd, members[i].name, members[i].what);
+            return ngx_mcp_tools_error(rd, members[i].name, members[i].message);
         }
     }
 
@@ -555,15 +555,16 @@ ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name)
 
 
 static char *
-ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field, const char *what)
+ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field,
+    const char *message)
 {
     if (field) {
         ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "\"%s\" %s in %V:%ui",
-                           field, what, rd->file,
+                           field, message, rd->file,
                            ngx_mcp_tools_line(rd, field));
 
     } else {
-        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "%s in %V:%ui", what,
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "%s in %V:%ui", message,
                            rd->file, ngx_mcp_tools_line(rd, field));
     }
 
@@ -576,7 +577,7 @@ ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field, const char *what)
 static ngx_uint_t
 ngx_mcp_tools_line(ngx_mcp_tools_rd_t *rd, const char *field)
 {
-    u_char            *p, *where;
+    u_char            *p, *pos;
     ngx_uint_t         line;
     ngx_mcp_json_t     value, policy;
     ngx_mcp_member_t   members[] = {
@@ -584,9 +585,9 @@ ngx_mcp_tools_line(ngx_mcp_tools_rd_t *rd, const char *field)
         { ngx_string(NGX_MCP_POLICY), &policy }
     };
 
-    where = rd->tool.text.data;
+    pos = rd->tool.text.data;
 
-    if (where && field) {
+    if (pos && field) {
         members[0].name.data = (u_char *) field;
         members[0].name.len = ngx_strlen(field);
 
@@ -597,13 +598,13 @@ ngx_mcp_tools_line(ngx_mcp_tools_rd_t *rd, const char *field)
         }
 
         if (value.type != NGX_MCP_JSON_NONE) {
-            where = value.text.data;
+            pos = value.text.data;
         }
     }
 
     line = 1;
 
-    for (p = rd->text.data; p < where; p++) {
+    for (p = rd->text.data; p < pos; p++) {
         line += (*p == '\n');
     }
 

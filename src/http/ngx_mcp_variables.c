@@ -247,7 +247,7 @@ ngx_mcp_client(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 /* sets the task id and the status of the request's task, for variables */
 
 void
-ngx_mcp_known(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
+ngx_mcp_set_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
     u_char  *p;
 

@@ -79,8 +79,8 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
     last = ngx_pool_cleanup_add(r->pool, 0);
 
     if (cln == NULL || last == NULL) {
-        if (w->gone) {
-            w->gone(w);
+        if (w->aborted) {
+            w->aborted(w);
         }
 
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -102,7 +102,7 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
 
 
 /*
- * Notes whether the request has a response: gone() is not called then.
+ * Stores whether the request has a response: aborted() is not called then.
  * NGX_ERROR means that nothing can be sent to the client.
  */
 
@@ -378,7 +378,7 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
 
         w->missed = 1;
 
-    } else if (ngx_current_msec < w->rests && !ngx_exiting) {
+    } else if (ngx_current_msec < w->not_before && !ngx_exiting) {
         w->missed = 1;
 
     } else {
@@ -414,7 +414,7 @@ ngx_mcp_wait_next(ngx_mcp_wait_t *w)
     }
 
     if (w->missed && !ngx_mcp_wait_busy(w)
-        && ngx_current_msec >= w->rests)
+        && ngx_current_msec >= w->not_before)
     {
         ngx_post_event(&w->event, &ngx_posted_next_events);
     }
@@ -438,8 +438,8 @@ ngx_mcp_wait_timer(ngx_mcp_wait_t *w)
         next = ngx_min(next, w->alive + lcf->keepalive);
     }
 
-    if (w->missed && ngx_current_msec < w->rests) {
-        next = ngx_min(next, w->rests);
+    if (w->missed && ngx_current_msec < w->not_before) {
+        next = ngx_min(next, w->not_before);
     }
 
     if (next == NGX_MCP_NEVER) {
@@ -539,8 +539,8 @@ ngx_mcp_wait_cleanup(void *data)
         ngx_mcp_wait_leave(w);
     }
 
-    if (!w->over && w->gone) {
-        w->gone(w);
+    if (!w->over && w->aborted) {
+        w->aborted(w);
     }
 }
 

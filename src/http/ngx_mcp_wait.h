@@ -31,7 +31,7 @@ struct ngx_mcp_wait_s {
     /* continues after the operation; returns the same values */
     ngx_int_t          (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op);
     /* the request ends without a response; may be NULL */
-    void               (*gone)(ngx_mcp_wait_t *w);
+    void               (*aborted)(ngx_mcp_wait_t *w);
 
     ngx_mcp_op_pin_t     pin;       /* what look() reads */
     ngx_mcp_op_t        *unpin;     /* submitted at the end; NULL: no pin */
@@ -46,7 +46,7 @@ struct ngx_mcp_wait_s {
     ngx_mcp_id_t         id;        /* if task is set */
     uint64_t             until;     /* monotonic ms; NEVER: no limit */
     uint64_t             alive;     /* when it last sent something */
-    uint64_t             rests;     /* it does not look before */
+    uint64_t             not_before;  /* look() is not called before */
     uint64_t             stream_id; /* 0: does not deliver questions */
 
     /* posted when a watched key is signalled; also the timer */
@@ -116,7 +116,7 @@ ngx_int_t ngx_mcp_wait_first(ngx_mcp_wait_t *w);
 void ngx_mcp_wait_count(ngx_mcp_wait_t *w, ngx_int_t waiting,
     ngx_int_t streams);
 
-/* ngx_mcp_wait_place.c */
+/* ngx_mcp_wait_register.c */
 ngx_int_t ngx_mcp_wait_prepare(ngx_mcp_wait_t *w);
 ngx_int_t ngx_mcp_wait_enter(ngx_mcp_wait_t *w);
 ngx_int_t ngx_mcp_wait_pin(ngx_mcp_wait_t *w);

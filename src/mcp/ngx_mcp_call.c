@@ -318,7 +318,7 @@ ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
     switch (o->reason) {
 
     case NGX_MCP_OK:
-        ngx_mcp_known(r, ctx, &op->view);
+        ngx_mcp_set_task(r, ctx, &op->view);
         return ngx_mcp_wait_outcome(r, ctx, &op->id, ctx->call->mode,
                                     ctx->call->after);
 
@@ -444,7 +444,7 @@ ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_mcp_known(r, ctx, &call->op.view);
+    ngx_mcp_set_task(r, ctx, &call->op.view);
 
     if (call->job) {
 

@@ -171,7 +171,7 @@ ngx_mcp_message(ngx_http_request_t *r)
     known = ngx_mcp_hint(ctx, &id);
 
     if (known) {
-        ngx_mcp_hint_place(lcf->zone, &id);
+        ngx_mcp_hint_hash(lcf->zone, &id);
     }
 
     modern = ngx_mcp_is_modern(r, ctx);

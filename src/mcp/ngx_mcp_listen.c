@@ -216,7 +216,7 @@ ngx_mcp_listen_get(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task,
     op->owner = &l->wait.ctx->owner;
     op->watch = 1;
 
-    if (ngx_mcp_look(l->wait.zone, &op->op) != NGX_OK) {
+    if (ngx_mcp_lookup(l->wait.zone, &op->op) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -338,7 +338,7 @@ ngx_mcp_listen_notify(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task)
     op.op.pool = pool;
     op.want = NGX_MCP_WANT_DETAIL;
 
-    rc = ngx_mcp_look(l->wait.zone, &op.op);
+    rc = ngx_mcp_lookup(l->wait.zone, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
         task->version = op.view.task.version;

@@ -34,7 +34,7 @@ static ngx_int_t ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o,
 static ngx_int_t ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o,
     ngx_mcp_view_t *v, ngx_pool_t *pool);
 static ngx_int_t ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
-static void ngx_mcp_outcome_gone(ngx_mcp_wait_t *w);
+static void ngx_mcp_outcome_abort(ngx_mcp_wait_t *w);
 
 
 /*
@@ -62,7 +62,7 @@ ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_wait_init(&o->wait, r, ctx);
     o->wait.id = *id;
     o->wait.look = ngx_mcp_outcome_look;
-    o->wait.gone = ngx_mcp_outcome_gone;
+    o->wait.aborted = ngx_mcp_outcome_abort;
     o->wait.task = 1;
     o->wait.streams = 1;
 
@@ -101,7 +101,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 
     /* the payloads are read only if there is something to send */
 
-    if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_lookup(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -118,10 +118,10 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 
     op.op.pool = pool;
     op.want = NGX_MCP_WANT_DETAIL;
-    op.carrier = w->stream_id;
+    op.asker = w->stream_id;
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_look(w->zone, &op.op) != NGX_OK)
+        && ngx_mcp_lookup(w->zone, &op.op) != NGX_OK)
     {
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
@@ -129,7 +129,7 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
         rc = ngx_mcp_refused(w->r, w->ctx, op.op.reason);
 
     } else {
-        ngx_mcp_known(w->r, w->ctx, &op.view);
+        ngx_mcp_set_task(w->r, w->ctx, &op.view);
         rc = ngx_mcp_outcome_notify(o, &op.view, pool);
     }
 
@@ -214,7 +214,7 @@ ngx_mcp_outcome_exit(ngx_mcp_outcome_t *o)
 
     ctx = o->wait.ctx;
 
-    ngx_mcp_outcome_gone(&o->wait);
+    ngx_mcp_outcome_abort(&o->wait);
 
     ngx_mcp_out_init(&out, o->wait.r->pool, 128);
     ngx_mcp_out_lit(&out, "{\"reason\":\"result_not_ready\"");
@@ -276,7 +276,7 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 
     /* the client can never answer: the call is cancelled */
 
-    ngx_mcp_outcome_gone(&o->wait);
+    ngx_mcp_outcome_abort(&o->wait);
 
     data.data = buf;
     data.len = ngx_sprintf(buf, "{\"requiredCapabilities\":{%s}}", capability)
@@ -391,7 +391,7 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
  */
 
 static void
-ngx_mcp_outcome_gone(ngx_mcp_wait_t *w)
+ngx_mcp_outcome_abort(ngx_mcp_wait_t *w)
 {
     ngx_mcp_op_update_t  *op;
 

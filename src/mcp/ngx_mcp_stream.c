@@ -138,7 +138,7 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
               | NGX_MCP_WANT(NGX_MCP_REQUESTS);
     op.watch = 1;
 
-    rc = ngx_mcp_look(w->zone, &op.op);
+    rc = ngx_mcp_lookup(w->zone, &op.op);
 
     /*
      * The header is sent only after the first look has registered the stream,
@@ -257,7 +257,7 @@ ngx_mcp_stream_leave(ngx_mcp_wait_t *w)
         return;
     }
 
-    op->carrier = w->stream_id;
+    op->asker = w->stream_id;
 
     if (ngx_mcp_later_str(&op->op, &op->session, &w->ctx->session) != NGX_OK) {
         ngx_mcp_later_free(&op->op);

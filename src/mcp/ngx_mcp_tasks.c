@@ -20,7 +20,7 @@
 typedef struct {
     ngx_mcp_amend_t  amend;      /* must be the first */
     ngx_mcp_json_t   metadata;
-} ngx_mcp_noting_t;
+} ngx_mcp_metadata_update_t;
 
 
 static ngx_int_t ngx_mcp_task_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
@@ -118,7 +118,7 @@ ngx_mcp_got(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_mcp_known(r, ctx, &op->view);
+    ngx_mcp_set_task(r, ctx, &op->view);
 
     ngx_mcp_out_answer(&out, r, ctx,
                        384 + op->view.payload[NGX_MCP_RESULT].len);
@@ -354,7 +354,7 @@ ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
         && (o->reason == NGX_MCP_OK
             || o->reason == NGX_MCP_TERMINAL))
     {
-        ngx_mcp_known(r, ctx, &op->view);
+        ngx_mcp_set_task(r, ctx, &op->view);
         return ngx_mcp_result(r, ctx, &complete);
     }
 
@@ -362,7 +362,7 @@ ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_mcp_known(r, ctx, &op->view);
+    ngx_mcp_set_task(r, ctx, &op->view);
 
     ngx_mcp_out_answer(&out, r, ctx, 512);
     ngx_mcp_out_lit(&out, "{");
@@ -382,12 +382,12 @@ ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
 ngx_int_t
 ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t          rc;
-    const char        *err;
-    ngx_mcp_json_t     value, responses, metadata, status;
-    ngx_mcp_json_t     requests, lease;
-    ngx_mcp_noting_t  *n;
-    ngx_mcp_member_t   members[] = {
+    ngx_int_t                   rc;
+    const char                 *err;
+    ngx_mcp_json_t              value, responses, metadata, status;
+    ngx_mcp_json_t              requests, lease;
+    ngx_mcp_metadata_update_t  *n;
+    ngx_mcp_member_t            members[] = {
         { ngx_string("taskId"), &value },
         { ngx_string("inputResponses"), &responses },
         { ngx_string("metadata"), &metadata },
@@ -396,7 +396,7 @@ ngx_mcp_tasks_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         { ngx_string("lease"), &lease }
     };
 
-    n = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_noting_t));
+    n = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_metadata_update_t));
     if (n == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -485,12 +485,12 @@ static ngx_int_t
 ngx_mcp_update_note(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
     ngx_mcp_op_get_t *task)
 {
-    ngx_int_t          rc;
-    ngx_mcp_ctx_t     *ctx;
-    ngx_mcp_noting_t  *n;
+    ngx_int_t                   rc;
+    ngx_mcp_ctx_t              *ctx;
+    ngx_mcp_metadata_update_t  *n;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
-    n = (ngx_mcp_noting_t *) amend;
+    n = (ngx_mcp_metadata_update_t *) amend;
 
     rc = ngx_mcp_input_patch(r->pool, &task->view.payload[NGX_MCP_METADATA],
                              &n->metadata,
@@ -520,7 +520,7 @@ ngx_mcp_updated(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return ngx_mcp_refused(r, ctx, o->reason);
     }
 
-    ngx_mcp_known(r, ctx, &op->view);
+    ngx_mcp_set_task(r, ctx, &op->view);
 
     ngx_mcp_out_answer(&out, r, ctx, 256);
     ngx_mcp_out_lit(&out, "{");

@@ -23,7 +23,7 @@
 static void ngx_mcp_subprocess_child(ngx_core_conf_t *ccf,
     ngx_mcp_subprocess_pt run, void *data);
 static ngx_int_t ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf);
-static void ngx_mcp_subprocess_say(u_char what);
+static void ngx_mcp_subprocess_write(u_char byte);
 static ngx_int_t ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout);
 
 
@@ -33,7 +33,7 @@ static ngx_fd_t  ngx_mcp_subprocess_fd = -1;
 
 ngx_int_t
 ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
-    ngx_msec_t timeout, const char **why)
+    ngx_msec_t timeout, const char **reason)
 {
     int               status;
     ngx_fd_t          fd[2];
@@ -44,7 +44,7 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
 
     if (pipe2(fd, O_CLOEXEC) == -1) {
-        *why = "pipe2() failed";
+        *reason = "pipe2() failed";
         return NGX_ABORT;
     }
 
@@ -55,7 +55,7 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     case -1:
         (void) close(fd[0]);
         (void) close(fd[1]);
-        *why = "fork() failed";
+        *reason = "fork() failed";
         return NGX_ABORT;
 
     case 0:
@@ -69,8 +69,8 @@ ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run, void *data,
     rc = ngx_mcp_subprocess_wait(fd[0], timeout);
     (void) close(fd[0]);
 
-    *why = (rc == NGX_BUSY) ? "the helper process timed out"
-                            : "the helper process died";
+    *reason = (rc == NGX_BUSY) ? "the helper process timed out"
+                               : "the helper process died";
 
     if (rc != NGX_OK) {
         /* it may still run */
@@ -102,8 +102,8 @@ ngx_mcp_subprocess_child(ngx_core_conf_t *ccf, ngx_mcp_subprocess_pt run,
         rc = run(data);
     }
 
-    ngx_mcp_subprocess_say(rc == NGX_OK ? NGX_MCP_SUBPROCESS_OK
-                                        : NGX_MCP_SUBPROCESS_FAILED);
+    ngx_mcp_subprocess_write(rc == NGX_OK ? NGX_MCP_SUBPROCESS_OK
+                                          : NGX_MCP_SUBPROCESS_FAILED);
 
     _exit(0);
 }
@@ -139,15 +139,15 @@ ngx_mcp_subprocess_rights(ngx_core_conf_t *ccf)
 void
 ngx_mcp_subprocess_alive(void)
 {
-    ngx_mcp_subprocess_say(NGX_MCP_SUBPROCESS_ALIVE);
+    ngx_mcp_subprocess_write(NGX_MCP_SUBPROCESS_ALIVE);
 }
 
 
 static void
-ngx_mcp_subprocess_say(u_char what)
+ngx_mcp_subprocess_write(u_char byte)
 {
     if (ngx_mcp_subprocess_fd != -1
-        && write(ngx_mcp_subprocess_fd, &what, 1) == -1)
+        && write(ngx_mcp_subprocess_fd, &byte, 1) == -1)
     {
         /* the parent no longer reads */
         _exit(1);
@@ -161,11 +161,11 @@ static ngx_int_t
 ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout)
 {
     int            n;
-    u_char         what;
+    u_char         byte;
     struct pollfd  pfd;
 
     for ( ;; ) {
-        what = 0;
+        byte = 0;
         pfd.fd = fd;
         pfd.events = POLLIN;
 
@@ -175,7 +175,7 @@ ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout)
             return NGX_BUSY;
         }
 
-        n = (n == 1) ? (int) read(fd, &what, 1) : -1;
+        n = (n == 1) ? (int) read(fd, &byte, 1) : -1;
 
         if (n == -1 && ngx_errno == NGX_EINTR) {
             continue;
@@ -185,7 +185,7 @@ ngx_mcp_subprocess_wait(ngx_fd_t fd, ngx_msec_t timeout)
             return NGX_ABORT;
         }
 
-        switch (what) {
+        switch (byte) {
 
         case NGX_MCP_SUBPROCESS_OK:
             return NGX_OK;

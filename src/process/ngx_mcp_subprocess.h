@@ -29,14 +29,14 @@ typedef ngx_int_t (*ngx_mcp_subprocess_pt)(void *data);
 /*
  * Blocks until run() returns or the child ends.  NGX_OK: run() returned
  * NGX_OK; NGX_ERROR: it returned something else, or the child did not get the
- * rights; NGX_ABORT: run() did not return, and *why is the reason.
+ * rights; NGX_ABORT: run() did not return, and *reason is the cause.
  *
  * The child is killed if it does not call ngx_mcp_subprocess_alive() for
  * timeout ms.
  */
 
 ngx_int_t ngx_mcp_subprocess(ngx_cycle_t *cycle, ngx_mcp_subprocess_pt run,
-    void *data, ngx_msec_t timeout, const char **why);
+    void *data, ngx_msec_t timeout, const char **reason);
 void ngx_mcp_subprocess_alive(void);
 
 

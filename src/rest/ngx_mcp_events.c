@@ -181,10 +181,10 @@ ngx_mcp_events_read(ngx_mcp_wait_t *w, ngx_mcp_latest_t *latest)
     op.watch = 1;
     op.want = NGX_MCP_WANT_REST;
 
-    rc = ngx_mcp_look(w->zone, &op.op);
+    rc = ngx_mcp_lookup(w->zone, &op.op);
 
     if (rc == NGX_OK && op.op.reason == NGX_MCP_OK) {
-        ngx_mcp_known(w->r, w->ctx, &op.view);
+        ngx_mcp_set_task(w->r, w->ctx, &op.view);
 
         ngx_mcp_out_init(&out, latest->pool, 512);
         ngx_mcp_render_rest(&out, &op.view, 1);
@@ -226,14 +226,14 @@ ngx_mcp_owner_events(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_mcp_loc_conf_t      *lcf;
     ngx_mcp_owner_events_t  *e;
-    static ngx_str_t         nobody = ngx_string("owner_required");
+    static ngx_str_t         no_owner = ngx_string("owner_required");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     /* without an owner a task can be accessed only by its id */
 
     if (ctx->owner.len == 0) {
-        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &nobody, NULL);
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &no_owner, NULL);
     }
 
     e = ngx_pcalloc(r->pool, sizeof(ngx_mcp_owner_events_t));
@@ -293,7 +293,7 @@ ngx_mcp_owner_events_look(ngx_mcp_wait_t *w)
     op.want = NGX_MCP_WANT_TOOL | NGX_MCP_WANT_TASK;
     op.watch = 1;
 
-    rc = ngx_mcp_look(w->zone, &op.op);
+    rc = ngx_mcp_lookup(w->zone, &op.op);
 
     if (rc == NGX_OK) {
         e->after = op.after;

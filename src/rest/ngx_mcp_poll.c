@@ -78,7 +78,7 @@ ngx_mcp_poll_look(ngx_mcp_wait_t *w)
 
     /* the payloads are read only if the task is sent */
 
-    if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_lookup(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -93,7 +93,7 @@ ngx_mcp_poll_look(ngx_mcp_wait_t *w)
     op.want = NGX_MCP_WANT_REST;
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_look(w->zone, &op.op) != NGX_OK)
+        && ngx_mcp_lookup(w->zone, &op.op) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }

@@ -187,7 +187,7 @@ ngx_mcp_rest_serve(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (r->method == NGX_HTTP_POST) {
-        ctx->then = resource->post;
+        ctx->body_handler = resource->post;
         rc = ngx_http_read_client_request_body(r, ngx_mcp_rest_body);
 
         return (rc >= NGX_HTTP_SPECIAL_RESPONSE) ? rc : NGX_DONE;
@@ -273,7 +273,7 @@ ngx_mcp_rest_body(ngx_http_request_t *r)
         rc = ngx_mcp_problem_invalid(r, "the body must be a JSON object");
 
     } else {
-        rc = ctx->then(r, ctx);
+        rc = ctx->body_handler(r, ctx);
     }
 
     ngx_http_finalize_request(r, rc);

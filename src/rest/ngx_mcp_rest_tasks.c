@@ -34,10 +34,10 @@ ngx_mcp_rest_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     const char         *err;
     ngx_mcp_op_list_t  *op;
-    static ngx_str_t    nobody = ngx_string("owner_required");
+    static ngx_str_t    no_owner = ngx_string("owner_required");
 
     if (ctx->owner.len == 0) {
-        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &nobody, NULL);
+        return ngx_mcp_problem(r, NGX_HTTP_FORBIDDEN, &no_owner, NULL);
     }
 
     op = ngx_mcp_op(r, NGX_MCP_OP_LIST, sizeof(ngx_mcp_op_list_t));
@@ -309,7 +309,7 @@ ngx_mcp_rest_created(ngx_http_request_t *r, ngx_mcp_op_t *o)
     }
 
     op->view.tool = ctx->tool;
-    ngx_mcp_known(r, ctx, &op->view);
+    ngx_mcp_set_task(r, ctx, &op->view);
 
     if (ngx_mcp_rest_location(r, ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -415,7 +415,7 @@ ngx_mcp_rest_ended(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return ngx_mcp_problem_refused(r, o->reason);
     }
 
-    ngx_mcp_known(r, ctx, v);
+    ngx_mcp_set_task(r, ctx, v);
 
     if (!ngx_mcp_terminal(v->task.state)) {
         return ngx_mcp_problem(r, NGX_HTTP_CONFLICT, &not_ready, NULL);
@@ -570,7 +570,7 @@ ngx_mcp_rest_send(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v,
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    ngx_mcp_known(r, ctx, v);
+    ngx_mcp_set_task(r, ctx, v);
 
     etag.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 2);
     if (etag.data == NULL) {

@@ -35,11 +35,11 @@ ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 /* only what is pinned; NGX_OK or NGX_ERROR, never NGX_AGAIN */
 
 ngx_int_t
-ngx_mcp_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
+ngx_mcp_lookup(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     op->reason = NGX_MCP_OK;
 
-    return zone->look(zone, op);
+    return zone->lookup(zone, op);
 }
 
 

@@ -28,7 +28,7 @@ ngx_mcp_wall(void)
 
 
 ngx_int_t ngx_mcp_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-ngx_int_t ngx_mcp_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+ngx_int_t ngx_mcp_lookup(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 
 void ngx_mcp_release(ngx_mcp_op_update_t *op, ngx_mcp_view_t *claimed);
 
@@ -42,7 +42,7 @@ ngx_int_t ngx_mcp_cursor_parse(ngx_mcp_zone_t *zone, ngx_str_t *text,
  * the hash table, then the slot, while the request is parsed in between.  Both
  * are hints only and take no lock.
  */
-void ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
+void ngx_mcp_hint_hash(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
 void ngx_mcp_hint_task(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
 
 

@@ -154,7 +154,7 @@ typedef struct {
     ngx_str_t      *owner;      /* NULL: not for a client */
     ngx_uint_t      want;
     ngx_uint_t      watch;      /* wake this process on changes */
-    uint64_t        carrier;    /* stream to ask questions; 0: none */
+    uint64_t        asker;    /* stream to ask questions; 0: none */
 
     ngx_mcp_view_t  view;
 } ngx_mcp_op_get_t;
@@ -288,7 +288,7 @@ typedef struct {
     ngx_uint_t     max_zone;
     ngx_uint_t     result;     /* it waits in tasks/result */
     ngx_uint_t     counted;    /* LEAVE: the WAIT succeeded */
-    uint64_t       carrier;    /* LEAVE: its stream; 0: none */
+    uint64_t       asker;    /* LEAVE: its stream; 0: none */
     ngx_str_t      session;    /* LEAVE: of its stream */
     ngx_uint_t     ended;      /* LEAVE: wake its streams */
     uint64_t       seal;       /* LEAVE: of an ended session; or 0 */

@@ -50,7 +50,7 @@ struct ngx_mcp_store_s {
 
     /* submits any operation; answers a lookup; see ngx_mcp_op_types.h */
     ngx_int_t   (*submit)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-    ngx_int_t   (*look)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+    ngx_int_t   (*lookup)(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 
     /* whether a lookup needs a pin */
     ngx_uint_t    pins;

@@ -33,7 +33,7 @@ static ngx_uint_t ngx_mcp_valid_json(ngx_str_t *text, ngx_uint_t type,
 const char *
 ngx_mcp_record_valid(ngx_mcp_record_t *rec)
 {
-    const char      *wrong;
+    const char      *field;
     ngx_mcp_json_t   token;
 
     if (rec->seq == 0) {
@@ -74,9 +74,9 @@ ngx_mcp_record_valid(ngx_mcp_record_t *rec)
         return "history";
     }
 
-    wrong = ngx_mcp_valid_state(rec);
+    field = ngx_mcp_valid_state(rec);
 
-    return wrong ? wrong : ngx_mcp_valid_bytes(rec);
+    return field ? field : ngx_mcp_valid_bytes(rec);
 }
 
 

@@ -21,7 +21,7 @@
 struct ngx_mcp_zone_s {
     ngx_str_t                 name;
     ngx_mcp_submit_pt         submit;
-    ngx_mcp_submit_pt         look;
+    ngx_mcp_submit_pt         lookup;
     ngx_uint_t                pins;       /* lookups need pins */
     struct ngx_mcp_table_s   *table;
     uint64_t                 *secret;     /* two words, for keyed hashes */

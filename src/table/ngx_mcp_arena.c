@@ -50,7 +50,7 @@ ngx_mcp_chain_write_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
     ngx_str_t *parts, ngx_uint_t n)
 {
     u_char           *src, *dst;
-    size_t            len, room, size, total;
+    size_t            len, space, size, total;
     uint32_t          first, *link;
     ngx_uint_t        i;
     ngx_mcp_block_t  *block;
@@ -69,7 +69,7 @@ ngx_mcp_chain_write_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
     first = 0;
     link = &first;
     dst = NULL;
-    room = 0;
+    space = 0;
 
     for (i = 0; i < n; i++) {
         src = parts[i].data;
@@ -77,23 +77,23 @@ ngx_mcp_chain_write_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
 
         while (len) {
 
-            if (room == 0) {
+            if (space == 0) {
                 chain->last = ngx_mcp_block_alloc_locked(t);
                 *link = chain->last;
 
                 block = ngx_mcp_block(t, chain->last);
                 link = &block->next;
                 dst = block->data;
-                room = NGX_MCP_BLOCK_DATA;
+                space = NGX_MCP_BLOCK_DATA;
 
                 ngx_mcp_failpoint("chain_write");
             }
 
-            size = ngx_min(len, room);
+            size = ngx_min(len, space);
             dst = ngx_cpymem(dst, src, size);
             src += size;
             len -= size;
-            room -= size;
+            space -= size;
         }
     }
 

@@ -27,7 +27,7 @@ ngx_uint_t
 ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_body_t *body)
 {
-    ngx_uint_t       announced, moved, noted;
+    ngx_uint_t       announced, moved, message;
     ngx_mcp_body_t  *old;
 
     old = &s->body;
@@ -40,8 +40,8 @@ ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     body->changed = ++t->sh->seq;
 
     moved = (body->task.progress > body->peak);
-    noted = (body->payload[NGX_MCP_MESSAGE].last
-             != old->payload[NGX_MCP_MESSAGE].last);
+    message = (body->payload[NGX_MCP_MESSAGE].last
+               != old->payload[NGX_MCP_MESSAGE].last);
 
     /*
      * changes before the announcement were not delivered, so they count now;
@@ -51,7 +51,7 @@ ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     if ((announced && body->turned)
         || ngx_mcp_status_name(body->task.state)
            != ngx_mcp_status_name(old->task.state)
-        || (noted && !(moved && s->token)))
+        || (message && !(moved && s->token)))
     {
         body->turned = body->changed;
     }
@@ -86,7 +86,7 @@ ngx_mcp_changes_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         delivery = &ngx_mcp_name(t, s->session)->u.delivery;
 
         if (s->body.changed > delivery->delivered) {
-            delivery->behind--;
+            delivery->undelivered--;
         }
 
     } else if (s->session) {
@@ -133,7 +133,7 @@ ngx_mcp_changes_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         delivery = &ngx_mcp_name(t, s->session)->u.delivery;
 
         if (s->body.changed > delivery->delivered) {
-            delivery->behind++;
+            delivery->undelivered++;
         }
 
     } else if (s->session) {
@@ -206,9 +206,9 @@ ngx_mcp_changes_first_locked(ngx_mcp_table_t *t, uint32_t session)
         next = ngx_mcp_slot(t, n)->changes.next;
     }
 
-    if (delivery->behind > seen) {
-        t->sh->count.changes_dropped += delivery->behind - seen;
-        delivery->behind = seen;
+    if (delivery->undelivered > seen) {
+        t->sh->count.changes_dropped += delivery->undelivered - seen;
+        delivery->undelivered = seen;
         delivery->delivered = ngx_mcp_slot(t, next)->body.changed;
     }
 
@@ -225,7 +225,7 @@ ngx_mcp_changes_delivered_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
     delivery = &ngx_mcp_name(t, s->session)->u.delivery;
 
-    delivery->behind--;
+    delivery->undelivered--;
     delivery->delivered = s->body.changed;
 }
 
@@ -245,13 +245,13 @@ ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
     from = ngx_min(from, t->sh->seq);
 
     delivery = &ngx_mcp_name(t, session)->u.delivery;
-    delivery->behind = 0;
+    delivery->undelivered = 0;
     delivery->delivered = from;
 
     /* older changes would be dropped anyway */
 
     for (n = delivery->changes;
-         n && delivery->behind < NGX_MCP_SESSION_CHANGES;
+         n && delivery->undelivered < NGX_MCP_SESSION_CHANGES;
          n = s->changes.next)
     {
         s = ngx_mcp_slot(t, n);
@@ -260,7 +260,7 @@ ngx_mcp_changes_rewind_locked(ngx_mcp_table_t *t, uint32_t session,
             return;
         }
 
-        delivery->behind++;
+        delivery->undelivered++;
     }
 
     if (n) {

@@ -398,14 +398,14 @@ static const char *
 ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
     ngx_mcp_tally_t *tally)
 {
-    uint32_t             i, tasks, behind;
+    uint32_t             i, tasks, undelivered;
     const char          *err;
     ngx_mcp_slot_t      *s;
     ngx_mcp_delivery_t  *delivery;
 
     delivery = &ngx_mcp_name(t, n)->u.delivery;
     tasks = 0;
-    behind = 0;
+    undelivered = 0;
 
     for (i = delivery->changes; i; i = s->changes.next) {
         s = ngx_mcp_slot(t, i);
@@ -414,7 +414,7 @@ ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
             return "a session's list has a foreign task or a loop";
         }
 
-        behind += (s->body.changed > delivery->delivered);
+        undelivered += (s->body.changed > delivery->delivered);
     }
 
     err = ngx_mcp_check_order_locked(t, &ngx_mcp_changes, n, tasks);
@@ -424,7 +424,7 @@ ngx_mcp_check_session_locked(ngx_mcp_table_t *t, uint32_t n,
 
     tally->known -= tasks;
 
-    return (behind == delivery->behind)
+    return (undelivered == delivery->undelivered)
            ? NULL : "wrong number of undelivered changes of a session";
 }
 

@@ -16,7 +16,7 @@
  */
 
 #define NGX_MCP_HISTORY_LEN      0
-#define NGX_MCP_HISTORY_GONE     1
+#define NGX_MCP_HISTORY_DROPPED  1
 #define NGX_MCP_HISTORY_BASE     2
 #define NGX_MCP_HISTORY_ENTRIES  7
 
@@ -231,7 +231,7 @@ ngx_mcp_history_read(u_char *p, size_t size, uint64_t created,
     uint64_t     at;
     ngx_uint_t   n;
 
-    *dropped = p[NGX_MCP_HISTORY_GONE];
+    *dropped = p[NGX_MCP_HISTORY_DROPPED];
 
     at = created + ngx_mcp_history_base(p);
     q = p + NGX_MCP_HISTORY_ENTRIES;
@@ -335,8 +335,8 @@ ngx_mcp_history_drop(u_char *p, size_t len)
         p[NGX_MCP_HISTORY_BASE + i] = (u_char) (base >> 8 * i);
     }
 
-    if (p[NGX_MCP_HISTORY_GONE] < 0xff) {
-        p[NGX_MCP_HISTORY_GONE]++;
+    if (p[NGX_MCP_HISTORY_DROPPED] < 0xff) {
+        p[NGX_MCP_HISTORY_DROPPED]++;
     }
 
     len -= next - first;

@@ -169,7 +169,7 @@ ngx_mcp_name_unref_locked(ngx_mcp_table_t *t, uint32_t n)
         t->tool_stats[name->stat].tool = 0;
     }
 
-    ngx_mcp_failpoint("name_gone");
+    ngx_mcp_failpoint("name_free");
 
     ngx_mcp_name_rest(name, &chain);
     ngx_mcp_chain_free_locked(t, &chain);

@@ -290,7 +290,7 @@ ngx_mcp_mark_name_locked(ngx_mcp_table_t *t, uint32_t n)
     if (name->kind == NGX_MCP_SESSION) {
         /* what was delivered cannot be rebuilt, so it is kept */
         name->u.delivery.changes = 0;
-        name->u.delivery.behind = 0;
+        name->u.delivery.undelivered = 0;
 
     } else {
         ngx_memzero(&name->u, sizeof(name->u));

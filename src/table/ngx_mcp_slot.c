@@ -169,7 +169,7 @@ ngx_mcp_slot_write_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
     ngx_mcp_slot_t  *s;
     ngx_mcp_body_t  *body;
     ngx_mcp_task_t   task;
-    static u_char    room[NGX_MCP_HISTORY];
+    static u_char    history[NGX_MCP_HISTORY];
 
     s = ngx_mcp_slot(t, ngx_mcp_slot_alloc_locked(t));
     body = &s->body;
@@ -196,8 +196,8 @@ ngx_mcp_slot_write_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
 
     parts[0] = rec->method;
     parts[1] = rec->payload[NGX_MCP_PARAMS];
-    parts[2].data = room;
-    parts[2].len = sizeof(room);
+    parts[2].data = history;
+    parts[2].len = sizeof(history);
 
     ngx_mcp_chain_write_locked(t, &body->payload[NGX_MCP_PARAMS], parts, 3);
 

@@ -422,7 +422,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     ngx_mcp_body_t   *body;
     ngx_mcp_task_t    task;
     ngx_mcp_slot_t   *s;
-    static u_char     room[NGX_MCP_HISTORY];
+    static u_char     history[NGX_MCP_HISTORY];
 
     owner = ngx_mcp_name_find_locked(t, NGX_MCP_OWNER, &nt->owner,
                                      nt->owner_hash);
@@ -469,7 +469,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     s->tool = tool;
     s->session = session;
     s->waiters = 0;
-    s->carrier = 0;
+    s->asker = 0;
     s->epoch = t->sh->epoch;
     s->waiting = 0;
     s->results = 0;
@@ -480,8 +480,8 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
 
     parts[0] = nt->method;
     parts[1] = nt->params;
-    parts[2].data = room;
-    parts[2].len = sizeof(room);
+    parts[2].data = history;
+    parts[2].len = sizeof(history);
 
     ngx_memzero(body->payload, sizeof(body->payload));
 
@@ -774,7 +774,7 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     if (ev->type == NGX_MCP_EV_ASK) {
         /* new questions: any stream may send them */
-        s->carrier = 0;
+        s->asker = 0;
     }
 
     for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
@@ -1036,7 +1036,7 @@ ngx_mcp_remove_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     s->body.task.state = NGX_MCP_FREE;
     ngx_mcp_barrier();
 
-    ngx_mcp_failpoint("remove_gone");
+    ngx_mcp_failpoint("remove_free");
 
     ngx_mcp_changes_take_locked(t, s);
     ngx_mcp_order_remove_locked(t, &ngx_mcp_by_seq, s);

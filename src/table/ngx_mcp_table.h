@@ -16,7 +16,7 @@
 
 
 /*
- * When a process is killed, all its stores up to some instruction are visible
+ * When a process is killed, all its writes up to some instruction are visible
  * to others, so only reordering by the compiler must be prevented.
  */
 
@@ -55,7 +55,7 @@
  */
 
 static ngx_inline void
-ngx_mcp_expect(ngx_mcp_table_t *t, ngx_mcp_id_t *id)
+ngx_mcp_prefetch_task(ngx_mcp_table_t *t, ngx_mcp_id_t *id)
 {
     uint32_t  n;
 
@@ -67,7 +67,7 @@ ngx_mcp_expect(ngx_mcp_table_t *t, ngx_mcp_id_t *id)
 /* the same for a new task: its pages may have to be mapped by the kernel */
 
 static ngx_inline void
-ngx_mcp_expect_new(ngx_mcp_table_t *t)
+ngx_mcp_prefetch_new(ngx_mcp_table_t *t)
 {
     uint32_t  n;
 

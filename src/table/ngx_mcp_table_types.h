@@ -93,7 +93,7 @@ typedef struct {
 } ngx_mcp_chain_t;
 
 
-/* the part of a slot that changes during a task's life; it is journaled */
+/* the part of a slot that changes after its creation; it is journaled */
 
 typedef struct {
     ngx_mcp_task_t   task;
@@ -128,7 +128,7 @@ typedef struct {
     /* what waits for the task; not authoritative, see ngx_mcp_signal.h */
 
     uint64_t        waiters;           /* processes to signal, as bits */
-    uint64_t        carrier;           /* stream that sent the questions;
+    uint64_t        asker;           /* stream that sent the questions;
                                           0: none */
     uint32_t        epoch;             /* in which the counts are valid */
     uint16_t        waiting;           /* requests that wait */
@@ -173,7 +173,7 @@ typedef struct {
     uint64_t  delivered;         /* the last change delivered */
     uint64_t  stream;            /* that delivers; 0: none */
     uint32_t  changes;           /* first task of the list */
-    uint32_t  behind;            /* tasks changed since */
+    uint32_t  undelivered;            /* tasks changed since */
     uint32_t  opened;            /* order of the stream's opening */
     uint32_t  epoch;             /* the last one handled */
 } ngx_mcp_delivery_t;

@@ -20,7 +20,7 @@
 
 #if (NGX_MCP_TEST)
 
-/* the compiler must not move stores across a failpoint */
+/* the compiler must not move memory accesses across a failpoint */
 
 #define ngx_mcp_failpoint(label)                                              \
     __asm__ volatile ("" ::: "memory");                                       \

@@ -93,7 +93,7 @@ static ngx_int_t ngx_mcp_late_init_zone(ngx_mcp_zone_t *zone, ngx_uint_t kept);
 static void ngx_mcp_late_init_process(ngx_cycle_t *cycle,
     ngx_mcp_zone_t *zone);
 static void ngx_mcp_late_exit_process(ngx_mcp_zone_t *zone);
-static ngx_int_t ngx_mcp_late_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
+static ngx_int_t ngx_mcp_late_lookup(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 static void ngx_mcp_late_pin(ngx_mcp_zone_t *zone, ngx_mcp_op_pin_t *op);
 static int32_t *ngx_mcp_late_pins(ngx_mcp_zone_t *zone, ngx_uint_t kind,
     void *data, size_t len);
@@ -122,7 +122,7 @@ ngx_mcp_store_t  ngx_mcp_late_store = {
     ngx_mcp_late_init_process,
     ngx_mcp_late_exit_process,
     ngx_mcp_late_submit,
-    ngx_mcp_late_look,
+    ngx_mcp_late_lookup,
     1,
     0,
     NULL
@@ -246,7 +246,7 @@ ngx_mcp_late_exit_process(ngx_mcp_zone_t *zone)
 /* a lookup of what is not pinned is logged as an alert, and still answered */
 
 static ngx_int_t
-ngx_mcp_late_look(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
+ngx_mcp_late_lookup(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
 {
     int32_t    *pins;
     ngx_str_t  *name;

@@ -260,7 +260,7 @@ ngx_mcp_probe_get(ngx_mcp_probe_t *p)
     id = ngx_mcp_probe_arg(p, "id");
     owner = ngx_mcp_probe_arg(p, "owner");
     op.owner = &owner;
-    op.carrier = ngx_mcp_probe_number(p, "carrier", 0);
+    op.asker = ngx_mcp_probe_number(p, "asker", 0);
     (void) ngx_mcp_id_parse(&op.id, &id);
 
     ngx_mcp_probe_submit(p, &op.op);
@@ -383,7 +383,7 @@ ngx_mcp_probe_leave(ngx_mcp_probe_t *p)
     ngx_memzero(&op, sizeof(op));
     op.op.type = NGX_MCP_OP_LEAVE;
     op.id = &id;
-    op.carrier = ngx_mcp_probe_number(p, "carrier", 0);
+    op.asker = ngx_mcp_probe_number(p, "asker", 0);
     text = ngx_mcp_probe_arg(p, "id");
     (void) ngx_mcp_id_parse(&id, &text);
 

@@ -52,7 +52,7 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
                    "and params, an object";
         }
 
-        /* a key identifies one question for the whole life of the task */
+        /* a key identifies one question for the lifetime of the task */
 
         if (ngx_mcp_input_find(&answered, &key, &ignored)) {
             return "a key of inputRequests was already answered in this task, "
@@ -72,11 +72,12 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
 }
 
 
-ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
+ngx_int_t
+ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
     ngx_str_t *responses, ngx_mcp_json_t *answers,
     ngx_mcp_input_change_t *input)
 {
-    ngx_mcp_out_t         left, given;
+    ngx_mcp_out_t         left, answered;
     ngx_mcp_json_t        open, done, key, value, answer;
     ngx_mcp_json_iter_t   it;
 
@@ -87,15 +88,15 @@ ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
     ngx_mcp_input_object(responses, &done);
 
     ngx_mcp_out_init(&left, pool, requests->len + 2);
-    ngx_mcp_out_init(&given, pool, responses->len + answers->text.len + 2);
+    ngx_mcp_out_init(&answered, pool, responses->len + answers->text.len + 2);
 
     ngx_mcp_out_lit(&left, "{");
-    ngx_mcp_out_lit(&given, "{");
+    ngx_mcp_out_lit(&answered, "{");
 
     ngx_mcp_json_iter(&it, &done);
 
     while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
-        ngx_mcp_input_member(&given, &key, &value);
+        ngx_mcp_input_member(&answered, &key, &value);
     }
 
     ngx_mcp_json_iter(&it, &open);
@@ -103,7 +104,7 @@ ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
     while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
 
         if (ngx_mcp_input_find(answers, &key, &answer)) {
-            ngx_mcp_input_member(&given, &key, &answer);
+            ngx_mcp_input_member(&answered, &key, &answer);
             input->taken++;
 
         } else {
@@ -113,10 +114,10 @@ ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
     }
 
     ngx_mcp_out_lit(&left, "}");
-    ngx_mcp_out_lit(&given, "}");
+    ngx_mcp_out_lit(&answered, "}");
 
     if (ngx_mcp_out_end(&left, &input->requests) != NGX_OK
-        || ngx_mcp_out_end(&given, &input->responses) != NGX_OK)
+        || ngx_mcp_out_end(&answered, &input->responses) != NGX_OK)
     {
         return NGX_ERROR;
     }

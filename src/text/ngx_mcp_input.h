@@ -46,15 +46,16 @@ const char *ngx_mcp_input_check(ngx_mcp_json_t *requests,
     ngx_str_t *responses);
 
 /*
- * Moves each open question that has an answer to the responses; answers
- * without an open question are ignored.  NGX_ERROR: no memory.
+ * Adds the answers to open questions to the responses, and removes these
+ * questions; answers without an open question are ignored.  NGX_ERROR: no
+ * memory.
  */
 ngx_int_t ngx_mcp_input_add_answers(ngx_pool_t *pool, ngx_str_t *requests,
     ngx_str_t *responses, ngx_mcp_json_t *answers,
     ngx_mcp_input_change_t *input);
 
 /*
- * Removes a question; merge->taken is 0 if it was not open.  NGX_ERROR: no
+ * Removes a question; input->taken is 0 if it was not open.  NGX_ERROR: no
  * memory.
  */
 ngx_int_t ngx_mcp_input_drop(ngx_pool_t *pool, ngx_str_t *requests,

@@ -15,34 +15,34 @@
 
 /* a property of the schema, linked to the property that contains it */
 
-typedef struct ngx_mcp_place_s  ngx_mcp_place_t;
+typedef struct ngx_mcp_property_s  ngx_mcp_property_t;
 
-struct ngx_mcp_place_s {
-    ngx_mcp_place_t  *parent;
-    const char       *name;       /* NULL: the schema itself */
-    ngx_uint_t        depth;      /* 0: the schema itself */
+struct ngx_mcp_property_s {
+    ngx_mcp_property_t  *parent;
+    const char          *name;    /* NULL: the schema itself */
+    ngx_uint_t           depth;   /* 0: the schema itself */
 };
 
 
 static const char *ngx_mcp_params_schema(ngx_array_t *params, json_t *schema,
-    ngx_mcp_place_t *place);
+    ngx_mcp_property_t *prop);
 static const char *ngx_mcp_params_elsewhere(json_t *json, ngx_uint_t depth);
 static const char *ngx_mcp_params_add(ngx_array_t *params, json_t *schema,
-    json_t *mark, ngx_mcp_place_t *place);
+    json_t *mark, ngx_mcp_property_t *prop);
 static ngx_uint_t ngx_mcp_params_token(const char *s, size_t len);
 
 
 const char *
 ngx_mcp_params_read(ngx_pool_t *pool, json_t *schema, ngx_array_t **params)
 {
-    ngx_mcp_place_t  root;
+    ngx_mcp_property_t  root;
 
     *params = ngx_array_create(pool, 2, sizeof(ngx_mcp_param_t));
     if (*params == NULL) {
         return "cannot be read: out of memory";
     }
 
-    ngx_memzero(&root, sizeof(ngx_mcp_place_t));
+    ngx_memzero(&root, sizeof(ngx_mcp_property_t));
 
     return ngx_mcp_params_schema(*params, schema, &root);
 }
@@ -55,17 +55,17 @@ ngx_mcp_params_read(ngx_pool_t *pool, json_t *schema, ngx_array_t **params)
 
 static const char *
 ngx_mcp_params_schema(ngx_array_t *params, json_t *schema,
-    ngx_mcp_place_t *place)
+    ngx_mcp_property_t *prop)
 {
-    json_t           *value, *property;
-    const char       *key, *name, *err;
-    ngx_mcp_place_t   below;
+    json_t              *value, *property;
+    const char          *key, *name, *err;
+    ngx_mcp_property_t   below;
 
     if (!json_is_object(schema)) {
         return NULL;
     }
 
-    if (place->depth == NGX_MCP_PARAM_DEPTH) {
+    if (prop->depth == NGX_MCP_PARAM_DEPTH) {
         return "has properties nested more than 15 levels deep";
     }
 
@@ -74,12 +74,12 @@ ngx_mcp_params_schema(ngx_array_t *params, json_t *schema,
         err = NULL;
 
         if (ngx_strcmp(key, NGX_MCP_PARAM_MARK) == 0) {
-            err = ngx_mcp_params_add(params, schema, value, place);
+            err = ngx_mcp_params_add(params, schema, value, prop);
 
         } else if (ngx_strcmp(key, "properties") == 0) {
 
-            below.parent = place;
-            below.depth = place->depth + 1;
+            below.parent = prop;
+            below.depth = prop->depth + 1;
 
             json_object_foreach(value, name, property) {
                 below.name = name;
@@ -139,7 +139,7 @@ ngx_mcp_params_elsewhere(json_t *json, ngx_uint_t depth)
 
 static const char *
 ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
-    ngx_mcp_place_t *place)
+    ngx_mcp_property_t *prop)
 {
     size_t            len;
     ngx_str_t        *name, *names, s;
@@ -150,7 +150,7 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
     type = json_string_value(json_object_get(schema, "type"));
     len = json_string_length(mark);
 
-    if (place->name == NULL
+    if (prop->name == NULL
         || type == NULL
         || (ngx_strcmp(type, "string") != 0
             && ngx_strcmp(type, "integer") != 0
@@ -191,7 +191,7 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
     param = ngx_array_push(params);
 
     if (param == NULL
-        || ngx_array_init(&param->path, params->pool, place->depth,
+        || ngx_array_init(&param->path, params->pool, prop->depth,
                           sizeof(ngx_str_t))
            != NGX_OK)
     {
@@ -199,16 +199,16 @@ ngx_mcp_params_add(ngx_array_t *params, json_t *schema, json_t *mark,
     }
 
     param->header = s;
-    names = ngx_array_push_n(&param->path, place->depth);
+    names = ngx_array_push_n(&param->path, prop->depth);
 
     if (names == NULL) {
         return "cannot be read: out of memory";
     }
 
-    for ( /* void */ ; place->name; place = place->parent) {
-        name = &names[place->depth - 1];
-        s.data = (u_char *) place->name;
-        s.len = ngx_strlen(place->name);
+    for ( /* void */ ; prop->name; prop = prop->parent) {
+        name = &names[prop->depth - 1];
+        s.data = (u_char *) prop->name;
+        s.len = ngx_strlen(prop->name);
 
         name->len = s.len;
         name->data = ngx_pstrdup(params->pool, &s);

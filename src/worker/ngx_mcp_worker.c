@@ -17,7 +17,7 @@
 
 
 /* the most members that a method has besides taskId and lease */
-#define NGX_MCP_HELD_OWN   3
+#define NGX_MCP_UPDATE_MEMBERS  3
 
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct {
     ngx_mcp_op_update_t  op;      /* must be the first */
-} ngx_mcp_holding_t;
+} ngx_mcp_worker_update_t;
 
 
 static void ngx_mcp_worker_message(ngx_http_request_t *r);
@@ -49,10 +49,10 @@ static ngx_int_t ngx_mcp_worker_fail(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_worker_release(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
-static ngx_mcp_holding_t *ngx_mcp_holding(ngx_http_request_t *r,
+static ngx_mcp_worker_update_t *ngx_mcp_worker_update(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_uint_t event, ngx_mcp_member_t *members,
     ngx_uint_t n, ngx_int_t *rc);
-static ngx_int_t ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_worker_updated(ngx_http_request_t *r, ngx_mcp_op_t *o);
 
 
 static ngx_mcp_method_t  ngx_mcp_worker_methods[] = {
@@ -144,16 +144,16 @@ ngx_mcp_worker_message(ngx_http_request_t *r)
 static ngx_int_t
 ngx_mcp_worker_heartbeat(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t             n;
-    ngx_int_t           rc;
-    const char         *err;
-    ngx_mcp_json_t      lease;
-    ngx_mcp_holding_t  *h;
-    ngx_mcp_member_t    members[] = {
+    int64_t                   n;
+    ngx_int_t                 rc;
+    const char               *err;
+    ngx_mcp_json_t            lease;
+    ngx_mcp_worker_update_t  *h;
+    ngx_mcp_member_t          members[] = {
         { ngx_string("leaseMs"), &lease }
     };
 
-    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_HEARTBEAT, members, 1, &rc);
+    h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_HEARTBEAT, members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
@@ -167,24 +167,24 @@ ngx_mcp_worker_heartbeat(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     h->op.event.lease_time = (uint32_t) n;
 
-    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
 }
 
 
 static ngx_int_t
 ngx_mcp_worker_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t           rc;
-    const char         *err;
-    ngx_mcp_json_t      progress, total, message;
-    ngx_mcp_holding_t  *h;
-    ngx_mcp_member_t    members[] = {
+    ngx_int_t                 rc;
+    const char               *err;
+    ngx_mcp_json_t            progress, total, message;
+    ngx_mcp_worker_update_t  *h;
+    ngx_mcp_member_t          members[] = {
         { ngx_string("progress"), &progress },
         { ngx_string("total"), &total },
         { ngx_string("message"), &message }
     };
 
-    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_PROGRESS, members, 3, &rc);
+    h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_PROGRESS, members, 3, &rc);
     if (h == NULL) {
         return rc;
     }
@@ -194,22 +194,22 @@ ngx_mcp_worker_progress(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
-    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
 }
 
 
 static ngx_int_t
 ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t           rc;
-    ngx_mcp_json_t      requests, message;
-    ngx_mcp_holding_t  *h;
-    ngx_mcp_member_t    members[] = {
+    ngx_int_t                 rc;
+    ngx_mcp_json_t            requests, message;
+    ngx_mcp_worker_update_t  *h;
+    ngx_mcp_member_t          members[] = {
         { ngx_string("inputRequests"), &requests },
         { ngx_string("message"), &message }
     };
 
-    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_ASK, members, 2, &rc);
+    h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_ASK, members, 2, &rc);
     if (h == NULL) {
         return rc;
     }
@@ -227,24 +227,24 @@ ngx_mcp_worker_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         h->op.change.payload[NGX_MCP_MESSAGE] = message.text;
     }
 
-    return ngx_mcp_ask(r, &h->op, &requests, ngx_mcp_held);
+    return ngx_mcp_ask(r, &h->op, &requests, ngx_mcp_worker_updated);
 }
 
 
 static ngx_int_t
 ngx_mcp_worker_answers(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t             n;
-    ngx_int_t           rc;
-    const char         *err;
-    ngx_mcp_json_t      wait;
-    ngx_mcp_answers_t  *a;
-    ngx_mcp_holding_t  *h;
-    ngx_mcp_member_t    members[] = {
+    int64_t                   n;
+    ngx_int_t                 rc;
+    const char               *err;
+    ngx_mcp_json_t            wait;
+    ngx_mcp_answers_t        *a;
+    ngx_mcp_worker_update_t  *h;
+    ngx_mcp_member_t          members[] = {
         { ngx_string("waitMs"), &wait }
     };
 
-    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_HEARTBEAT, members, 1, &rc);
+    h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_HEARTBEAT, members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
@@ -291,7 +291,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
 
     /* the payloads are read only if there is something to send */
 
-    if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
+    if (ngx_mcp_lookup(w->zone, &op.op) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -308,7 +308,7 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
     if (op.op.reason == NGX_MCP_OK) {
         op.want = NGX_MCP_WANT(NGX_MCP_RESPONSES);
 
-        if (ngx_mcp_look(w->zone, &op.op) != NGX_OK) {
+        if (ngx_mcp_lookup(w->zone, &op.op) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }
@@ -348,15 +348,15 @@ ngx_mcp_answers_look(ngx_mcp_wait_t *w)
 static ngx_int_t
 ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t           rc;
-    ngx_mcp_json_t      object;
-    ngx_mcp_result_t    result;
-    ngx_mcp_holding_t  *h;
-    ngx_mcp_member_t    members[] = {
+    ngx_int_t                 rc;
+    ngx_mcp_json_t            object;
+    ngx_mcp_result_t          result;
+    ngx_mcp_worker_update_t  *h;
+    ngx_mcp_member_t          members[] = {
         { ngx_string("result"), &object }
     };
 
-    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_COMPLETE, members, 1, &rc);
+    h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_COMPLETE, members, 1, &rc);
     if (h == NULL) {
         return rc;
     }
@@ -395,29 +395,29 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     h->op.event.flags = result.flags;
     h->op.change.payload[NGX_MCP_RESULT] = object.text;
 
-    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
 }
 
 
 static ngx_int_t
 ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    int64_t             n;
-    ngx_int_t           rc;
-    const char         *err;
-    ngx_mcp_json_t      error, retryable, delay, code, message;
-    ngx_mcp_holding_t  *h;
-    ngx_mcp_member_t    members[] = {
+    int64_t                   n;
+    ngx_int_t                 rc;
+    const char               *err;
+    ngx_mcp_json_t            error, retryable, delay, code, message;
+    ngx_mcp_worker_update_t  *h;
+    ngx_mcp_member_t          members[] = {
         { ngx_string("error"), &error },
         { ngx_string("retryable"), &retryable },
         { ngx_string("delayMs"), &delay }
     };
-    ngx_mcp_member_t    inner[] = {
+    ngx_mcp_member_t          inner[] = {
         { ngx_string("code"), &code },
         { ngx_string("message"), &message }
     };
 
-    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_FAIL, members, 3, &rc);
+    h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_FAIL, members, 3, &rc);
     if (h == NULL) {
         return rc;
     }
@@ -455,22 +455,22 @@ ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     h->op.event.flags = NGX_MCP_RPC_ERROR;
     h->op.change.payload[NGX_MCP_RESULT] = error.text;
 
-    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
 }
 
 
 static ngx_int_t
 ngx_mcp_worker_release(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_int_t           rc;
-    ngx_mcp_holding_t  *h;
+    ngx_int_t                 rc;
+    ngx_mcp_worker_update_t  *h;
 
-    h = ngx_mcp_holding(r, ctx, NGX_MCP_EV_RELEASE, NULL, 0, &rc);
+    h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_RELEASE, NULL, 0, &rc);
     if (h == NULL) {
         return rc;
     }
 
-    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_held);
+    return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
 }
 
 
@@ -479,15 +479,15 @@ ngx_mcp_worker_release(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
  * is the value to finalize with.
  */
 
-static ngx_mcp_holding_t *
-ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
-    ngx_mcp_member_t *members, ngx_uint_t n, ngx_int_t *rc)
+static ngx_mcp_worker_update_t *
+ngx_mcp_worker_update(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_uint_t event, ngx_mcp_member_t *members, ngx_uint_t n, ngx_int_t *rc)
 {
-    ngx_str_t            text;
-    ngx_mcp_json_t       id, lease;
-    ngx_mcp_holding_t   *h;
-    ngx_mcp_loc_conf_t  *lcf;
-    ngx_mcp_member_t     all[2 + NGX_MCP_HELD_OWN] = {
+    ngx_str_t                 text;
+    ngx_mcp_json_t            id, lease;
+    ngx_mcp_worker_update_t  *h;
+    ngx_mcp_loc_conf_t       *lcf;
+    ngx_mcp_member_t          all[2 + NGX_MCP_UPDATE_MEMBERS] = {
         { ngx_string("taskId"), &id },
         { ngx_string("lease"), &lease }
     };
@@ -514,7 +514,7 @@ ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
         return NULL;
     }
 
-    h = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_holding_t));
+    h = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_worker_update_t));
 
     if (h == NULL
         || ngx_mcp_json_string(r->pool, &id, &text) == NGX_ERROR)
@@ -542,7 +542,7 @@ ngx_mcp_holding(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t event,
 /* the response to an update */
 
 static ngx_int_t
-ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o)
+ngx_mcp_worker_updated(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
     ngx_mcp_ctx_t        *ctx;
     ngx_mcp_out_t         out;
@@ -555,7 +555,7 @@ ngx_mcp_held(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return ngx_mcp_worker_refused(r, ctx, o->reason, &op->view);
     }
 
-    ngx_mcp_known(r, ctx, &op->view);
+    ngx_mcp_set_task(r, ctx, &op->view);
 
     ngx_mcp_out_answer(&out, r, ctx, 128);
     ngx_mcp_out_lit(&out, "{\"phase\":\"");

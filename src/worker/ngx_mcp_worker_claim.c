@@ -383,7 +383,7 @@ ngx_mcp_claim_answer(ngx_mcp_claiming_t *c)
         }
 
         ngx_mcp_claim_render(&out, &c->op.views[i]);
-        ngx_mcp_known(w->r, w->ctx, &c->op.views[i]);
+        ngx_mcp_set_task(w->r, w->ctx, &c->op.views[i]);
     }
 
     ngx_mcp_out_lit(&out, "]");

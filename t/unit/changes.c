@@ -72,7 +72,7 @@ name(ngx_uint_t kind, const char *text)
 }
 
 
-#define told(session)                                                         \
+#define delivery(session)                                                     \
     (&ngx_mcp_name(zone->table,                                               \
                      name(NGX_MCP_SESSION, session))->u.delivery)
 
@@ -228,7 +228,7 @@ test_pages(ngx_uint_t hints, ngx_uint_t changes)
     last = 0;
     more = total = twice = disorder = 0;
 
-    while ((n = test_read_news(zone, &op, "alice")) != 0) {
+    while ((n = test_read_changes(zone, &op, "alice")) != 0) {
 
         for (k = 0; k < n; k++) {
             i = number(&op.views[k].id);
@@ -267,12 +267,12 @@ test_pages(ngx_uint_t hints, ngx_uint_t changes)
     is(total, MANY + more, "all of them");
     is(twice, more, "again only what changed again");
     is(op.after, last, "the cursor is at the last");
-    is(test_read_news(zone, &op, "alice"), 0, "there is nothing more");
+    is(test_read_changes(zone, &op, "alice"), 0, "there is nothing more");
 
     (void) change(&ids[7]);
-    is(test_read_news(zone, &op, "alice"), 1, "a change");
+    is(test_read_changes(zone, &op, "alice"), 1, "a change");
     ok(number(&op.views[0].id) == 7, "of this task");
-    is(test_read_news(zone, &op, "nobody"), 0, "nobody else's");
+    is(test_read_changes(zone, &op, "nobody"), 0, "nobody else's");
 }
 
 
@@ -447,7 +447,7 @@ test_announced(void)
     begin("s", NULL, &v);
     b = body(&v.id);
     is(test_read_session(zone, &op, "s", STREAM), 0, "a session's task");
-    is(test_read_news(zone, &changes, "alice"), 1, "its owner may see it");
+    is(test_read_changes(zone, &changes, "alice"), 1, "its owner may see it");
 
     (void) event(&v, NGX_MCP_EV_ANNOUNCE);
     is(b->task.version, v.task.version, "announced, it is the same version");
@@ -489,9 +489,9 @@ test_announced(void)
 
     /* the session lives as long as its tasks */
 
-    is(told("s")->behind, 1, "it is behind by one");
+    is(delivery("s")->undelivered, 1, "it is behind by one");
     (void) test_delete(zone, &v.id);
-    is(told("s")->behind, 0, "which is deleted");
+    is(delivery("s")->undelivered, 0, "which is deleted");
     is(test_read_session(zone, &op, "s", STREAM), 0, "there is no news");
     ok(test_check(zone) == NULL, "table is consistent");
 }
@@ -523,7 +523,7 @@ test_bounds(void)
                           NULL);
     }
 
-    is(told("s")->behind, 300, "behind by more than it is told of");
+    is(delivery("s")->undelivered, 300, "behind by more than it is told of");
 
     /* more bytes than it has room for at first, so it takes the lock twice */
 
@@ -600,18 +600,18 @@ test_bounds(void)
     (void) change(&ids[4]);
     body(&ids[3])->task.expires = ngx_current_msec;
     is(test_read_session(zone, &op, "s", NEXT(4)), 1, "one of two has expired");
-    is(told("s")->behind, 0, "nothing is left");
+    is(delivery("s")->undelivered, 0, "nothing is left");
 
     /* recovery does not begin anew */
 
     (void) change(&ids[5]);
     (void) change(&ids[6]);
-    last = told("s")->delivered;
+    last = delivery("s")->delivered;
     seq = zone->table->sh->seq;
     zone->table->sh->dirty = 1;
     ok(test_check(zone) == NULL, "recovered");
-    is(told("s")->delivered, last, "what it was told is known");
-    is(told("s")->stream, NEXT(4), "and who tells it");
+    is(delivery("s")->delivered, last, "what it was told is known");
+    is(delivery("s")->stream, NEXT(4), "and who tells it");
     is(zone->table->sh->seq, seq, "no number is given twice");
     is(test_read_session(zone, &op, "s", NEXT(4)), 2, "it is told of the rest");
 }
@@ -627,7 +627,7 @@ asks(ngx_mcp_id_t *id, uint64_t stream)
     ngx_memzero(&op, sizeof(op));
     op.op.type = NGX_MCP_OP_GET;
     op.id = *id;
-    op.carrier = stream;
+    op.asker = stream;
 
     (void) test_submit(zone, &op.op);
 
@@ -651,7 +651,7 @@ wait_op(ngx_mcp_op_wait_t *op, ngx_uint_t type, ngx_mcp_id_t *id)
 
 
 static void
-test_carriers(void)
+test_askers(void)
 {
     uint64_t              changed, stream;
     ngx_mcp_view_t        v;
@@ -680,10 +680,10 @@ test_carriers(void)
     /* it leaves */
 
     changed = body(&v.id)->changed;
-    op.carrier = OTHER;
+    op.asker = OTHER;
     is(leave(&op, &v.id), OK, "another one leaves");
     is(body(&v.id)->changed, changed, "which does not matter");
-    op.carrier = STREAM;
+    op.asker = STREAM;
     is(leave(&op, &v.id), OK, "the one that asked leaves");
     ok(body(&v.id)->changed > changed && body(&v.id)->turned <= changed,
        "it is as if the task had changed");
@@ -722,7 +722,7 @@ test_carriers(void)
     is(changes.views[0].asks, 0, "and leaves it to tasks/result");
     is(asks(&v.id, STREAM), 1, "which asks");
     result.counted = 1;
-    result.carrier = STREAM;
+    result.asker = STREAM;
     is(leave(&result, &v.id), OK, "and leaves");
     is(test_read_session(zone, &changes, "s", stream), 1,
        "the session's hears");
@@ -746,13 +746,13 @@ test_carriers(void)
     (void) enter(&result, &v.id);
     (void) event(&v, NGX_MCP_EV_ASK);
     (void) test_read_session(zone, &changes, "s", stream);
-    result.carrier = STREAM;
+    result.asker = STREAM;
     is(asks(&v.id, STREAM), 1, "one of two tasks/result asks");
-    result.carrier = ngx_mcp_stream(1, 0, 2);
+    result.asker = ngx_mcp_stream(1, 0, 2);
     changed = body(&v.id)->changed;
     (void) leave(&result, &v.id);
     is(body(&v.id)->changed, changed, "that the other leaves is no news");
-    result.carrier = STREAM;
+    result.asker = STREAM;
     (void) leave(&result, &v.id);
     is(test_read_session(zone, &changes, "s", stream), 1, "both have left");
     is(changes.views[0].asks, 1, "the session's asks");
@@ -880,7 +880,9 @@ test_expired(void)
     ngx_memzero(&op, sizeof(op));
     op.limit = 10;
 
-    for (looks = 1; test_read_news(zone, &op, "alice") == 0 && op.more; looks++)
+    for (looks = 1;
+         test_read_changes(zone, &op, "alice") == 0 && op.more;
+         looks++)
     {
         ngx_reset_pool(test_pool);
     }
@@ -976,7 +978,7 @@ main(void)
     test_announced();
     test_unannounced();
     test_bounds();
-    test_carriers();
+    test_askers();
     test_waits();
     test_expired();
 

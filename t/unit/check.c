@@ -18,7 +18,7 @@
 #define OWNER  ngx_mcp_name(t, TASK->owner)
 #define HELD   (&t->slots[t->sh->held.head])
 #define CALLS(s)  ngx_mcp_name(t, (s)->tool)->running
-#define TOLD   ngx_mcp_name(t, told(t)->session)->u.delivery
+#define DELIVERY  ngx_mcp_name(t, announced(t)->session)->u.delivery
 
 #define BREAK(label, message, mend, ...)                                      \
     static void label(ngx_mcp_table_t *t) { __VA_ARGS__; }                    \
@@ -53,7 +53,7 @@ queued(ngx_mcp_table_t *t)
 /* the task of a session that changed first of those that its client knows */
 
 static ngx_mcp_slot_t *
-told(ngx_mcp_table_t *t)
+announced(ngx_mcp_table_t *t)
 {
     uint32_t  n;
 
@@ -121,7 +121,7 @@ BREAK(hash, "not found by its id", 1,
 BREAK(future, "from the future", 1, t->sh->seq = 0);
 BREAK(chain_out, "invalid block index", 0,
       TASK->body.payload[0].last = 1000000);
-BREAK(chain_twice, "used twice", 0,
+BREAK(chain_shared, "used twice", 0,
       TASK->body.payload[5] = TASK->body.payload[0]);
 BREAK(chain_long, "does not match its length", 0, *long_chain(t) -= 200);
 BREAK(method, "method is longer", 0, TASK->method_len = 255);
@@ -140,15 +140,19 @@ BREAK(change_back, "out of order", 1,
       t->slots[OWNER->u.owned.by_change[0]].by_change[0].prev = 1);
 BREAK(change_future, "from the future", 1, TASK->body.changed = t->sh->seq + 1);
 BREAK(session_count, "number of tasks of names", 1,
-      ngx_mcp_name(t, told(t)->session)->tasks++);
-BREAK(news_stranger, "session's list has a foreign task", 1, TOLD.changes = 2);
-BREAK(news_loop, "session's list has a foreign task or a loop", 1,
-      told(t)->changes.next = TOLD.changes);
-BREAK(news_back, "out of order", 1, t->slots[TOLD.changes].changes.prev = 1);
-BREAK(news_short, "not in the list of its session", 1,
-      t->slots[told(t)->changes.prev].changes.next = 0);
-BREAK(news_behind, "wrong number of undelivered changes", 1, TOLD.behind++);
-BREAK(news_told, "wrong number of undelivered changes", 1, TOLD.delivered = 0);
+      ngx_mcp_name(t, announced(t)->session)->tasks++);
+BREAK(changes_foreign, "session's list has a foreign task", 1,
+      DELIVERY.changes = 2);
+BREAK(changes_loop, "session's list has a foreign task or a loop", 1,
+      announced(t)->changes.next = DELIVERY.changes);
+BREAK(changes_back, "out of order", 1,
+      t->slots[DELIVERY.changes].changes.prev = 1);
+BREAK(changes_short, "not in the list of its session", 1,
+      t->slots[announced(t)->changes.prev].changes.next = 0);
+BREAK(changes_count, "wrong number of undelivered changes", 1,
+      DELIVERY.undelivered++);
+BREAK(changes_delivered, "wrong number of undelivered changes", 1,
+      DELIVERY.delivered = 0);
 BREAK(queue_back, "foreign task or is out of order", 1,
       t->slots[queued(t)->queue_next].queue_prev = 0);
 BREAK(queue_tail, "wrong tail", 1,
@@ -185,7 +189,7 @@ BREAK(tool_more, "of a tool's running calls", 1, CALLS(HELD)++);
 BREAK(tool_less, "of a tool's running calls", 1, CALLS(HELD)--);
 BREAK(tool_other, "of a tool's running calls", 1,
       CALLS(HELD)++; CALLS(second(t))--);
-BREAK(tool_stranger, "of a tool's running calls", 1,
+BREAK(tool_foreign, "of a tool's running calls", 1,
       CALLS(TASK)++);
 BREAK(wheel_map, "map does not match", 1, t->sh->wheel.map[6] |= 1);
 BREAK(wheel_lost, "foreign task or a loop", 1, TASK->wheel_prev = 3);
@@ -211,18 +215,19 @@ BREAK(stat_workers, "too many statistics", 0, t->sh->worker_stats = 1000000);
 
 static const case_t  *cases[] = {
     &magic_case, &journal_case, &state_case, &hash_case, &future_case,
-    &chain_out_case, &chain_twice_case, &chain_long_case, &method_case,
+    &chain_out_case, &chain_shared_case, &chain_long_case, &method_case,
     &claimable_case, &deadline_case, &name_empty_case, &name_count_case,
     &name_bytes_case, &names_case, &order_case, &order_back_case,
     &change_case, &change_back_case, &change_future_case,
-    &session_count_case, &news_stranger_case, &news_loop_case,
-    &news_back_case, &news_short_case, &news_behind_case, &news_told_case,
+    &session_count_case, &changes_foreign_case, &changes_loop_case,
+    &changes_back_case, &changes_short_case, &changes_count_case,
+    &changes_delivered_case,
     &queue_back_case, &queue_tail_case, &held_head_case, &held_back_case,
     &held_loop_case, &held_order_case, &held_worker_case,
     &held_claimable_case, &held_tail_case, &held_none_case, &held_last_case,
     &held_short_case, &held_lost_case, &held_ended_case, &holding_case,
     &running_case, &tool_more_case, &tool_less_case, &tool_other_case,
-    &tool_stranger_case, &wheel_map_case, &wheel_lost_case,
+    &tool_foreign_case, &wheel_map_case, &wheel_lost_case,
     &slots_case, &slot_live_case, &blocks_case, &block_used_case,
     &states_case, &bytes_case, &stat_state_case, &stat_running_case,
     &stat_tool_case, &stat_swapped_case, &stat_index_case, &stat_tools_case,

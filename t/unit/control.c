@@ -53,7 +53,7 @@ claim(ngx_mcp_zone_t *zone, const char *a, const char *b, const char *by)
 static uint64_t  cursor;
 
 static ngx_uint_t
-told(ngx_mcp_zone_t *zone, uint32_t hash)
+woken(ngx_mcp_zone_t *zone, uint32_t hash)
 {
     ngx_uint_t        i, n, found;
     ngx_mcp_signal_t  signals[16];
@@ -126,7 +126,7 @@ test_pause(void)
     ok(!claim(zone, "dig", "walk", "w"), "and finds no more");
     is(claimed.more, 0, "there is nothing to come back for");
 
-    (void) told(zone, 0);
+    (void) woken(zone, 0);
     is(test_create(zone, "o", "dig", "{}", NULL), OK, "tasks may be made");
     ok(!claim(zone, "dig", NULL, "w"), "nothing of it alone");
 
@@ -137,9 +137,9 @@ test_pause(void)
     ok(!claim(zone, "dig", NULL, "w"), "also after a crash");
     is(zone->table->sh->count.recoveries, 1, "which there was");
 
-    (void) told(zone, 0);
+    (void) woken(zone, 0);
     is(pause(zone, "dig", 0), OK, "goes on");
-    is(told(zone, hash(zone, NGX_MCP_TOOL, "dig")), 1, "who waits is told");
+    is(woken(zone, hash(zone, NGX_MCP_TOOL, "dig")), 1, "who waits is told");
     ok(claim(zone, "dig", NULL, "w"), "and gets it");
     ok(test_check(zone) == NULL, "all fits together");
 }
@@ -186,9 +186,9 @@ test_pause_other(void)
     is(pause(zone, "other", 1), OK, "all of these together");
     ok(!claim(zone, "late", NULL, "w"), "are paused");
     ok(claim(zone, "tool0", NULL, "w"), "and no others");
-    (void) told(zone, 0);
+    (void) woken(zone, 0);
     is(pause(zone, "other", 0), OK, "go on");
-    is(told(zone, 0), 16, "everybody looks at everything");
+    is(woken(zone, 0), 16, "everybody looks at everything");
     ok(claim(zone, "late", NULL, "w"), "and so they do");
 }
 
@@ -208,16 +208,16 @@ test_pause_calls(void)
 
     is(test_run(zone, &walk, HOLDER, 1, 0, NULL), FULL,
        "the other one comes first");
-    (void) told(zone, 0);
+    (void) woken(zone, 0);
     (void) pause(zone, "dig", 1);
-    is(told(zone, NGX_MCP_CAPACITY), 1, "until it is paused");
+    is(woken(zone, NGX_MCP_CAPACITY), 1, "until it is paused");
     is(test_run(zone, &dig, HOLDER, 1, 0, NULL), FULL, "which waits");
     is(test_run(zone, &walk, HOLDER, 1, 0, NULL), OK, "then this one");
     is(test_run(zone, &dig, HOLDER, 0, 0, NULL), FULL, "without limits, too");
 
-    (void) told(zone, 0);
+    (void) woken(zone, 0);
     (void) pause(zone, "dig", 0);
-    is(told(zone, NGX_MCP_CAPACITY), 1, "it is told when it goes on");
+    is(woken(zone, NGX_MCP_CAPACITY), 1, "it is told when it goes on");
     is(test_run(zone, &dig, HOLDER, 2, 0, NULL), OK, "and runs");
     ok(test_check(zone) == NULL, "all fits together");
 }
@@ -245,9 +245,9 @@ test_drain(void)
     ok(!claim(zone, "dig", NULL, "w1"), "and waits for another");
     is(claimed.drain, 0, "nothing keeps it from that");
 
-    (void) told(zone, 0);
+    (void) woken(zone, 0);
     is(drain(zone, "w1", 1), OK, "drained");
-    is(told(zone, worker), 1, "it is told where it waits");
+    is(woken(zone, worker), 1, "it is told where it waits");
     (void) test_create(zone, "o", "dig", "{}", NULL);
     ok(!claim(zone, "dig", NULL, "w1") && claimed.drain, "no task for it");
     is(claimed.more, 0, "now");

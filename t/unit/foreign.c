@@ -40,7 +40,7 @@ load(store_load_t *l)
 {
     ngx_memzero(l, sizeof(store_load_t));
     l->zone = zone;
-    l->load.store = STORE_WALL;
+    l->load.store_now = STORE_WALL;
 
     return store_fill(l);
 }
@@ -189,8 +189,8 @@ test_payloads(void)
 static void
 test_known(void)
 {
-    char        sql[512];
-    ngx_uint_t  i;
+    char          sql[512];
+    ngx_uint_t    i;
     store_load_t  l;
     static struct {
         const char  *sql;
@@ -261,7 +261,7 @@ test_known(void)
 /* bytes of no task do not hide those of others */
 
 static void
-test_strangers(void)
+test_foreign(void)
 {
     store_load_t    l;
     ngx_mcp_view_t  v;
@@ -346,7 +346,7 @@ main(void)
     test_columns();
     test_payloads();
     test_known();
-    test_strangers();
+    test_foreign();
 
     store_remove();
 

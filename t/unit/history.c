@@ -67,7 +67,7 @@ claim(ngx_mcp_view_t *view, const char *worker)
 
 
 static void
-test_life(void)
+test_entries(void)
 {
     uint64_t                 created;
     ngx_mcp_id_t             id;
@@ -285,7 +285,7 @@ main(void)
     ngx_cached_time->sec = 1700000000;
     ngx_current_msec = 100000;
 
-    test_life();
+    test_entries();
     test_sizes();
     test_clock();
     test_garbage();

@@ -171,9 +171,9 @@ write_rows(ngx_mcp_zone_t *zone)
         (void) ngx_mcp_batch_grow(&batch, ngx_cycle->log);
     }
 
-    for (i = 0; i < batch.ngone; i++) {
+    for (i = 0; i < batch.ndeletions; i++) {
         for (k = 0; k < nrows; k++) {
-            if (rows[k].seq == batch.gone[i]) {
+            if (rows[k].seq == batch.deletions[i]) {
                 rows[k] = rows[--nrows];
                 break;
             }
@@ -516,9 +516,9 @@ run_session_rewind(ngx_mcp_zone_t *zone)
 /* one stream has asked the questions of a task, which nobody answered */
 
 static void
-prepare_carrier(ngx_mcp_zone_t *zone)
+prepare_asker(ngx_mcp_zone_t *zone)
 {
-    ngx_mcp_find_locked(zone->table, &puzzled.id, NULL, 0)->carrier = OTHER;
+    ngx_mcp_find_locked(zone->table, &puzzled.id, NULL, 0)->asker = OTHER;
 }
 
 static void
@@ -529,7 +529,7 @@ run_leave(ngx_mcp_zone_t *zone)
     ngx_memzero(&op, sizeof(op));
     op.op.type = NGX_MCP_OP_LEAVE;
     op.id = &puzzled.id;
-    op.carrier = OTHER;
+    op.asker = OTHER;
 
     (void) test_submit(zone, &op.op);
 }
@@ -543,7 +543,7 @@ run_leave_session(ngx_mcp_zone_t *zone)
 
     ngx_memzero(&op, sizeof(op));
     op.op.type = NGX_MCP_OP_LEAVE;
-    op.carrier = STREAM;
+    op.asker = STREAM;
     op.session = str(SESSION);
 
     (void) test_submit(zone, &op.op);
@@ -740,7 +740,7 @@ crash_case_t  crash_cases[] = {
       run_delete_last },
     { "a session is told", prepare_behind, run_session_read },
     { "a session is told again", prepare_rewind, run_session_rewind },
-    { "a stream with a question leaves", prepare_carrier, run_leave },
+    { "a stream with a question leaves", prepare_asker, run_leave },
     { "a session's stream leaves", NULL, run_leave_session },
     { "create a call", NULL, run_call_create },
     { "run a call", NULL, run_call },
@@ -1084,7 +1084,7 @@ crash_saved(ngx_mcp_zone_t *zone)
         }
     }
 
-    for (n = ngx_mcp_save_of(t)->gone.head; n; n = s->hash_next) {
+    for (n = ngx_mcp_save_of(t)->deletions.head; n; n = s->hash_next) {
         s = ngx_mcp_slot(t, n);
         live += (row_of(s->seq) != NULL);
     }

@@ -252,7 +252,7 @@ model_any_stream(void)
 /* a session lives as long as one of its tasks */
 
 int
-model_session_lives(int session)
+model_session_exists(int session)
 {
     int  i;
 
@@ -272,7 +272,7 @@ model_end_sessions(void)
     int  i;
 
     for (i = 0; i < SESSIONS; i++) {
-        if (!model_session_lives(i)) {
+        if (!model_session_exists(i)) {
             ngx_memzero(&model.sessions[i], sizeof(model_session_t));
         }
     }

@@ -57,7 +57,7 @@ typedef struct {
     uint64_t      turned;
     uint64_t      moved;
     double        peak;
-    uint64_t      carrier;
+    uint64_t      asker;
     ngx_uint_t    waiting;
     ngx_uint_t    results;
     int           held;         /* by a process of ours */
@@ -119,7 +119,7 @@ typedef struct {
     uint64_t          batch;
 
     /* how often the rare cases occurred */
-    ngx_uint_t        told_news, asked, touched, limited;
+    ngx_uint_t        delivered_changes, asked, touched, limited;
     ngx_uint_t        began, refused, overtaken, adopted, orphans, announced;
     ngx_uint_t        controls;
 
@@ -160,7 +160,7 @@ model_task_t *model_pick_held(void);
 model_task_t *model_find(ngx_mcp_id_t *id);
 int model_alive(uint64_t stream);
 uint64_t model_any_stream(void);
-int model_session_lives(int session);
+int model_session_exists(int session);
 void model_end_sessions(void);
 
 
@@ -169,7 +169,7 @@ void model_end_sessions(void);
 uint64_t model_lease_end(model_task_t *m, uint64_t now);
 void model_made(model_task_t *m, model_task_t *old, int noted, uint64_t before,
     uint64_t changed);
-ngx_uint_t model_carry(model_task_t *m, uint64_t stream, int yields);
+ngx_uint_t model_asks(model_task_t *m, uint64_t stream, int yields);
 ngx_uint_t model_event(model_task_t *m, ngx_mcp_event_t *ev);
 void model_work(model_task_t *m, ngx_uint_t event);
 void model_time(model_task_t *m, uint64_t now);
@@ -192,7 +192,7 @@ void model_do_list(void);
 
 /* t/unit/libmodel_calls.c: calls that processes hold and run */
 
-void model_check_room(void);
+void model_check_capacity(void);
 void model_check_running(void);
 void model_do_run(void);
 void model_do_orphans(void);
@@ -200,7 +200,7 @@ void model_do_orphans(void);
 
 /* t/unit/libmodel_sessions.c: changes, sessions and waiting requests */
 
-void model_do_news(void);
+void model_do_changes(void);
 void model_do_session(void);
 void model_do_wait(void);
 void model_do_leave(void);

@@ -10,7 +10,7 @@
 #include "ngx_mcp_signal.h"
 
 
-static uint64_t  room_cursor;
+static uint64_t  capacity_cursor;
 
 
 static int
@@ -100,7 +100,7 @@ pick_first(void)
 /* who was refused and may run now has been told, and looks again */
 
 void
-model_check_room(void)
+model_check_capacity(void)
 {
     int                i, delivery;
     ngx_uint_t         n, k;
@@ -110,7 +110,8 @@ model_check_room(void)
     delivery = 0;
 
     do {
-        n = ngx_mcp_signal_read(model.zone->table, &room_cursor, signals, 16);
+        n = ngx_mcp_signal_read(model.zone->table, &capacity_cursor, signals,
+                                16);
 
         for (k = 0; k < ngx_min(n, 16); k++) {
             delivery |= (n > 16 || signals[k].key == NGX_MCP_CAPACITY);
@@ -267,7 +268,7 @@ model_do_run(void)
     }
 
     if (late) {
-        model_check_room();
+        model_check_capacity();
         model_sweep();
     }
 }

@@ -110,17 +110,17 @@ model_made(model_task_t *m, model_task_t *old, int noted, uint64_t before,
 
 
 ngx_uint_t
-model_carry(model_task_t *m, uint64_t stream, int yields)
+model_asks(model_task_t *m, uint64_t stream, int yields)
 {
     if (m->state != NGX_MCP_INPUT_REQUIRED
-        || model_alive(m->carrier)
+        || model_alive(m->asker)
         || (yields && m->results))
     {
         return 0;
     }
 
     if (stream) {
-        m->carrier = stream;
+        m->asker = stream;
         model.asked++;
     }
 
@@ -188,7 +188,7 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
         }
 
         m->state = NGX_MCP_INPUT_REQUIRED;
-        m->carrier = 0;
+        m->asker = 0;
         m->step = NEVER;
         m->phase = (m->phase > now) ? m->phase - now : 0;
         m->since = now - m->since;

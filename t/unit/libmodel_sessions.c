@@ -37,7 +37,7 @@ typedef struct {
 
 static model_reader_t  readers[READERS];
 static model_waiter_t  waiters[WAITERS];
-static uint64_t        dropped_news;
+static uint64_t        dropped_changes;
 
 
 static int
@@ -77,7 +77,7 @@ changed_since(model_task_t **sorted, int owner, int session, uint64_t after)
 /* an owner's tasks that changed since somebody looked last */
 
 void
-model_do_news(void)
+model_do_changes(void)
 {
     int                   i, n, k;
     model_task_t         *sorted[MAX];
@@ -141,13 +141,13 @@ model_regain(int k, uint64_t before, uint64_t seq)
     for (i = n - 1; i >= 0; i--) {
 
         if (sorted[i]->state != NGX_MCP_INPUT_REQUIRED
-            || (sorted[i]->carrier != before
-                && model_alive(sorted[i]->carrier)))
+            || (sorted[i]->asker != before
+                && model_alive(sorted[i]->asker)))
         {
             continue;
         }
 
-        sorted[i]->carrier = 0;
+        sorted[i]->asker = 0;
 
         if (sorted[i]->changed <= session->delivered) {
             sorted[i]->changed = ++seq;
@@ -189,7 +189,7 @@ model_do_session(void)
     opened = op.opened ? op.opened : model.zone->table->sh->opened + 1;
     newer = ((int32_t) (opened - session->opened) >= 0);
 
-    if (model_session_lives(k)
+    if (model_session_exists(k)
         && (newer || op.stream == session->stream
             || !model_alive(session->stream)))
     {
@@ -224,25 +224,25 @@ model_do_session(void)
 
         if (n > BEHIND) {
             from = n - BEHIND;
-            dropped_news += from;
+            dropped_changes += from;
             session->delivered = sorted[from - 1]->changed;
         }
     }
 
     (void) ngx_mcp_submit(model.zone, &op.op);
 
-    expect(op.silent, model_session_lives(k) && op.stream != session->stream,
+    expect(op.silent, model_session_exists(k) && op.stream != session->stream,
            "silent");
     expect(op.n, ngx_min((int) op.limit, n - from), "a session's news");
-    expect(model.zone->table->sh->count.changes_dropped, dropped_news,
+    expect(model.zone->table->sh->count.changes_dropped, dropped_changes,
            "dropped");
 
     for (i = 0; i < (int) op.n && from < n; i++, from++) {
         model_compare(sorted[from], &op.views[i]);
-        expect(op.views[i].asks, model_carry(sorted[from], op.stream, 1),
+        expect(op.views[i].asks, model_asks(sorted[from], op.stream, 1),
                "a session asks");
         session->delivered = sorted[from]->changed;
-        model.told_news++;
+        model.delivered_changes++;
     }
 }
 
@@ -335,7 +335,7 @@ model_do_leave(void)
 
     if (m && model_rnd(2)) {
         /* as it happens to those that ask */
-        w->stream = m->carrier ? m->carrier : w->stream;
+        w->stream = m->asker ? m->asker : w->stream;
     }
 
     ngx_memzero(&op, sizeof(op));
@@ -345,17 +345,17 @@ model_do_leave(void)
     op.result = w->result;
     op.counted = 1;
     op.epoch = w->epoch;
-    op.carrier = w->stream;
+    op.asker = w->stream;
 
     if (model_rnd(4) == 0) {
         op.session = str(model_session_names[k]);
-        op.carrier = model_rnd(2) ? op.carrier : model_any_stream();
+        op.asker = model_rnd(2) ? op.asker : model_any_stream();
     }
 
     seq = model.zone->table->sh->seq;
-    ended = (op.session.len && model_session_lives(k)
+    ended = (op.session.len && model_session_exists(k)
              && model.sessions[k].stream
-             && model.sessions[k].stream == op.carrier);
+             && model.sessions[k].stream == op.asker);
 
     (void) ngx_mcp_submit(model.zone, &op.op);
     expect(op.ended, ended, "ended");
@@ -371,13 +371,13 @@ model_do_leave(void)
 
     expect(model.zone->table->sh->waiting, model.waiting, "waiting");
 
-    mine = (m && m->carrier == op.carrier);
+    mine = (m && m->asker == op.asker);
 
     if (mine) {
-        m->carrier = 0;
+        m->asker = 0;
     }
 
-    if (m && (mine || w->result) && model_carry(m, 0, 0)) {
+    if (m && (mine || w->result) && model_asks(m, 0, 0)) {
         s = ngx_mcp_find_locked(model.zone->table, &m->id, NULL, 0);
         model.touched++;
 

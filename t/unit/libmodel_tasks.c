@@ -189,7 +189,7 @@ model_do_create(void)
     m->turned = 0;
     m->moved = 0;
     m->peak = -1;
-    m->carrier = 0;
+    m->asker = 0;
     m->waiting = 0;
     m->results = 0;
     m->cause = NGX_MCP_CAUSE_NONE;
@@ -220,7 +220,7 @@ model_do_get(void)
     op.op.pool = test_pool;
     op.want = NGX_MCP_WANT_ALL;
     op.watch = model_rnd(2);
-    op.carrier = model_rnd(2) ? model_any_stream() : 0;
+    op.asker = model_rnd(2) ? model_any_stream() : 0;
     expected = NGX_MCP_OK;
 
     if (m == NULL || model_rnd(20) == 0) {
@@ -250,7 +250,7 @@ model_do_get(void)
 
     if (op.op.reason == NGX_MCP_OK && m) {
         model_compare(m, &op.view);
-        expect(op.view.asks, model_carry(m, op.carrier, 0), "asks");
+        expect(op.view.asks, model_asks(m, op.asker, 0), "asks");
     }
 }
 

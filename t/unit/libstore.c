@@ -155,7 +155,7 @@ store_fill(store_load_t *l)
     if (rc == NGX_OK
         && ngx_mcp_load_end_locked(l->zone->table, &l->load) != NGX_OK)
     {
-        rc = ngx_mcp_db_invalid(&store_db, l->load.row, l->load.wrong);
+        rc = ngx_mcp_db_invalid(&store_db, l->load.row, l->load.field);
     }
 
     return rc;

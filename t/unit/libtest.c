@@ -162,7 +162,7 @@ test_zone(size_t size, uint64_t max_tasks)
     zone = ngx_pcalloc(zones, sizeof(ngx_mcp_zone_t));
     zone->table = ngx_pcalloc(zones, sizeof(ngx_mcp_table_t));
     zone->submit = ngx_mcp_shm_submit;
-    zone->look = ngx_mcp_shm_submit;
+    zone->lookup = ngx_mcp_shm_submit;
 
     if (ngx_mcp_table_create(zone->table, sp, max_tasks) != NGX_OK) {
         return NULL;
@@ -443,7 +443,7 @@ test_orphans(ngx_mcp_zone_t *zone, uint64_t holder)
 /* how many tasks changed; the cursor in the operation goes on */
 
 ngx_uint_t
-test_read_news(ngx_mcp_zone_t *zone, ngx_mcp_op_changes_t *op,
+test_read_changes(ngx_mcp_zone_t *zone, ngx_mcp_op_changes_t *op,
     const char *owner)
 {
     op->op.type = NGX_MCP_OP_CHANGES;

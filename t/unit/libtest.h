@@ -55,7 +55,7 @@ ngx_uint_t test_orphans(ngx_mcp_zone_t *zone, uint64_t holder);
 ngx_uint_t test_control(ngx_mcp_zone_t *zone, ngx_uint_t type,
     const char *name, ngx_uint_t on);
 
-ngx_uint_t test_read_news(ngx_mcp_zone_t *zone, ngx_mcp_op_changes_t *op,
+ngx_uint_t test_read_changes(ngx_mcp_zone_t *zone, ngx_mcp_op_changes_t *op,
     const char *owner);
 ngx_uint_t test_read_session(ngx_mcp_zone_t *zone, ngx_mcp_op_session_t *op,
     const char *session, uint64_t stream);

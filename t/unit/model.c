@@ -32,7 +32,7 @@ wreck_names(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         name = ngx_mcp_name(t, s->session);
         name->tasks = 12345;
         name->u.delivery.changes = 12345678;
-        name->u.delivery.behind = 4711;
+        name->u.delivery.undelivered = 4711;
     }
 }
 
@@ -137,7 +137,7 @@ main(void)
             model_do_list();
 
         } else if (i < 94) {
-            model_do_news();
+            model_do_changes();
 
         } else if (i < 96) {
             model_do_session();
@@ -158,7 +158,7 @@ main(void)
             model_do_death();
         }
 
-        model_check_room();
+        model_check_capacity();
 
         most = ngx_max(most, model.zone->table->sh->slot.used);
         ngx_reset_pool(test_pool);
@@ -197,10 +197,10 @@ main(void)
     ok(model.zone->table->sh->count.refused[NGX_MCP_ZONE_FULL] > 100,
        "blocks ran out at times");
 
-    ok(model.told_news > n / 1000 && model.asked > n / 1000
+    ok(model.delivered_changes > n / 1000 && model.asked > n / 1000
        && model.touched > n / 10000 && model.limited > n / 10000,
        "sessions were told %lu times, %lu times somebody asked, %lu times "
-       "again, %lu could not wait", (unsigned long) model.told_news,
+       "again, %lu could not wait", (unsigned long) model.delivered_changes,
        (unsigned long) model.asked, (unsigned long) model.touched,
        (unsigned long) model.limited);
 

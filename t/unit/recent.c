@@ -159,7 +159,7 @@ test_places(void)
 
 
 static void
-test_news(void)
+test_changes(void)
 {
     int                  i;
     ngx_mcp_op_recent_t  op;
@@ -293,7 +293,7 @@ main(void)
 
     test_pages();
     test_places();
-    test_news();
+    test_changes();
     test_recovery();
 
     test_first();

@@ -60,7 +60,7 @@ begin(size_t size, uint64_t max_tasks)
     two = &other;
     ngx_memzero(two, sizeof(other));
     two->submit = one->submit;
-    two->look = one->look;
+    two->lookup = one->lookup;
     two->table = &table;
     ngx_memzero(&table, sizeof(table));
     ngx_mcp_table_attach(two->table, one->table->shpool);
@@ -79,7 +79,7 @@ begin(size_t size, uint64_t max_tasks)
  */
 
 static uint64_t
-told(uint64_t key)
+woken(uint64_t key)
 {
     uint64_t          all, processes;
     ngx_uint_t        i, n;
@@ -131,7 +131,7 @@ name_key(ngx_uint_t kind, const char *name)
 #define TOOL(name)     name_key(NGX_MCP_TOOL, name)
 #define SESSION(name)  name_key(NGX_MCP_SESSION, name)
 #define TASK(id)       ngx_mcp_signal_id(id)
-#define ROOM           ngx_mcp_signal_name(NGX_MCP_CAPACITY)
+#define CAPACITY       ngx_mcp_signal_name(NGX_MCP_CAPACITY)
 
 /* who holds a call: the first of each process, and one that is dead */
 
@@ -162,7 +162,7 @@ watch_owner(ngx_mcp_zone_t *zone, const char *owner)
     ngx_memzero(&op, sizeof(op));
     op.watch = 1;
 
-    (void) test_read_news(zone, &op, owner);
+    (void) test_read_changes(zone, &op, owner);
 }
 
 
@@ -236,52 +236,52 @@ test_tasks(void)
     (void) test_create(one, "alice", "else", "{}", &other);
     (void) test_claim(two, "dig", &v);
     is(one->table->sh->logged, 0, "nothing is signalled if nobody waits");
-    is(told(ANY), 0, "nobody is woken then");
+    is(woken(ANY), 0, "nobody is woken then");
 
     watch(one, &id);
-    is(told(ANY), 0, "waiting is not worth a signal");
+    is(woken(ANY), 0, "waiting is not worth a signal");
 
     is(event(two, &v, NGX_MCP_EV_HEARTBEAT), OK, "heartbeat");
-    is(told(ANY), 0, "tells nobody");
+    is(woken(ANY), 0, "tells nobody");
 
     is(test_event(two, &other, NGX_MCP_EV_ANNOTATE, 0,
                   NGX_MCP_METADATA, "{}"), OK, "another task");
-    is(told(ANY), 0, "tells nobody");
+    is(woken(ANY), 0, "tells nobody");
 
     is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
     is(woken_by[0], 0, "who did nothing wakes nobody");
     is(woken_by[1], ONE, "who made the change wakes the one that waits");
-    is(told(TASK(&id)), ONE, "a change tells the one that waits");
+    is(woken(TASK(&id)), ONE, "a change tells the one that waits");
 
     is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
-    is(told(ANY), 0, "told once, it has to look before it is told again");
+    is(woken(ANY), 0, "told once, it has to look before it is told again");
 
     watch(one, &id);
     watch(two, &id);
     is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
     is(one->table->sh->logged, 2, "one signal");
-    is(told(TASK(&id)), ONE | TWO, "for two that wait");
+    is(woken(TASK(&id)), ONE | TWO, "for two that wait");
 
     watch(two, &id);
     is(event(two, &v, NGX_MCP_EV_PROGRESS), OK, "progress");
-    is(told(TASK(&id)), TWO, "also for the one that makes the change");
+    is(woken(TASK(&id)), TWO, "also for the one that makes the change");
 
     watch(one, &id);
     is(event(two, &v, NGX_MCP_EV_ANSWER),
        NGX_MCP_STATE_INVALID, "what is refused");
-    is(told(ANY), 0, "tells nobody");
+    is(woken(ANY), 0, "tells nobody");
     is(event(two, &v, NGX_MCP_EV_COMPLETE), OK, "complete");
-    is(told(TASK(&id)), ONE, "is told");
+    is(woken(TASK(&id)), ONE, "is told");
 
     watch(one, &id);
     is(test_delete(two, &id), OK, "delete");
-    is(told(TASK(&id)), ONE, "is told");
+    is(woken(TASK(&id)), ONE, "is told");
 
     watch(one, &other);
     watch(two, &other);
     ngx_current_msec += 2 * 86400000;
     ok(test_sweep(two, 100) > 0, "expiry, by a sweep");
-    is(told(TASK(&other)), ONE | TWO, "is told");
+    is(woken(TASK(&other)), ONE | TWO, "is told");
     is(test_get(one, &other, NULL), NGX_MCP_NOT_FOUND, "is gone");
 
     /* whoever gets this slot next has nothing to do with it */
@@ -289,12 +289,12 @@ test_tasks(void)
     (void) test_create(one, "alice", "dig", "{}", &id);
     (void) test_create(one, "alice", "dig", "{}", &other);
     (void) test_claim(two, "dig", &v);
-    is(told(ANY), 0, "new tasks come with nobody who waits for them");
+    is(woken(ANY), 0, "new tasks come with nobody who waits for them");
 
     one->table->self = 0;
     watch(one, &id);
     (void) event(two, &v, NGX_MCP_EV_PROGRESS);
-    is(told(ANY), 0, "a process without a bit is not told");
+    is(woken(ANY), 0, "a process without a bit is not told");
 
     is(one->table->sh->count.signals, one->table->sh->logged,
        "signals are counted");
@@ -316,20 +316,20 @@ test_time(void)
     watch(one, &id);
     ngx_current_msec += 700000;
     (void) test_sweep(two, 100);
-    is(told(TASK(&id)), ONE, "a queue timeout is told");
+    is(woken(TASK(&id)), ONE, "a queue timeout is told");
 
     (void) test_create(one, "alice", "dig", "{}", &id);
     watch(one, &id);
     ngx_current_msec += 700000;
     ok(!test_claim(two, "dig", NULL), "a claim finds it first");
-    is(told(TASK(&id)), ONE, "and it is told, too");
+    is(woken(TASK(&id)), ONE, "and it is told, too");
 
     (void) test_create(one, "alice", "dig", "{}", &id);
     (void) test_claim(two, "dig", &v);
     watch(one, &id);
     ngx_current_msec += 40000;
     (void) test_sweep(two, 100);
-    is(told(TASK(&id)), ONE, "a lost lease is told");
+    is(woken(TASK(&id)), ONE, "a lost lease is told");
 }
 
 
@@ -347,25 +347,25 @@ test_names(void)
     watch_owner(one, "alice");
     watch_owner(two, "bob");
     (void) test_create(two, "alice", "dig", "{}", &id);
-    is(told(OWNER("alice")), ONE, "who waits for an owner hears of a new task");
+    is(woken(OWNER("alice")), ONE, "a new task wakes who waits for its owner");
     (void) test_claim(two, "dig", &v);
-    is(told(ANY), 0, "once");
+    is(woken(ANY), 0, "once");
 
     watch_owner(one, "alice");
     (void) event(one, &v, NGX_MCP_EV_HEARTBEAT);
-    is(told(ANY), 0, "not of a heartbeat");
+    is(woken(ANY), 0, "not of a heartbeat");
     (void) event(one, &v, NGX_MCP_EV_PROGRESS);
-    is(told(OWNER("alice")), ONE, "of a change");
+    is(woken(OWNER("alice")), ONE, "of a change");
 
     watch_owner(one, "alice");
     (void) event(one, &v, NGX_MCP_EV_RETRY);
-    (void) told(ANY);
+    (void) woken(ANY);
     watch_owner(one, "alice");
     ngx_current_msec += 5000;
     (void) test_sweep(two, 100);
-    is(told(ANY), 0, "not that a backoff is over");
+    is(woken(ANY), 0, "not that a backoff is over");
     (void) test_event(two, &id, NGX_MCP_EV_CANCEL, 0, 0, NULL);
-    is(told(OWNER("alice")), ONE, "of the end");
+    is(woken(OWNER("alice")), ONE, "of the end");
 
     /* a session */
 
@@ -378,39 +378,39 @@ test_names(void)
     (void) test_create(two, "carol", "walk", "{}", &id);
     test_session = NULL;
     (void) test_claim(two, "walk", &v);
-    is(told(ANY), 0, "what its client does not know of is not told");
+    is(woken(ANY), 0, "what its client does not know of is not told");
     (void) event(two, &v, NGX_MCP_EV_ANNOUNCE);
-    is(told(SESSION("s")), ONE, "it is when it was announced");
+    is(woken(SESSION("s")), ONE, "it is when it was announced");
     (void) event(two, &v, NGX_MCP_EV_PROGRESS);
-    is(told(ANY), 0, "once");
+    is(woken(ANY), 0, "once");
     silent = watch_session(one, "s", first, 0);
     is(silent, 0, "the stream goes on");
     (void) event(two, &v, NGX_MCP_EV_PROGRESS);
-    is(told(SESSION("s")), ONE, "a change is told");
+    is(woken(SESSION("s")), ONE, "a change is told");
     silent = watch_session(one, "s", first, 1);
 
     silent = watch_session(two, "s", second, 1);
     is(silent, 0, "another stream takes over");
-    is(told(SESSION("s")), ONE, "the one before learns of it");
+    is(woken(SESSION("s")), ONE, "the one before learns of it");
     is(watch_session(one, "s", first, 0), 1, "and is silent");
-    (void) told(ANY);
+    (void) woken(ANY);
     (void) event(one, &v, NGX_MCP_EV_PROGRESS);
-    is(told(SESSION("s")), ONE | TWO, "both look when something changes");
+    is(woken(SESSION("s")), ONE | TWO, "both look when something changes");
 
     (void) watch_session(one, "s", first, 0);
     ngx_memzero(&leave, sizeof(leave));
     leave.op.type = NGX_MCP_OP_LEAVE;
-    leave.carrier = second;
+    leave.asker = second;
     leave.session = str("s");
     (void) test_submit(two, &leave.op);
     is(leave.ended, 1, "the one that speaks leaves");
-    is(told(SESSION("s")), ONE, "the one that is silent learns of it");
+    is(woken(SESSION("s")), ONE, "the one that is silent learns of it");
     is(watch_session(one, "s", first, 0), 0, "and speaks");
 
     leave.ended = 0;
     (void) test_submit(two, &leave.op);
     is(leave.ended, 0, "one that is silent leaves");
-    is(told(ANY), 0, "which nobody has to know");
+    is(woken(ANY), 0, "which nobody has to know");
 }
 
 
@@ -424,32 +424,32 @@ test_claims(void)
 
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
     (void) test_create(two, "alice", "other", "{}", NULL);
-    is(told(ANY), 0, "a task for another tool");
+    is(woken(ANY), 0, "a task for another tool");
     (void) test_create(two, "alice", "dig", "{}", NULL);
-    is(told(TOOL("dig")), ONE, "a new task wakes who waits for the tool");
+    is(woken(TOOL("dig")), ONE, "a new task wakes who waits for the tool");
     (void) test_create(two, "alice", "dig", "{}", NULL);
-    is(told(ANY), 0, "once");
+    is(woken(ANY), 0, "once");
 
     ok(watch_tools(one, "dig", NULL, &v), "it is claimed");
     (void) test_create(two, "alice", "dig", "{}", NULL);
-    is(told(ANY), 0, "who got a task does not wait for more");
+    is(woken(ANY), 0, "who got a task does not wait for more");
     ok(test_claim(two, "dig", NULL) && test_claim(two, "dig", NULL),
        "the others are claimed");
 
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
     (void) event(two, &v, NGX_MCP_EV_RELEASE);
-    is(told(TOOL("dig")), ONE, "a release wakes");
+    is(woken(TOOL("dig")), ONE, "a release wakes");
 
     (void) test_claim(two, "dig", &v);
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
     (void) event(two, &v, NGX_MCP_EV_RETRY);
-    is(told(ANY), 0, "a retry with a backoff does not wake yet");
+    is(woken(ANY), 0, "a retry with a backoff does not wake yet");
     ngx_current_msec += 500;
     (void) test_sweep(two, 100);
-    is(told(ANY), 0, "nor while it lasts");
+    is(woken(ANY), 0, "nor while it lasts");
     ngx_current_msec += 501;
     (void) test_sweep(two, 100);
-    is(told(TOOL("dig")), ONE, "the end of the backoff wakes");
+    is(woken(TOOL("dig")), ONE, "the end of the backoff wakes");
     ok(test_claim(two, "dig", &v), "it may be claimed");
 
     /* all that run lose their lease */
@@ -457,10 +457,10 @@ test_claims(void)
     ok(!watch_tools(one, "dig", NULL, NULL), "nothing to claim");
     ngx_current_msec += 40000;
     (void) test_sweep(two, 100);
-    is(told(ANY), 0, "a lost lease does not wake, there is a backoff");
+    is(woken(ANY), 0, "a lost lease does not wake, there is a backoff");
     ngx_current_msec += 10000;
     (void) test_sweep(two, 100);
-    is(told(TOOL("dig")), ONE, "its end does");
+    is(woken(TOOL("dig")), ONE, "its end does");
 
     for (found = 0; test_claim(two, "dig", NULL); found++) { /* void */ }
 
@@ -472,7 +472,7 @@ test_claims(void)
     ok(!watch_tools(one, "dig", "other", NULL), "nothing for either");
     ok(!watch_tools(two, "other", NULL, NULL), "nothing for the other");
     (void) event(two, &v, NGX_MCP_EV_RELEASE);
-    is(told(TOOL("other")), ONE | TWO, "both wait for the second");
+    is(woken(TOOL("other")), ONE | TWO, "both wait for the second");
     ok(test_check(one) == NULL, "table is consistent");
 }
 
@@ -528,7 +528,7 @@ hold(uint64_t holder, const char *tool, ngx_mcp_id_t *id)
 /* calls at once are limited, and wait for each other */
 
 static void
-test_room(void)
+test_capacity(void)
 {
     ngx_mcp_id_t    a, b, c, d;
     ngx_mcp_view_t  v, w;
@@ -543,30 +543,30 @@ test_room(void)
     is(one->table->sh->logged, 0, "others have not tried, and are not told");
     is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL, "another waits");
     is(test_run(one, &b, HOLDER_ONE, 1, 0, NULL), FULL, "one more, too");
-    is(told(ROOM), 0, "who waits tells nobody");
-    is(one->table->sh->awaited[ROOM], ONE | TWO, "both wait for room");
+    is(woken(CAPACITY), 0, "who waits tells nobody");
+    is(one->table->sh->awaited[CAPACITY], ONE | TWO, "both wait for room");
 
     hold(HOLDER_TWO, "walk", &d);
-    is(told(ROOM), 0, "a new call makes no room");
+    is(woken(CAPACITY), 0, "a new call makes no room");
 
     is(event(one, &v, NGX_MCP_EV_COMPLETE), OK, "it ends");
-    is(told(ROOM), ONE | TWO, "which makes room");
-    is(one->table->sh->awaited[ROOM], 0, "and is told once");
+    is(woken(CAPACITY), ONE | TWO, "which makes room");
+    is(one->table->sh->awaited[CAPACITY], 0, "and is told once");
 
     is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL,
        "there is room, but another has waited for longer");
-    is(told(ROOM), 0, "nobody is told");
+    is(woken(CAPACITY), 0, "nobody is told");
     is(test_run(one, &b, HOLDER_ONE, 1, 0, &v), OK, "this one runs");
-    is(told(ROOM), TWO, "who let it go first looks again");
+    is(woken(CAPACITY), TWO, "who let it go first looks again");
 
     is(test_run(two, &c, HOLDER_TWO, 1, 0, NULL), FULL, "there is no room");
     is(event(one, &v, NGX_MCP_EV_RETRY), OK, "it is to be retried");
-    is(told(ROOM), TWO, "meanwhile there is room");
+    is(woken(CAPACITY), TWO, "meanwhile there is room");
     is(test_run(two, &c, HOLDER_TWO, 1, 0, &w), OK, "for the one that waits");
     is(test_run(one, &b, HOLDER_ONE, 1, 0, NULL),
        NGX_MCP_STATE_INVALID, "it is not tried yet");
     is(event(two, &w, NGX_MCP_EV_COMPLETE), OK, "the other ends");
-    is(told(ROOM), 0, "who does not wait for room is not told");
+    is(woken(CAPACITY), 0, "who does not wait for room is not told");
 
     ngx_current_msec += 1000;
     is(test_run(one, &b, HOLDER_ONE, 1, 0, &v), OK, "it is tried again");
@@ -578,9 +578,9 @@ test_room(void)
     ngx_memzero(&a, sizeof(a));
     is(test_run(one, &a, HOLDER_ONE, 1, 0, NULL), NGX_MCP_NOT_FOUND,
        "nor one that is not there");
-    is(told(ROOM), 0, "none of these makes room");
+    is(woken(CAPACITY), 0, "none of these makes room");
     is(event(one, &v, NGX_MCP_EV_RELEASE), OK, "it is given back");
-    is(told(ROOM), TWO, "which does");
+    is(woken(CAPACITY), TWO, "which does");
 
     /* a tool may have enough, while there is room for others */
 
@@ -594,7 +594,7 @@ test_room(void)
     is(test_run(two, &c, HOLDER_TWO, 0, 1, NULL), OK, "nobody is in its way");
     is(test_run(two, &d, HOLDER_TWO, 0, 1, NULL), FULL, "its tool is full");
     is(test_run(one, &a, HOLDER_ONE, 0, 1, &v), OK, "the other is not");
-    is(told(ROOM), TWO, "who waits looks again");
+    is(woken(CAPACITY), TWO, "who waits looks again");
     is(test_run(one, &b, HOLDER_ONE, 0, 1, NULL), FULL, "now it is");
     is(one->table->sh->running, 2, "two run");
     ok(test_check(one) == NULL, "table is consistent");
@@ -610,8 +610,8 @@ typedef struct {
     const char  *name;
     ngx_uint_t   event;
     ngx_uint_t   running;           /* before it */
-    ngx_uint_t   room;
-} room_t;
+    ngx_uint_t   frees;
+} ending_t;
 
 
 /* beside the events: */
@@ -622,7 +622,7 @@ typedef struct {
 #define ADOPTED   (NGX_MCP_EVENTS + 3)
 #define CLAIMED   (NGX_MCP_EVENTS + 4)
 
-static room_t  rooms[] = {
+static ending_t  endings[] = {
     { "heartbeat", NGX_MCP_EV_HEARTBEAT, 1, 0 },
     { "progress", NGX_MCP_EV_PROGRESS, 1, 0 },
     { "a report", NGX_MCP_EV_REPORT, 1, 0 },
@@ -658,7 +658,7 @@ static room_t  rooms[] = {
 
 
 static void
-befall(room_t *r, ngx_mcp_view_t *v)
+befall(ending_t *r, ngx_mcp_view_t *v)
 {
     ngx_mcp_view_t  w;
 
@@ -698,11 +698,11 @@ befall(room_t *r, ngx_mcp_view_t *v)
 static void
 test_befallen(void)
 {
-    room_t          *r;
+    ending_t        *r;
     ngx_mcp_id_t     id, next;
     ngx_mcp_view_t   v;
 
-    for (r = rooms; r->name; r++) {
+    for (r = endings; r->name; r++) {
         begin(1 << 20, 0);
 
         (void) test_create(one, "alice", "other", "{}", NULL);
@@ -721,12 +721,13 @@ test_befallen(void)
 
         is(test_run(two, &next, HOLDER_TWO, 1, 0, NULL), FULL,
            "one waits for another");
-        (void) told(ANY);
+        (void) woken(ANY);
 
         befall(r, &v);
 
-        is(told(ROOM), r->room ? TWO : 0, "%s of a call that %s: %s", r->name,
-           r->running ? "runs" : "waits", r->room ? "told" : "not told");
+        is(woken(CAPACITY), r->frees ? TWO : 0, "%s of a call that %s: %s",
+           r->name, r->running ? "runs" : "waits",
+           r->frees ? "told" : "not told");
         ok(test_check(one) == NULL, "table is consistent");
     }
 }
@@ -758,11 +759,11 @@ test_collisions(void)
     (void) watch_tools(one, "dig", NULL, NULL);
     (void) watch_tools(two, name, NULL, NULL);
     (void) test_create(one, "alice", "dig", "{}", NULL);
-    is(told(key), ONE | TWO, "both are told");
+    is(woken(key), ONE | TWO, "both are told");
     ok(watch_tools(one, "dig", NULL, NULL), "the one gets the task");
     ok(!watch_tools(two, name, NULL, NULL), "the other waits again");
     (void) test_create(one, "alice", name, "{}", NULL);
-    is(told(key), TWO, "and is told again");
+    is(woken(key), TWO, "and is told again");
 
     /* also names of different kinds */
 
@@ -777,7 +778,7 @@ test_collisions(void)
     watch_owner(one, name);
     (void) watch_tools(two, "dig", NULL, NULL);
     (void) test_create(one, name, "else", "{}", NULL);
-    is(told(key), ONE | TWO, "an owner and a tool in the same place");
+    is(woken(key), ONE | TWO, "an owner and a tool in the same place");
 }
 
 
@@ -1025,7 +1026,7 @@ main(void)
     test_names();
     test_claims();
     test_skipped();
-    test_room();
+    test_capacity();
     test_befallen();
     test_collisions();
     test_log();

@@ -188,7 +188,7 @@ test_times(void)
 
 
 static void
-test_fates(void)
+test_counters(void)
 {
     ngx_uint_t                i, sum;
     ngx_mcp_id_t              id;
@@ -464,7 +464,7 @@ main(void)
 
     test_bounds();
     test_times();
-    test_fates();
+    test_counters();
     test_tools();
     test_workers();
     test_recovery();

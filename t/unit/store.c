@@ -153,7 +153,7 @@ same_task(ngx_mcp_view_t *a, ngx_mcp_view_t *b)
 static void
 test_there_and_back(void)
 {
-    store_load_t                l;
+    store_load_t          l;
     uint64_t              time;
     ngx_uint_t            i, same;
     ngx_mcp_id_t          id[8];
@@ -175,7 +175,7 @@ test_there_and_back(void)
     is(STORE_SAVE(zone)->unsaved, 0, "and has nothing left to save");
 
     ngx_memzero(&l, sizeof(l));
-    l.load.store = STORE_WALL;
+    l.load.store_now = STORE_WALL;
     ok(store_load(&l, 512 * 1024) == NGX_OK,
        "they come back: %s", store_db.error);
     ok(test_check(l.zone) == NULL, "into a table that fits together");
@@ -211,7 +211,7 @@ test_there_and_back(void)
     time = ngx_current_msec;
     ngx_current_msec = 60000;
     ngx_memzero(&l, sizeof(l));
-    l.load.store = STORE_WALL + 3600000;
+    l.load.store_now = STORE_WALL + 3600000;
     (void) store_load(&l, 256 * 1024);
 
     for (same = 0, i = 0; i < 8; i++) {
@@ -313,7 +313,7 @@ test_masks(void)
 static void
 test_many(void)
 {
-    store_load_t           l;
+    store_load_t     l;
     ngx_uint_t       i, commits;
     ngx_mcp_zone_t  *zone;
 
@@ -341,14 +341,14 @@ test_many(void)
        "also one that is larger than a store_batch");
 
     ngx_memzero(&l, sizeof(l));
-    l.load.store = STORE_WALL;
+    l.load.store_now = STORE_WALL;
     ok(store_load(&l, 24 * 1024 * 1024) == NGX_OK && !l.load.full,
        "they come back: %s", store_db.error);
     ok(test_check(l.zone) == NULL, "the table fits together");
     is(l.zone->table->sh->bytes, zone->table->sh->bytes, "with all bytes");
 
     ngx_memzero(&l, sizeof(l));
-    l.load.store = STORE_WALL;
+    l.load.store_now = STORE_WALL;
     ok(store_load(&l, 1024 * 1024) == NGX_OK && l.load.full,
        "they do not fit into a small zone");
     is(l.load.tasks, 5001, "which is known to the last one");
@@ -362,9 +362,9 @@ test_many(void)
 
     while (test_sweep(zone, 256)) { /* void */ }
 
-    is(STORE_SAVE(zone)->ngone, 5001, "they expire, all at once");
+    is(STORE_SAVE(zone)->ndeletions, 5001, "they expire, all at once");
     store_collect(zone);
-    ok(store_batch.ngone == NGX_MCP_SAVE_GONE && store_batch.more
+    ok(store_batch.ndeletions == NGX_MCP_SAVE_DELETIONS && store_batch.more
        && store_batch.upto < zone->table->sh->seq,
        "more than go into one commit, which is known");
     (void) store_save(zone);
@@ -380,7 +380,7 @@ test_many(void)
 static void
 test_expired(void)
 {
-    store_load_t           l;
+    store_load_t     l;
     uint64_t         n;
     ngx_mcp_zone_t  *zone;
 
@@ -399,7 +399,7 @@ test_expired(void)
     is(store_number("SELECT count(*) FROM payload"), 1, "with its bytes");
 
     ngx_memzero(&l, sizeof(l));
-    l.load.store = STORE_WALL;
+    l.load.store_now = STORE_WALL;
     (void) store_load(&l, 256 * 1024);
     is(l.load.tasks, 1, "the other one comes back");
 
@@ -488,9 +488,10 @@ test_broken(void)
     } words[] = {
         { offsetof(ngx_mcp_save_t, unsaved), "number of unsaved tasks" },
         { offsetof(ngx_mcp_save_t, oldest), "number of unsaved tasks" },
-        { offsetof(ngx_mcp_save_t, gone.head), "in the list of deletions" },
-        { offsetof(ngx_mcp_save_t, gone.tail), "number of deletions" },
-        { offsetof(ngx_mcp_save_t, ngone), "number of deletions" }
+        { offsetof(ngx_mcp_save_t, deletions.head),
+          "in the list of deletions" },
+        { offsetof(ngx_mcp_save_t, deletions.tail), "number of deletions" },
+        { offsetof(ngx_mcp_save_t, ndeletions), "number of deletions" }
     };
 
     zone = store_zone(256 * 1024);
@@ -533,7 +534,7 @@ test_broken(void)
 static void
 test_versions(void)
 {
-    store_load_t           l;
+    store_load_t     l;
     uint64_t         revision;
     ngx_mcp_id_t     id;
     ngx_mcp_view_t   v;
@@ -549,7 +550,7 @@ test_versions(void)
     (void) store_save(zone);
 
     ngx_memzero(&l, sizeof(l));
-    l.load.store = STORE_WALL;
+    l.load.store_now = STORE_WALL;
     (void) store_load(&l, 256 * 1024);
     s = ngx_mcp_find_locked(l.zone->table, &id, NULL, 0);
     is(s->body.task.version, 2, "it is as it was");
@@ -673,7 +674,7 @@ static void
 test_refused(void)
 {
     FILE            *f;
-    store_load_t           l;
+    store_load_t     l;
     ngx_int_t        rc;
     ngx_mcp_zone_t  *zone;
 

@@ -21,7 +21,7 @@ same(ngx_str_t *s, const char *text)
 
 
 static void
-test_life(void)
+test_entries(void)
 {
     u_char           text[NGX_MCP_ID_TEXT + 1];
     ngx_mcp_id_t     id;
@@ -781,7 +781,7 @@ main(void)
 {
     ngx_current_msec = 5000;
 
-    test_life();
+    test_entries();
     test_sizes();
     test_limits();
     test_list();

@@ -118,7 +118,7 @@ ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     nt->wall = ngx_mcp_wall();
 
     /* page faults happen here, and not while the lock is held */
-    ngx_mcp_expect_new(t);
+    ngx_mcp_prefetch_new(t);
     ngx_mcp_lock(t);
 
     op->op.reason = ngx_mcp_new_locked(t, nt, &s);
@@ -134,7 +134,7 @@ ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
 
 void
-ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
+ngx_mcp_hint_hash(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
     ngx_mcp_table_t  *t;
 
@@ -147,7 +147,7 @@ ngx_mcp_hint_place(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 void
 ngx_mcp_hint_task(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
-    ngx_mcp_expect(zone->table, id);
+    ngx_mcp_prefetch_task(zone->table, id);
 }
 
 
@@ -166,7 +166,7 @@ ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_memzero(&buf, sizeof(ngx_mcp_view_buf_t));
     buf.pool = op->op.pool;
 
-    ngx_mcp_expect(t, &op->id);
+    ngx_mcp_prefetch_task(t, &op->id);
 
     for ( ;; ) {
 
@@ -196,7 +196,7 @@ ngx_mcp_shm_get(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
                 ngx_mcp_await_task_locked(t, s);
             }
 
-            op->view.asks = ngx_mcp_carry_locked(t, s, op->carrier, 0);
+            op->view.asks = ngx_mcp_asks_locked(t, s, op->asker, 0);
             break;
         }
 
@@ -472,13 +472,13 @@ ngx_mcp_shm_none_locked(ngx_mcp_table_t *t, ngx_mcp_op_claim_t *op,
 /* a random lease token or instance; never 0, which means none */
 
 ngx_int_t
-ngx_mcp_random_token(uint64_t *lease)
+ngx_mcp_random_token(uint64_t *token)
 {
     do {
-        if (ngx_mcp_random(lease, sizeof(uint64_t)) != NGX_OK) {
+        if (ngx_mcp_random(token, sizeof(uint64_t)) != NGX_OK) {
             return NGX_ERROR;
         }
-    } while (*lease == 0);
+    } while (*token == 0);
 
     return NGX_OK;
 }
@@ -540,7 +540,7 @@ ngx_mcp_shm_update(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         return NGX_OK;
     }
 
-    ngx_mcp_expect(t, &op->id);
+    ngx_mcp_prefetch_task(t, &op->id);
 
     for (added = 0, i = 0; i < NGX_MCP_PAYLOADS; i++) {
         if (op->want & NGX_MCP_WANT(i)) {

@@ -64,12 +64,12 @@ size_t ngx_mcp_view_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_uint_t want);
 u_char *ngx_mcp_view_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_uint_t want, ngx_mcp_view_t *view, u_char *p);
-ngx_uint_t ngx_mcp_carry_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+ngx_uint_t ngx_mcp_asks_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     uint64_t stream, ngx_uint_t yields);
 
 void ngx_mcp_shm_unlock(ngx_mcp_zone_t *zone);
 void ngx_mcp_event_time(ngx_mcp_event_t *ev);
-ngx_int_t ngx_mcp_random_token(uint64_t *lease);
+ngx_int_t ngx_mcp_random_token(uint64_t *token);
 
 ngx_int_t ngx_mcp_shm_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 

@@ -23,7 +23,7 @@ typedef struct {
 
 static void ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
-static ngx_uint_t ngx_mcp_recent_place_locked(ngx_mcp_table_t *t,
+static ngx_uint_t ngx_mcp_recent_seek_locked(ngx_mcp_table_t *t,
     ngx_mcp_op_recent_t *op, uint32_t *place);
 static ngx_uint_t ngx_mcp_matcher_locked(ngx_mcp_table_t *t,
     ngx_mcp_criteria_t *criteria, ngx_mcp_matcher_t *matcher);
@@ -78,7 +78,7 @@ ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 
     op->more = 0;
     op->next = op->after;
-    op->lost = ngx_mcp_recent_place_locked(t, op, &n);
+    op->lost = ngx_mcp_recent_seek_locked(t, op, &n);
 
     if (op->watch) {
         ngx_mcp_await_name_locked(t, NGX_MCP_ANY);
@@ -111,14 +111,14 @@ ngx_mcp_recent_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 
 
 /*
- * Finds the task to continue with.  If the last task is gone or has changed,
- * its place is searched for from the front, for a limited number of steps.
- * Returns 1 if the place was not found: then pages end, and changes continue
- * after the last change.
+ * Finds the task to continue with.  If the last task was removed or has
+ * changed, its place is searched for from the front, for a limited number of
+ * steps.  Returns 1 if the place was not found: then pages end, and changes
+ * continue after the last change.
  */
 
 static ngx_uint_t
-ngx_mcp_recent_place_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
+ngx_mcp_recent_seek_locked(ngx_mcp_table_t *t, ngx_mcp_op_recent_t *op,
     uint32_t *place)
 {
     uint32_t         n, prev;

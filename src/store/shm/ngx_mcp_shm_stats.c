@@ -31,8 +31,8 @@
 #define NGX_MCP_STATS_HASH    16384
 #define NGX_MCP_STATS_HOLDS   8
 
-/* ms; a worker sends something at least once a minute, or is gone */
-#define NGX_MCP_STATS_LATELY  120000
+/* a worker counts as active for this time after a request, ms */
+#define NGX_MCP_STATS_ACTIVE  120000
 
 
 static void ngx_mcp_stats_zone_locked(ngx_mcp_table_t *t,
@@ -181,7 +181,7 @@ ngx_mcp_stats_workers_locked(ngx_mcp_table_t *t, ngx_mcp_op_stats_t *op)
 
     for (i = 0; i < t->sh->worker_stats; i++) {
         op->workers += (t->worker_stats[i].seen
-                        + NGX_MCP_STATS_LATELY > ngx_current_msec);
+                        + NGX_MCP_STATS_ACTIVE > ngx_current_msec);
     }
 
     if (op->detail) {

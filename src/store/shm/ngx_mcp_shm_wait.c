@@ -23,7 +23,7 @@ static void ngx_mcp_count_wait_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 static void ngx_mcp_leave_session_locked(ngx_mcp_table_t *t,
     ngx_mcp_op_wait_t *op);
 static void ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal);
-static void ngx_mcp_regain_locked(ngx_mcp_table_t *t,
+static void ngx_mcp_ask_again_locked(ngx_mcp_table_t *t,
     ngx_mcp_delivery_t *delivery, uint64_t before);
 static void ngx_mcp_changes_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
     ngx_mcp_found_t *found);
@@ -145,14 +145,14 @@ ngx_mcp_shm_leave(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
         s->results -= (op->result && s->results);
     }
 
-    asked = (s && op->carrier && s->carrier == op->carrier);
+    asked = (s && op->asker && s->asker == op->asker);
 
     if (asked) {
-        s->carrier = 0;
+        s->asker = 0;
     }
 
     if (s && (asked || op->result)
-        && ngx_mcp_carry_locked(t, s, 0, 0))
+        && ngx_mcp_asks_locked(t, s, 0, 0))
     {
         ngx_mcp_touch_locked(t, s);
     }
@@ -181,8 +181,8 @@ ngx_mcp_leave_session_locked(ngx_mcp_table_t *t, ngx_mcp_op_wait_t *op)
     n = ngx_mcp_name_find_locked(t, NGX_MCP_SESSION, &op->session, hash);
     delivery = n ? &ngx_mcp_name(t, n)->u.delivery : NULL;
 
-    if (delivery && delivery->stream && delivery->stream == op->carrier) {
-        ngx_mcp_regain_locked(t, delivery, delivery->stream);
+    if (delivery && delivery->stream && delivery->stream == op->asker) {
+        ngx_mcp_ask_again_locked(t, delivery, delivery->stream);
         delivery->stream = 0;
         op->ended = 1;
     }
@@ -226,7 +226,7 @@ ngx_mcp_end_session_locked(ngx_mcp_table_t *t, uint64_t seal)
  */
 
 static void
-ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_delivery_t *delivery,
+ngx_mcp_ask_again_locked(ngx_mcp_table_t *t, ngx_mcp_delivery_t *delivery,
     uint64_t before)
 {
     uint32_t         n, next;
@@ -240,9 +240,9 @@ ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_delivery_t *delivery,
         next = s->changes.next;
 
         if (s->body.task.state == NGX_MCP_INPUT_REQUIRED
-            && (s->carrier == before || !ngx_mcp_stream_alive(t, s->carrier)))
+            && (s->asker == before || !ngx_mcp_stream_alive(t, s->asker)))
         {
-            s->carrier = 0;
+            s->asker = 0;
 
             if (s->body.changed <= delivery->delivered) {
                 ngx_mcp_touch_locked(t, s);
@@ -257,24 +257,24 @@ ngx_mcp_regain_locked(ngx_mcp_table_t *t, ngx_mcp_delivery_t *delivery,
 
 
 /*
- * Whether the stream has to ask the questions of this task; it is then noted
- * as the one that does.  Stream 0: whether any stream could ask.  The stream
- * of a session yields to tasks/result requests.
+ * Whether the stream has to ask the questions of this task; it is then stored
+ * as the asker.  Stream 0: whether any stream could ask.  The stream of a
+ * session yields to tasks/result requests.
  */
 
 ngx_uint_t
-ngx_mcp_carry_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t stream,
+ngx_mcp_asks_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t stream,
     ngx_uint_t yields)
 {
     if (s->body.task.state != NGX_MCP_INPUT_REQUIRED
-        || ngx_mcp_stream_alive(t, s->carrier)
+        || ngx_mcp_stream_alive(t, s->asker)
         || (yields && s->epoch == t->sh->epoch && s->results))
     {
         return 0;
     }
 
     if (stream) {
-        s->carrier = stream;
+        s->asker = stream;
     }
 
     return 1;
@@ -401,7 +401,7 @@ ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
         view = &op->views[op->n++];
         p = ngx_mcp_view_locked(t, s, op->want, view, p);
-        view->asks = ngx_mcp_carry_locked(t, s, op->stream, 1);
+        view->asks = ngx_mcp_asks_locked(t, s, op->stream, 1);
     }
 
     ngx_mcp_unlock(t);
@@ -446,7 +446,7 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
             op->silent = 1;
 
         } else if (delivery->stream != op->stream) {
-            ngx_mcp_regain_locked(t, delivery, delivery->stream);
+            ngx_mcp_ask_again_locked(t, delivery, delivery->stream);
 
             /* the stream before has to learn that it is silent now */
 
@@ -460,7 +460,7 @@ ngx_mcp_session_find_locked(ngx_mcp_table_t *t, ngx_mcp_op_t *o,
 
         } else if (delivery->epoch != t->sh->epoch) {
             /* its own questions are not asked again */
-            ngx_mcp_regain_locked(t, delivery, 0);
+            ngx_mcp_ask_again_locked(t, delivery, 0);
         }
 
         op->after = 0;

@@ -20,7 +20,7 @@
 
 
 /* ms, a little more than SQLite may take */
-#define NGX_MCP_ATTACH_TIMEOUT  (NGX_MCP_DB_PATIENCE + 5000)
+#define NGX_MCP_ATTACH_TIMEOUT  (NGX_MCP_DB_TIMEOUT + 5000)
 
 
 static ngx_int_t ngx_mcp_attach_first(void *data);
@@ -176,9 +176,9 @@ ngx_mcp_attach_try(ngx_mcp_zone_t *zone, ngx_log_t *log)
         }
     }
 
-    if (st->wanting) {
+    if (st->wanted) {
         (void) ngx_mcp_lockfile_lock(st->fd, NGX_MCP_LOCK_WANTED, F_UNLCK);
-        st->wanting = 0;
+        st->wanted = 0;
     }
 
     zone->ready = 1;
@@ -232,9 +232,9 @@ ngx_mcp_attach_take(ngx_mcp_zone_t *zone, ngx_log_t *log)
     st = zone->store_data;
     sv = ngx_mcp_save_of(zone->table);
 
-    if (!st->wanting) {
+    if (!st->wanted) {
         (void) ngx_mcp_lockfile_lock(st->fd, NGX_MCP_LOCK_WANTED, F_RDLCK);
-        st->wanting = 1;
+        st->wanted = 1;
     }
 
     if (ngx_mcp_lockfile_lock(st->fd, NGX_MCP_LOCK_ZONE, F_WRLCK) != NGX_OK) {
@@ -289,7 +289,7 @@ ngx_mcp_attach_leave(ngx_mcp_zone_t *zone)
     }
 
     zone->ready = 0;
-    st->wanting = 0;
+    st->wanted = 0;
 }
 
 

@@ -231,7 +231,7 @@ ngx_mcp_db_open(ngx_mcp_db_t *db)
         return NGX_ERROR;
     }
 
-    ngx_mcp_db_hurry(db, 1);
+    ngx_mcp_db_deadline(db, 1);
 
     if (ngx_mcp_db_setup(db) != NGX_OK
         || ngx_mcp_db_prepare(db) != NGX_OK
@@ -241,7 +241,7 @@ ngx_mcp_db_open(ngx_mcp_db_t *db)
         return NGX_ERROR;
     }
 
-    ngx_mcp_db_hurry(db, 0);
+    ngx_mcp_db_deadline(db, 0);
 
     return NGX_OK;
 }
@@ -359,13 +359,13 @@ ngx_mcp_db_progress(void *data)
 
 
 /*
- * Starts the time limit of NGX_MCP_DB_PATIENCE for the next reads, or ends it.
+ * Starts the time limit of NGX_MCP_DB_TIMEOUT for the next reads, or ends it.
  */
 
 void
-ngx_mcp_db_hurry(ngx_mcp_db_t *db, ngx_uint_t on)
+ngx_mcp_db_deadline(ngx_mcp_db_t *db, ngx_uint_t on)
 {
-    db->until = on ? ngx_mcp_db_now() + NGX_MCP_DB_PATIENCE : 0;
+    db->until = on ? ngx_mcp_db_now() + NGX_MCP_DB_TIMEOUT : 0;
 }
 
 
@@ -511,8 +511,8 @@ ngx_mcp_db_number(ngx_mcp_db_t *db, const char *sql, int64_t *value)
 void
 ngx_mcp_db_close(ngx_mcp_db_t *db)
 {
-    ngx_uint_t   i;
-    sqlite3_stmt **stmt[] = {
+    ngx_uint_t      i;
+    sqlite3_stmt  **stmt[] = {
         (sqlite3_stmt **) &db->task, (sqlite3_stmt **) &db->payload,
         (sqlite3_stmt **) &db->no_payload, (sqlite3_stmt **) &db->no_task,
         (sqlite3_stmt **) &db->no_payloads, (sqlite3_stmt **) &db->meta,

@@ -27,7 +27,7 @@
 #define NGX_MCP_DB_BUSY         1000
 
 /* how long opening it, or reading one task, may take, ms */
-#define NGX_MCP_DB_PATIENCE     25000
+#define NGX_MCP_DB_TIMEOUT      25000
 
 
 typedef enum {
@@ -89,7 +89,7 @@ ngx_int_t ngx_mcp_db_exec(ngx_mcp_db_t *db, const char *sql, const char *what);
 ngx_int_t ngx_mcp_db_number(ngx_mcp_db_t *db, const char *sql, int64_t *value);
 ngx_int_t ngx_mcp_db_schema(ngx_mcp_db_t *db);
 ngx_int_t ngx_mcp_db_prepare(ngx_mcp_db_t *db);
-void ngx_mcp_db_hurry(ngx_mcp_db_t *db, ngx_uint_t on);
+void ngx_mcp_db_deadline(ngx_mcp_db_t *db, ngx_uint_t on);
 ngx_int_t ngx_mcp_db_sync(ngx_mcp_db_t *db);
 ngx_int_t ngx_mcp_db_same(ngx_mcp_db_t *db);
 ngx_int_t ngx_mcp_db_stat(ngx_mcp_db_t *db, struct stat *st, struct stat *wal);

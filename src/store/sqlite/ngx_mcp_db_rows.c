@@ -18,8 +18,8 @@
 
 static ngx_int_t ngx_mcp_db_batch(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch);
 static ngx_int_t ngx_mcp_db_fence(ngx_mcp_db_t *db, uint64_t instance);
-static ngx_int_t ngx_mcp_db_mine(ngx_mcp_db_t *db, uint64_t instance);
-static ngx_int_t ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq);
+static ngx_int_t ngx_mcp_db_set_instance(ngx_mcp_db_t *db, uint64_t instance);
+static ngx_int_t ngx_mcp_db_delete(ngx_mcp_db_t *db, uint64_t seq);
 static ngx_int_t ngx_mcp_db_record(ngx_mcp_db_t *db, ngx_mcp_record_t *rec);
 static void ngx_mcp_db_bind(sqlite3_stmt *stmt, int i, ngx_mcp_value_t *value);
 static ngx_int_t ngx_mcp_db_execute(ngx_mcp_db_t *db, sqlite3_stmt *stmt);
@@ -179,7 +179,7 @@ ngx_mcp_db_empty(ngx_mcp_db_t *db, uint64_t instance)
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_mcp_db_mine(db, instance);
+        rc = ngx_mcp_db_set_instance(db, instance);
     }
 
     if (rc == NGX_OK) {
@@ -202,8 +202,8 @@ ngx_mcp_db_batch(ngx_mcp_db_t *db, ngx_mcp_batch_t *batch)
         return rc;
     }
 
-    for (i = 0; i < batch->ngone; i++) {
-        if (ngx_mcp_db_gone(db, batch->gone[i]) != NGX_OK) {
+    for (i = 0; i < batch->ndeletions; i++) {
+        if (ngx_mcp_db_delete(db, batch->deletions[i]) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -254,7 +254,7 @@ ngx_mcp_db_fence(ngx_mcp_db_t *db, uint64_t instance)
         }
 
         if (tasks == 0) {
-            return ngx_mcp_db_mine(db, instance);
+            return ngx_mcp_db_set_instance(db, instance);
         }
     }
 
@@ -266,7 +266,7 @@ ngx_mcp_db_fence(ngx_mcp_db_t *db, uint64_t instance)
 
 
 static ngx_int_t
-ngx_mcp_db_mine(ngx_mcp_db_t *db, uint64_t instance)
+ngx_mcp_db_set_instance(ngx_mcp_db_t *db, uint64_t instance)
 {
     if (db->instance
         && ngx_mcp_db_set(db, "secret", db->secret, 2) != NGX_OK)
@@ -279,7 +279,7 @@ ngx_mcp_db_mine(ngx_mcp_db_t *db, uint64_t instance)
 
 
 static ngx_int_t
-ngx_mcp_db_gone(ngx_mcp_db_t *db, uint64_t seq)
+ngx_mcp_db_delete(ngx_mcp_db_t *db, uint64_t seq)
 {
     sqlite3_bind_int64(db->no_task, 1, (sqlite3_int64) seq);
     sqlite3_bind_int64(db->no_payloads, 1,
@@ -420,7 +420,7 @@ ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
     }
 
     sqlite3_bind_int64(stmt, 1, (sqlite3_int64) wall);
-    ngx_mcp_db_hurry(db, 1);
+    ngx_mcp_db_deadline(db, 1);
     done = NGX_OK;
 
     for ( ;; ) {
@@ -431,8 +431,8 @@ ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
         }
 
         (*n)++;
-        ngx_mcp_db_hurry(db, 1);
-        done = ngx_mcp_db_gone(db, (uint64_t) sqlite3_column_int64(stmt, 0));
+        ngx_mcp_db_deadline(db, 1);
+        done = ngx_mcp_db_delete(db, (uint64_t) sqlite3_column_int64(stmt, 0));
         if (done != NGX_OK) {
             break;
         }
@@ -442,7 +442,7 @@ ngx_mcp_db_expire(ngx_mcp_db_t *db, uint64_t wall, uint64_t *n)
         done = ngx_mcp_db_fail(db, "cannot be read");
     }
 
-    ngx_mcp_db_hurry(db, 0);
+    ngx_mcp_db_deadline(db, 0);
     (void) sqlite3_finalize(stmt);
 
     return done;
@@ -462,7 +462,7 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
     u_char             buf[2048], *p;
     ngx_int_t          done;
     ngx_uint_t         i;
-    const char        *wrong;
+    const char        *field;
     sqlite3_stmt      *stmt, *payloads;
     ngx_mcp_batch_t    bytes;
     ngx_mcp_record_t   rec;
@@ -493,7 +493,7 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
         return done;
     }
 
-    ngx_mcp_db_hurry(db, 1);
+    ngx_mcp_db_deadline(db, 1);
 
     more = sqlite3_step(payloads);
     done = NGX_OK;
@@ -510,8 +510,8 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
         }
 
         if (done == NGX_OK) {
-            wrong = ngx_mcp_record_valid(&rec);
-            done = wrong ? ngx_mcp_db_invalid(db, rec.seq, wrong)
+            field = ngx_mcp_record_valid(&rec);
+            done = field ? ngx_mcp_db_invalid(db, rec.seq, field)
                          : row(data, &rec);
         }
 
@@ -519,7 +519,7 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
             break;
         }
 
-        ngx_mcp_db_hurry(db, 1);
+        ngx_mcp_db_deadline(db, 1);
     }
 
     if (done == NGX_OK
@@ -528,7 +528,7 @@ ngx_mcp_db_read(ngx_mcp_db_t *db, ngx_mcp_db_row_pt row, void *data)
         done = ngx_mcp_db_fail(db, "cannot be read");
     }
 
-    ngx_mcp_db_hurry(db, 0);
+    ngx_mcp_db_deadline(db, 0);
     (void) sqlite3_finalize(stmt);
     (void) sqlite3_finalize(payloads);
     ngx_mcp_batch_free(&bytes);

@@ -16,8 +16,8 @@
 
 
 static ngx_int_t ngx_mcp_db_compare(ngx_mcp_db_t *db, int64_t version);
-static ngx_int_t ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
-    sqlite3_stmt *ours);
+static ngx_int_t ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *stmt,
+    sqlite3_stmt *ref_stmt);
 static int ngx_mcp_db_steps_execute(sqlite3 *sqlite, int64_t from, int64_t to);
 static ngx_int_t ngx_mcp_db_migrate(ngx_mcp_db_t *db, int64_t version);
 
@@ -177,65 +177,65 @@ ngx_mcp_db_schema(ngx_mcp_db_t *db)
 static ngx_int_t
 ngx_mcp_db_compare(ngx_mcp_db_t *db, int64_t version)
 {
-    sqlite3            *made;
+    sqlite3            *ref;
     ngx_int_t           rc;
-    sqlite3_stmt       *there, *ours;
+    sqlite3_stmt       *stmt, *ref_stmt;
     static const char   list[] = "SELECT type, name, tbl_name, sql"
                                  " FROM sqlite_master"
                                  " WHERE name NOT LIKE 'sqlite_stat%'"
                                  " ORDER BY type, name";
 
-    made = NULL;
-    there = NULL;
-    ours = NULL;
+    ref = NULL;
+    stmt = NULL;
+    ref_stmt = NULL;
     rc = NGX_ERROR;
 
-    if (sqlite3_open_v2(":memory:", &made,
+    if (sqlite3_open_v2(":memory:", &ref,
                         SQLITE_OPEN_READWRITE|SQLITE_OPEN_CREATE
                         |SQLITE_OPEN_NOMUTEX, NULL)
         != SQLITE_OK
-        || ngx_mcp_db_steps_execute(made, 0, version) != SQLITE_OK
-        || sqlite3_prepare_v2(made, list, -1, &ours, NULL) != SQLITE_OK)
+        || ngx_mcp_db_steps_execute(ref, 0, version) != SQLITE_OK
+        || sqlite3_prepare_v2(ref, list, -1, &ref_stmt, NULL) != SQLITE_OK)
     {
         (void) sqlite3_snprintf(sizeof(db->error), db->error,
                                 "has a schema that cannot be checked: %s",
-                                made ? sqlite3_errmsg(made) : "out of memory");
+                                ref ? sqlite3_errmsg(ref) : "out of memory");
 
-    } else if (sqlite3_prepare_v2(db->sqlite, list, -1, &there, NULL)
+    } else if (sqlite3_prepare_v2(db->sqlite, list, -1, &stmt, NULL)
                != SQLITE_OK)
     {
         rc = ngx_mcp_db_fail(db, "cannot be read");
 
     } else {
-        rc = ngx_mcp_db_same_tables(db, there, ours);
+        rc = ngx_mcp_db_same_tables(db, stmt, ref_stmt);
     }
 
-    (void) sqlite3_finalize(there);
-    (void) sqlite3_finalize(ours);
-    (void) sqlite3_close_v2(made);
+    (void) sqlite3_finalize(stmt);
+    (void) sqlite3_finalize(ref_stmt);
+    (void) sqlite3_close_v2(ref);
 
     return rc;
 }
 
 
 static ngx_int_t
-ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *there,
-    sqlite3_stmt *ours)
+ngx_mcp_db_same_tables(ngx_mcp_db_t *db, sqlite3_stmt *stmt,
+    sqlite3_stmt *ref_stmt)
 {
     int          i, rc, expected;
     const char  *a, *b;
 
     do {
-        rc = sqlite3_step(there);
-        expected = sqlite3_step(ours);
+        rc = sqlite3_step(stmt);
+        expected = sqlite3_step(ref_stmt);
 
         if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
             return ngx_mcp_db_fail(db, "cannot be read");
         }
 
         for (i = 0; rc == SQLITE_ROW && rc == expected && i < 4; i++) {
-            a = (char *) sqlite3_column_text(there, i);
-            b = (char *) sqlite3_column_text(ours, i);
+            a = (char *) sqlite3_column_text(stmt, i);
+            b = (char *) sqlite3_column_text(ref_stmt, i);
 
             if ((a == NULL) != (b == NULL) || (a && ngx_strcmp(a, b) != 0)) {
                 expected = SQLITE_ERROR;

@@ -65,7 +65,7 @@ ngx_mcp_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
 
     if (ngx_mcp_fill_clock(db, &clock, load) != NGX_OK
         || ngx_mcp_db_expire(db,
-                             load->store - NGX_MCP_FILL_KEEP,
+                             load->store_now - NGX_MCP_FILL_KEEP,
                              &load->expired)
            != NGX_OK)
     {
@@ -97,7 +97,7 @@ ngx_mcp_fill(ngx_mcp_zone_t *zone, ngx_mcp_db_t *db, uint64_t instance,
     }
 
     if (rc == NGX_OK && ngx_mcp_load_end_locked(t, load) != NGX_OK) {
-        rc = ngx_mcp_db_invalid(db, load->row, load->wrong);
+        rc = ngx_mcp_db_invalid(db, load->row, load->field);
     }
 
     seq = ngx_mcp_save_of(t)->saved;
@@ -169,12 +169,12 @@ ngx_mcp_fill_clock(ngx_mcp_db_t *db, ngx_mcp_clock_t *clock,
                             - ngx_min(last.wall, clock->wall);
         }
 
-        load->away = clock->offset + clock->now - then;
-        load->ahead = (int64_t) (then - last.wall);
+        load->elapsed = clock->offset + clock->now - then;
+        load->clock_diff = (int64_t) (then - last.wall);
     }
 
     load->now = clock->now;
-    load->store = clock->offset + clock->now;
+    load->store_now = clock->offset + clock->now;
 
     return NGX_OK;
 }
@@ -225,7 +225,7 @@ ngx_mcp_fill_row(void *data, ngx_mcp_record_t *rec)
     /* both are in store time */
 
     if (rec->task.expires != NGX_MCP_NEVER
-        && rec->task.expires <= filling->load.store)
+        && rec->task.expires <= filling->load.store_now)
     {
         filling->load.seq = ngx_max(filling->load.seq, rec->seq);
         filling->load.expired++;

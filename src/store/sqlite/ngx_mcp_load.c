@@ -19,9 +19,9 @@
  * about a second, and so many for each ms since the last commit, for example
  * if the database is a backup.  Their numbers are not used again.
  */
-#define NGX_MCP_LOAD_AHEAD   1000000
-#define NGX_MCP_LOAD_PER_MS  1000
-#define NGX_MCP_LOAD_AWAY    (10 * 365 * 86400000ULL)
+#define NGX_MCP_LOAD_MARGIN       1000000
+#define NGX_MCP_LOAD_PER_MS       1000
+#define NGX_MCP_LOAD_MAX_ELAPSED  (10 * 365 * 86400000ULL)
 
 
 static void ngx_mcp_load_times(ngx_mcp_load_t *load, ngx_mcp_record_t *rec);
@@ -118,13 +118,13 @@ ngx_mcp_load_times(ngx_mcp_load_t *load, ngx_mcp_record_t *rec)
     /* the lease that was granted may be longer than that of the policy */
 
     lease = task->policy.lease;
-    updated = task->updated + load->ahead;
+    updated = task->updated + load->clock_diff;
 
     if (task->step_end > updated) {
         lease = ngx_max(lease, task->step_end - updated);
     }
 
-    ngx_mcp_record_from_store(rec, load->now, load->store);
+    ngx_mcp_record_from_store(rec, load->now, load->store_now);
 
     if (task->state == NGX_MCP_RUNNING
         && task->step_end != NGX_MCP_NEVER)
@@ -145,7 +145,7 @@ ngx_mcp_load_times(ngx_mcp_load_t *load, ngx_mcp_record_t *rec)
 
 /*
  * Rebuilds everything that follows from the slots.  NGX_ERROR: tasks
- * contradict each other, and load->wrong and load->row say where.
+ * contradict each other, and load->field and load->row say where.
  */
 
 ngx_int_t
@@ -159,8 +159,9 @@ ngx_mcp_load_end_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
 
     ngx_mcp_rebuild_locked(t);
 
-    sh->seq = ngx_max(sh->seq, load->seq) + NGX_MCP_LOAD_AHEAD
-              + ngx_min(load->away, NGX_MCP_LOAD_AWAY) * NGX_MCP_LOAD_PER_MS;
+    sh->seq = ngx_max(sh->seq, load->seq) + NGX_MCP_LOAD_MARGIN
+              + ngx_min(load->elapsed, NGX_MCP_LOAD_MAX_ELAPSED)
+                * NGX_MCP_LOAD_PER_MS;
 
     sv->saved = sh->seq;
     sv->safe = sh->seq;
@@ -188,7 +189,7 @@ ngx_mcp_load_unique_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
         load->row = s->seq;
 
         if (next && next->body.changed == s->body.changed) {
-            load->wrong = "changed";
+            load->field = "changed";
             return NGX_ERROR;
         }
 
@@ -196,12 +197,12 @@ ngx_mcp_load_unique_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
                                             : NULL;
 
         if (next && next->body.queue_seq == s->body.queue_seq) {
-            load->wrong = "queue_seq";
+            load->field = "queue_seq";
             return NGX_ERROR;
         }
 
         if (ngx_mcp_find_locked(t, &s->id, NULL, 0) != s) {
-            load->wrong = "id";
+            load->field = "id";
             return NGX_ERROR;
         }
     }
@@ -209,7 +210,7 @@ ngx_mcp_load_unique_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load)
     /* leave enough numbers for future changes */
 
     if (t->sh->seq > NGX_MCP_RECORD_COUNT / 2) {
-        load->wrong = "changed";
+        load->field = "changed";
         return NGX_ERROR;
     }
 

@@ -24,13 +24,13 @@ typedef struct {
     uint64_t    seq;               /* the largest number */
     ngx_uint_t  full;              /* the zone is too small */
     uint64_t    now;               /* monotonic, ms */
-    uint64_t    store;             /* the same in store time */
-    int64_t     ahead;             /* store time minus wall clock,
+    uint64_t    store_now;         /* the same in store time */
+    int64_t     clock_diff;        /* store time minus wall clock,
                                       at the last commit */
-    uint64_t    away;              /* ms since the last commit */
+    uint64_t    elapsed;           /* ms since the last commit */
 
     /* the invalid field, and seq of the task; NULL: none */
-    const char *wrong;
+    const char *field;
     uint64_t    row;
 } ngx_mcp_load_t;
 

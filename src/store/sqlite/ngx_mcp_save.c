@@ -35,7 +35,7 @@ static ngx_uint_t ngx_mcp_save_safe_locked(ngx_mcp_table_t *t,
 static void ngx_mcp_save_reset_locked(ngx_mcp_table_t *t);
 static void ngx_mcp_save_restore_locked(ngx_mcp_table_t *t, uint32_t removed);
 static const char *ngx_mcp_save_check_locked(ngx_mcp_table_t *t);
-static const char *ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t);
+static const char *ngx_mcp_save_check_deletions_locked(ngx_mcp_table_t *t);
 static void ngx_mcp_save_since_locked(ngx_mcp_table_t *t);
 static ngx_uint_t ngx_mcp_save_deletions_locked(ngx_mcp_table_t *t,
     ngx_mcp_batch_t *batch, uint64_t *left);
@@ -100,7 +100,7 @@ ngx_mcp_save_put_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 
 /*
  * A task leaves its place in the list of changes.  If its change is not saved,
- * operations may wait for it, see "mixed".
+ * operations may wait for it, see "overtaken".
  */
 
 static void
@@ -111,7 +111,7 @@ ngx_mcp_save_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     sv = ngx_mcp_save_of(t);
 
     if (s->body.changed > sv->saved) {
-        sv->mixed++;
+        sv->overtaken++;
         sv->unsaved--;
 
         if (sv->oldest == ngx_mcp_index(t, s)) {
@@ -139,17 +139,17 @@ ngx_mcp_save_removed_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
     s->body.changed = ++t->sh->seq;
     s->hash_next = 0;
 
-    ngx_mcp_failpoint("save_gone");
+    ngx_mcp_failpoint("save_removed");
 
-    if (sv->gone.tail) {
-        ngx_mcp_slot(t, sv->gone.tail)->hash_next = n;
+    if (sv->deletions.tail) {
+        ngx_mcp_slot(t, sv->deletions.tail)->hash_next = n;
 
     } else {
-        sv->gone.head = n;
+        sv->deletions.head = n;
     }
 
-    sv->gone.tail = n;
-    sv->ngone++;
+    sv->deletions.tail = n;
+    sv->ndeletions++;
 }
 
 
@@ -180,7 +180,7 @@ ngx_mcp_save_safe_locked(ngx_mcp_table_t *t, uint64_t changed)
 uint32_t
 ngx_mcp_save_count_locked(ngx_mcp_table_t *t)
 {
-    return ngx_mcp_save_of(t)->unsaved + ngx_mcp_save_of(t)->ngone;
+    return ngx_mcp_save_of(t)->unsaved + ngx_mcp_save_of(t)->ndeletions;
 }
 
 
@@ -195,9 +195,9 @@ ngx_mcp_save_reset_locked(ngx_mcp_table_t *t)
 
     sv->unsaved = 0;
     sv->oldest = 0;
-    sv->gone.head = 0;
-    sv->gone.tail = 0;
-    sv->ngone = 0;
+    sv->deletions.head = 0;
+    sv->deletions.tail = 0;
+    sv->ndeletions = 0;
 }
 
 
@@ -213,15 +213,15 @@ ngx_mcp_save_restore_locked(ngx_mcp_table_t *t, uint32_t removed)
     ngx_mcp_save_t  *sv;
 
     sv = ngx_mcp_save_of(t);
-    sv->gone.head = removed;
+    sv->deletions.head = removed;
 
     if (removed) {
         ngx_mcp_save_since_locked(t);
     }
 
     for (n = removed; n; n = ngx_mcp_slot(t, n)->hash_next) {
-        sv->gone.tail = n;
-        sv->ngone++;
+        sv->deletions.tail = n;
+        sv->ndeletions++;
     }
 }
 
@@ -267,14 +267,14 @@ ngx_mcp_save_check_locked(ngx_mcp_table_t *t)
         return "unsaved changes have no time";
     }
 
-    return ngx_mcp_save_check_gone_locked(t);
+    return ngx_mcp_save_check_deletions_locked(t);
 }
 
 
 static const char *
-ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t)
+ngx_mcp_save_check_deletions_locked(ngx_mcp_table_t *t)
 {
-    uint32_t         n, last, gone;
+    uint32_t         n, last, total;
     uint64_t         decided;
     ngx_mcp_save_t  *sv;
     ngx_mcp_slot_t  *s;
@@ -283,10 +283,10 @@ ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t)
     last = 0;
     decided = 0;
 
-    for (gone = 0, n = sv->gone.head; n; gone++) {
+    for (total = 0, n = sv->deletions.head; n; total++) {
         s = ngx_mcp_slot(t, n);
 
-        if (gone >= t->sh->slot.fresh
+        if (total >= t->sh->slot.fresh
             || s->body.task.state != NGX_MCP_FREE
             || !(s->body.task.flags & NGX_MCP_REMOVED)
             || s->body.changed < decided)
@@ -299,7 +299,7 @@ ngx_mcp_save_check_gone_locked(ngx_mcp_table_t *t)
         n = s->hash_next;
     }
 
-    if (gone != sv->ngone || last != sv->gone.tail) {
+    if (total != sv->ndeletions || last != sv->deletions.tail) {
         return "wrong number of deletions";
     }
 
@@ -336,11 +336,12 @@ ngx_mcp_batch_init(ngx_mcp_batch_t *batch, ngx_log_t *log)
     batch->records = ngx_alloc(NGX_MCP_SAVE_TASKS
                                * sizeof(ngx_mcp_record_t), log);
     batch->slots = ngx_alloc(NGX_MCP_SAVE_TASKS * sizeof(uint32_t), log);
-    batch->gone = ngx_alloc(NGX_MCP_SAVE_GONE * sizeof(uint64_t), log);
+    batch->deletions = ngx_alloc(NGX_MCP_SAVE_DELETIONS * sizeof(uint64_t),
+                                 log);
     batch->need = 65536;
 
     if (batch->records == NULL || batch->slots == NULL
-        || batch->gone == NULL)
+        || batch->deletions == NULL)
     {
         ngx_mcp_batch_free(batch);
         return NGX_ERROR;
@@ -384,8 +385,8 @@ ngx_mcp_batch_free(ngx_mcp_batch_t *batch)
         ngx_free(batch->slots);
     }
 
-    if (batch->gone) {
-        ngx_free(batch->gone);
+    if (batch->deletions) {
+        ngx_free(batch->deletions);
     }
 
     if (batch->data) {
@@ -461,7 +462,7 @@ ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
     /* the batch ends before the first deletion that did not fit */
 
     batch->upto = ngx_min(batch->upto, left);
-    batch->mixed = sv->mixed;
+    batch->overtaken = sv->overtaken;
     sv->since_next = 0;
 
     return NGX_OK;
@@ -480,18 +481,18 @@ ngx_mcp_save_deletions_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch,
     uint32_t         n;
     ngx_mcp_slot_t  *s;
 
-    batch->ngone = 0;
+    batch->ndeletions = 0;
     *left = NGX_MCP_NEVER;
 
-    for (n = ngx_mcp_save_of(t)->gone.head; n; n = s->hash_next) {
+    for (n = ngx_mcp_save_of(t)->deletions.head; n; n = s->hash_next) {
         s = ngx_mcp_slot(t, n);
 
-        if (batch->ngone == NGX_MCP_SAVE_GONE) {
+        if (batch->ndeletions == NGX_MCP_SAVE_DELETIONS) {
             *left = s->body.changed - 1;
             return 1;
         }
 
-        batch->gone[batch->ngone++] = s->seq;
+        batch->deletions[batch->ndeletions++] = s->seq;
     }
 
     return 0;
@@ -552,22 +553,22 @@ ngx_mcp_saved_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
         sv->unsaved--;
     }
 
-    for (i = 0; i < batch->ngone && sv->gone.head; i++) {
-        s = ngx_mcp_slot(t, sv->gone.head);
+    for (i = 0; i < batch->ndeletions && sv->deletions.head; i++) {
+        s = ngx_mcp_slot(t, sv->deletions.head);
 
-        if (s->seq != batch->gone[i]) {
+        if (s->seq != batch->deletions[i]) {
             break;
         }
 
-        sv->gone.head = s->hash_next;
+        sv->deletions.head = s->hash_next;
 
-        if (sv->gone.head == 0) {
-            sv->gone.tail = 0;
+        if (sv->deletions.head == 0) {
+            sv->deletions.tail = 0;
         }
 
-        sv->ngone--;
+        sv->ndeletions--;
 
-        ngx_mcp_failpoint("saved_gone");
+        ngx_mcp_failpoint("saved_deletions");
 
         ngx_mcp_slot_free_locked(t, s);
     }
@@ -577,11 +578,11 @@ ngx_mcp_saved_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
     sv->saved = ngx_max(sv->saved, batch->upto);
 
     if (!batch->more) {
-        sv->settled = batch->mixed;
+        sv->overtaken_saved = batch->overtaken;
         sv->since = sv->since_next;
     }
 
-    if (batch->mixed == sv->settled) {
+    if (batch->overtaken == sv->overtaken_saved) {
         sv->safe = sv->saved;
     }
 }

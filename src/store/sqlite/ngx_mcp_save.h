@@ -20,8 +20,8 @@
  *
  * An operation may wait for a change whose task then changes again, and so
  * moves beyond what the next commit contains: "saved" passes the first change,
- * which is not on disk.  Such changes are counted in "mixed".  While there may
- * be one, "safe" does not advance, until a commit contains all changes.
+ * which is not on disk.  Such changes are counted in "overtaken".  While there
+ * may be one, "safe" does not advance, until a commit contains all changes.
  * Operations wait for "safe".
  *
  * ngx_mcp_save_attach() gives the table the hooks that report changes.
@@ -37,9 +37,9 @@
 
 
 /* limits of one commit, which is copied while the lock is held once */
-#define NGX_MCP_SAVE_TASKS    512
-#define NGX_MCP_SAVE_BYTES    1048576
-#define NGX_MCP_SAVE_GONE     4096
+#define NGX_MCP_SAVE_TASKS      512
+#define NGX_MCP_SAVE_BYTES      1048576
+#define NGX_MCP_SAVE_DELETIONS  4096
 
 
 /*
@@ -60,7 +60,7 @@ typedef struct {
 #define NGX_MCP_CLOCK_WORDS  (sizeof(ngx_mcp_clock_t) / sizeof(uint64_t))
 
 
-/* state of the store in shared memory, for all processes */
+/* data of the store in shared memory, for all processes */
 
 typedef struct {
     /* the instance, 0: the zone is not loaded */
@@ -72,8 +72,8 @@ typedef struct {
     volatile uint64_t  failed;       /* up to this, saving failed */
 
     /* the count of overtaken changes, now and at the last full commit */
-    uint64_t           mixed;
-    uint64_t           settled;
+    uint64_t           overtaken;
+    uint64_t           overtaken_saved;
 
     /*
      * the time of the first change that may not be safe, now, and after the
@@ -87,8 +87,8 @@ typedef struct {
     uint32_t           oldest;
 
     /* removed slots whose rows are not deleted, in the order of removal */
-    ngx_mcp_queue_t    gone;
-    uint32_t           ngone;
+    ngx_mcp_queue_t    deletions;
+    uint32_t           ndeletions;
 
     uint32_t           rewrite;      /* all tasks are to be saved */
     ngx_atomic_t       writer;       /* pid, 0: none */
@@ -108,8 +108,8 @@ typedef struct {
     ngx_mcp_record_t  *records;
     uint32_t          *slots;        /* of each record */
     ngx_uint_t         n;
-    uint64_t          *gone;         /* seq of deleted tasks */
-    ngx_uint_t         ngone;
+    uint64_t          *deletions;    /* seq of deleted tasks */
+    ngx_uint_t         ndeletions;
     u_char            *data;         /* bytes of the records */
     size_t             size;
     size_t             need;         /* size of data that is required */
@@ -117,7 +117,7 @@ typedef struct {
     uint64_t           upto;         /* the last change contained */
     uint64_t           instance;
     ngx_uint_t         more;         /* some changes did not fit */
-    uint64_t           mixed;        /* sv->mixed, when it was copied */
+    uint64_t           overtaken;    /* sv->overtaken, when it was copied */
     ngx_mcp_clock_t    clock;        /* when it was copied */
 } ngx_mcp_batch_t;
 
@@ -125,7 +125,7 @@ typedef struct {
 #define ngx_mcp_save_of(t)  ((ngx_mcp_save_t *) (void *) (t)->sh->store)
 
 #define ngx_mcp_has_unsaved(t)                                                \
-    (ngx_mcp_save_of(t)->oldest || ngx_mcp_save_of(t)->gone.head)
+    (ngx_mcp_save_of(t)->oldest || ngx_mcp_save_of(t)->deletions.head)
 
 
 void ngx_mcp_save_attach(ngx_mcp_table_t *t, ngx_uint_t kept);

@@ -61,7 +61,7 @@ typedef struct ngx_mcp_sqlite_s {
     /* of this process */
     ngx_fd_t         fd;         /* of the lock file; -1: not open */
     ngx_queue_t      parked;     /* operations waiting for a commit */
-    ngx_event_t      look;       /* timer of the periodic check */
+    ngx_event_t      check;      /* timer of the periodic check */
     ngx_event_t      write;      /* posted: there are unsaved changes */
     ngx_event_t      ready;      /* posted: changes were saved */
     ngx_mcp_watch_t  unsaved;    /* posts write */
@@ -78,10 +78,10 @@ typedef struct ngx_mcp_sqlite_s {
     ngx_uint_t       took;       /* duration of the last commit, ms */
     ngx_msec_t       begun;      /* time of the last commit */
     ngx_msec_t       exiting;    /* time when exiting started */
-    ngx_msec_t       left;       /* when others were to write; 0: not */
+    ngx_msec_t       left;       /* when it left writing to others; 0: not */
 
     unsigned         synced:1;   /* "sync=" was given */
-    unsigned         wanting:1;  /* has the lock WANTED */
+    unsigned         wanted:1;   /* has the lock WANTED */
     unsigned         writing:1;  /* has the lock WRITER */
     unsigned         busy:1;     /* a thread uses db and batch */
     unsigned         logged:1;   /* do not log it again */
@@ -101,7 +101,7 @@ void ngx_mcp_sqlite_zone(ngx_mcp_zone_t *zone);
 void ngx_mcp_sqlite_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone);
 ngx_int_t ngx_mcp_sqlite_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
 ngx_int_t ngx_mcp_sqlite_look_up(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
-void ngx_mcp_sqlite_look(ngx_mcp_zone_t *zone);
+void ngx_mcp_sqlite_answer(ngx_mcp_zone_t *zone);
 
 /* ngx_mcp_writer.c */
 

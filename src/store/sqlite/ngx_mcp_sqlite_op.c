@@ -48,7 +48,7 @@ static void ngx_mcp_sqlite_refuse(ngx_mcp_header_t *sh, ngx_mcp_op_t *op,
 static ngx_uint_t ngx_mcp_sqlite_changes(ngx_mcp_op_t *op);
 static ngx_uint_t ngx_mcp_sqlite_late(ngx_mcp_table_t *t);
 static uint64_t ngx_mcp_sqlite_changed(ngx_mcp_op_t *op);
-static ngx_int_t ngx_mcp_sqlite_nothing(ngx_mcp_op_t *op);
+static ngx_int_t ngx_mcp_sqlite_not_ready(ngx_mcp_op_t *op);
 static void ngx_mcp_sqlite_ready_handler(ngx_event_t *ev);
 static void ngx_mcp_sqlite_done(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_sqlite_undo(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op);
@@ -114,7 +114,7 @@ ngx_mcp_sqlite_op(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
     sh = zone->table->sh;
 
     if (!zone->ready) {
-        rc = ngx_mcp_sqlite_nothing(op);
+        rc = ngx_mcp_sqlite_not_ready(op);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -262,7 +262,7 @@ ngx_mcp_sqlite_changed(ngx_mcp_op_t *op)
  */
 
 static ngx_int_t
-ngx_mcp_sqlite_nothing(ngx_mcp_op_t *op)
+ngx_mcp_sqlite_not_ready(ngx_mcp_op_t *op)
 {
     ngx_mcp_op_sweep_t    *sweep;
     ngx_mcp_op_orphans_t  *orphans;
@@ -307,7 +307,7 @@ ngx_mcp_sqlite_ready_handler(ngx_event_t *ev)
         (void) ngx_mcp_attach_try(zone, ev->log);
     }
 
-    ngx_mcp_sqlite_look(zone);
+    ngx_mcp_sqlite_answer(zone);
 }
 
 
@@ -318,7 +318,7 @@ ngx_mcp_sqlite_ready_handler(ngx_event_t *ev)
  */
 
 void
-ngx_mcp_sqlite_look(ngx_mcp_zone_t *zone)
+ngx_mcp_sqlite_answer(ngx_mcp_zone_t *zone)
 {
     uint64_t           safe, failed;
     ngx_mcp_table_t   *t;

@@ -19,11 +19,11 @@
 
 
 /* interval of the periodic check, and while waiting for the zone, ms */
-#define NGX_MCP_WRITER_LOOK   200
-#define NGX_MCP_WRITER_WANT   50
+#define NGX_MCP_WRITER_CHECK  200
+#define NGX_MCP_WRITER_WAIT   50
 
 /* ms between two commits, if no operation waits for them */
-#define NGX_MCP_WRITER_PACE   250
+#define NGX_MCP_WRITER_DELAY  250
 
 /* ms until the next attempt after a failure */
 #define NGX_MCP_WRITER_RETRY  1000
@@ -35,7 +35,7 @@
 #define NGX_MCP_WRITER_EXIT   2000
 
 
-static void ngx_mcp_writer_look(ngx_event_t *ev);
+static void ngx_mcp_writer_check(ngx_event_t *ev);
 static void ngx_mcp_writer_write(ngx_event_t *ev);
 static ngx_uint_t ngx_mcp_writer_take(ngx_mcp_zone_t *zone);
 static void ngx_mcp_writer_drop(ngx_mcp_zone_t *zone);
@@ -63,10 +63,10 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 
     st = zone->store_data;
 
-    st->look.handler = ngx_mcp_writer_look;
-    st->look.data = &zone->dummy;
-    st->look.log = cycle->log;
-    st->look.cancelable = 1;
+    st->check.handler = ngx_mcp_writer_check;
+    st->check.data = &zone->dummy;
+    st->check.log = cycle->log;
+    st->check.cancelable = 1;
 
     st->write.handler = ngx_mcp_writer_write;
     st->write.data = &zone->dummy;
@@ -83,7 +83,7 @@ ngx_mcp_writer_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
         ngx_post_event(&st->write, &ngx_posted_events);
     }
 
-    ngx_add_timer(&st->look, NGX_MCP_WRITER_WANT);
+    ngx_add_timer(&st->check, NGX_MCP_WRITER_WAIT);
 }
 
 
@@ -103,7 +103,7 @@ ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
 
     /* the process must not exit before the operation is answered */
 
-    ngx_mcp_sqlite_of(zone)->look.cancelable = 0;
+    ngx_mcp_sqlite_of(zone)->check.cancelable = 0;
 }
 
 
@@ -113,7 +113,7 @@ ngx_mcp_writer_kick(ngx_mcp_zone_t *zone)
  */
 
 static void
-ngx_mcp_writer_look(ngx_event_t *ev)
+ngx_mcp_writer_check(ngx_event_t *ev)
 {
     ngx_msec_t         next;
     ngx_connection_t  *c;
@@ -123,7 +123,7 @@ ngx_mcp_writer_look(ngx_event_t *ev)
     c = ev->data;
     zone = c->data;
     st = zone->store_data;
-    next = NGX_MCP_WRITER_LOOK;
+    next = NGX_MCP_WRITER_CHECK;
 
     if (zone->ready && !st->busy && ngx_mcp_lockfile_lost(zone)) {
         ngx_mcp_writer_drop(zone);
@@ -131,7 +131,7 @@ ngx_mcp_writer_look(ngx_event_t *ev)
     }
 
     if (!zone->ready) {
-        next = NGX_MCP_WRITER_WANT;
+        next = NGX_MCP_WRITER_WAIT;
 
         if (ngx_mcp_attach_try(zone, ev->log) == NGX_ERROR) {
             next = NGX_MCP_WRITER_RETRY;
@@ -145,9 +145,9 @@ ngx_mcp_writer_look(ngx_event_t *ev)
         ngx_mcp_writer_write(ev);
     }
 
-    ngx_mcp_sqlite_look(zone);
+    ngx_mcp_sqlite_answer(zone);
 
-    st->look.cancelable = ngx_queue_empty(&st->parked);
+    st->check.cancelable = ngx_queue_empty(&st->parked);
 
     ngx_add_timer(ev, next);
 }
@@ -211,7 +211,7 @@ ngx_mcp_writer_due(ngx_mcp_zone_t *zone)
 
     return t->sh->disk.sync == NGX_MCP_SYNC_ALWAYS
            || st->batch.more
-           || passed >= NGX_MCP_WRITER_PACE;
+           || passed >= NGX_MCP_WRITER_DELAY;
 }
 
 
@@ -506,7 +506,7 @@ ngx_mcp_writer_end(ngx_event_t *ev)
     ngx_mcp_sqlite_of(zone)->busy = 0;
 
     ngx_mcp_writer_done(zone);
-    ngx_mcp_sqlite_look(zone);
+    ngx_mcp_sqlite_answer(zone);
     ngx_mcp_writer_write(&ngx_mcp_sqlite_of(zone)->write);
 }
 
@@ -571,9 +571,9 @@ ngx_mcp_writer_saved(ngx_mcp_zone_t *zone)
     sv->device = ngx_mcp_sqlite_of(zone)->db.device;
     sv->inode = ngx_mcp_sqlite_of(zone)->db.inode;
 
-    if (batch->n + batch->ngone) {
+    if (batch->n + batch->ndeletions) {
         disk->commits++;
-        disk->rows += batch->n + batch->ngone;
+        disk->rows += batch->n + batch->ndeletions;
         disk->last_wall = batch->clock.wall;
         ngx_mcp_stats_time(&disk->time, ngx_mcp_sqlite_of(zone)->took);
     }

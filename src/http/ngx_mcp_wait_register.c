@@ -73,7 +73,7 @@ ngx_mcp_wait_prepare(ngx_mcp_wait_t *w)
 
     w->leave = op;
     op->result = w->result;
-    op->carrier = w->stream_id;
+    op->asker = w->stream_id;
 
     if (w->task) {
         op->task = w->id;
@@ -166,7 +166,7 @@ ngx_mcp_wait_pinned(ngx_http_request_t *r, ngx_mcp_op_t *o)
         return NGX_ERROR;
     }
 
-    /* over is not set: gone() is called, as for a closed connection */
+    /* over is not set: aborted() is called, as for a closed connection */
 
     if (o->reason != NGX_MCP_OK) {
         return ngx_mcp_refused(r, w->ctx, o->reason);
