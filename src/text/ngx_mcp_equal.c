@@ -6,16 +6,6 @@
 #define NGX_MCP_EXPONENT  15
 
 
-/* a number: its digits without zeros around them, times 10 to the exp */
-
-typedef struct {
-    u_char     *pos;
-    u_char     *end;
-    int64_t     exp;
-    ngx_uint_t  minus;      /* unsigned  minus:1; */
-} ngx_mcp_decimal_t;
-
-
 /* a key, and which of the objects in a text it is of */
 
 typedef struct {
@@ -26,8 +16,6 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_string_cmp(ngx_str_t *a, ngx_str_t *b);
 static u_char *ngx_mcp_string_char(u_char *p, u_char *end, uint32_t *code);
-static ngx_int_t ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d);
-static u_char ngx_mcp_decimal_next(ngx_mcp_decimal_t *d);
 static ngx_int_t ngx_mcp_keys(ngx_array_t *keys, ngx_str_t *text);
 static int ngx_libc_cdecl ngx_mcp_key_cmp(const void *one, const void *two);
 
@@ -140,7 +128,7 @@ ngx_mcp_json_same_number(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 {
     u_char      *p, *end, *point, *last;
@@ -189,6 +177,7 @@ ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 
         for (digits = 0; p < end; p++) {
             if (++digits > NGX_MCP_EXPONENT) {
+                d->exp = minus ? -NGX_MCP_DECIMAL_FAR : NGX_MCP_DECIMAL_FAR;
                 return NGX_DECLINED;
             }
 
@@ -206,7 +195,7 @@ ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 
 /* 0: there is no digit left */
 
-static u_char
+u_char
 ngx_mcp_decimal_next(ngx_mcp_decimal_t *d)
 {
     if (d->pos < d->end && *d->pos == '.') {

@@ -103,6 +103,9 @@ ngx_uint_t ngx_mcp_json_filled(ngx_mcp_json_t *value);
 ngx_int_t ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n);
 ngx_int_t ngx_mcp_json_real(ngx_mcp_json_t *value, double *n);
 
+/* past a value, of whatever type it is */
+u_char *ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type);
+
 /* past a string, an escape; NULL: half of a surrogate pair */
 u_char *ngx_mcp_json_skip_string(u_char *p, u_char *end);
 u_char *ngx_mcp_json_code_point(u_char *p, u_char *end, uint32_t *code);
