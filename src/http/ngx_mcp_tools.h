@@ -9,6 +9,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "ngx_mcp_schema.h"
+
 
 typedef enum {
     NGX_MCP_OPTIONAL = 0,
@@ -20,30 +22,38 @@ typedef enum {
 /* what the file does not say is NGX_CONF_UNSET_MSEC, or NGX_CONF_UNSET */
 
 typedef struct {
-    ngx_str_t     name;
-    ngx_str_t     pattern;    /* of the upstream's, as given */
+    ngx_str_t          name;
+    ngx_str_t          pattern;       /* of the upstream's, as given */
 #if (NGX_PCRE)
-    ngx_regex_t  *regex;
+    ngx_regex_t       *regex;
 #endif
-    ngx_uint_t    idempotent;
-    ngx_str_t     definition; /* as in the file, sans "}" */
-    ngx_array_t  *params;     /* that come as headers, too */
-    ngx_uint_t    support;
-    ngx_uint_t    asks;       /* before it is a task */
-    ngx_msec_t    after;
-    ngx_msec_t    lease;
-    ngx_msec_t    backoff;
-    ngx_msec_t    queue_timeout;
-    ngx_msec_t    run_timeout;
-    ngx_msec_t    ttl;
-    ngx_int_t     attempts;
-    ngx_int_t     priority;
+    ngx_uint_t         idempotent;
+    ngx_str_t          definition;    /* as in the file, sans "}" */
+    ngx_array_t       *params;        /* that come as headers, too */
+    ngx_mcp_schema_t  *input;         /* NULL: anything */
+    ngx_mcp_schema_t  *output;
+    ngx_uint_t         support;
+    ngx_uint_t         asks;          /* before it is a task */
+    ngx_msec_t         after;
+    ngx_msec_t         lease;
+    ngx_msec_t         backoff;
+    ngx_msec_t         queue_timeout;
+    ngx_msec_t         run_timeout;
+    ngx_msec_t         ttl;
+    ngx_int_t          attempts;
+    ngx_int_t          priority;
 } ngx_mcp_tool_t;
 
 
 char *ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools);
 ngx_str_t *ngx_mcp_support_name(ngx_uint_t support);
 ngx_mcp_tool_t *ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name);
+
+/* whether any of them has an outputSchema */
+ngx_uint_t ngx_mcp_tools_output(ngx_array_t *tools);
+
+/* ngx_mcp_regex.c; NULL: nginx is built without PCRE */
+ngx_mcp_schema_regex_t *ngx_mcp_regex(void);
 
 
 #endif /* _NGX_MCP_TOOLS_H_INCLUDED_ */

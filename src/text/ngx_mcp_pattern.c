@@ -94,10 +94,26 @@ ngx_mcp_pattern_pcre(ngx_pool_t *pool, ngx_str_t *pattern, ngx_str_t *pcre)
             continue;
         }
 
+        if (*p == '\0') {
+            ngx_mcp_out_lit(&out, "\\x00");
+            p++;
+            continue;
+        }
+
         ngx_mcp_out_add(&out, p++, 1);
     }
 
-    return (ngx_mcp_out_end(&out, pcre) == NGX_OK) ? NULL : "no memory";
+    /* older libraries take a string that ends with a NUL */
+
+    ngx_mcp_out_add(&out, (u_char *) "", 1);
+
+    if (ngx_mcp_out_end(&out, pcre) != NGX_OK) {
+        return "no memory";
+    }
+
+    pcre->len--;
+
+    return NULL;
 }
 
 
