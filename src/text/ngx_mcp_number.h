@@ -17,6 +17,10 @@
 #include "ngx_mcp_equal.h"
 
 
+/* beyond every number that ngx_mcp_json_integer() knows */
+#define NGX_MCP_NUMBER_MAX  1000000000000000000LL
+#define NGX_MCP_NUMBER_MIN  (-NGX_MCP_NUMBER_MAX)
+
 /* significant digits that a divisor may have */
 #define NGX_MCP_DIVISOR  18
 

@@ -141,6 +141,7 @@ ngx_mcp_schema_node(ngx_mcp_compile_t *c, ngx_mcp_json_t *text,
     node->resource = resource;
     node->never = (text->type == NGX_MCP_JSON_FALSE);
     node->simple = (text->type == NGX_MCP_JSON_TRUE);
+    node->quick = node->simple ? NGX_MCP_QUICK_TYPE : NGX_MCP_QUICK_NOT;
 
     if (text->type == NGX_MCP_JSON_OBJECT
         && ngx_mcp_schema_keywords(c, node, text) != NGX_OK)
@@ -200,6 +201,11 @@ ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
     case NGX_MCP_IN_NUMBER:
         if (node->number == NULL) {
             node->number = ngx_pcalloc(c->pool, sizeof(*node->number));
+            if (node->number) {
+                node->number->min = NGX_MCP_NUMBER_MIN;
+                node->number->max = NGX_MCP_NUMBER_MAX;
+                node->number->plain = 1;
+            }
         }
 
         return (u_char *) node->number;
@@ -279,6 +285,7 @@ ngx_mcp_schema_property(ngx_mcp_compile_t *c, ngx_mcp_object_rules_t *object,
 
     ngx_memzero(property, sizeof(ngx_mcp_property_t));
     property->name = s;
+    property->plain = (memchr(s.data, '\\', s.len) == NULL);
 
     return i;
 }

@@ -191,12 +191,25 @@ ngx_mcp_schema_keywords(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
         return NGX_ERROR;
     }
 
-    node->simple = (node->constant == NULL && node->enumeration == NULL
-                    && node->number == NULL && node->string == NULL
-                    && node->array == NULL && node->object == NULL
-                    && node->apply == NULL && node->condition == NULL
-                    && node->unevaluated_items == NULL
-                    && node->unevaluated_properties == NULL);
+    if (node->constant || node->enumeration || node->array || node->object
+        || node->apply || node->condition || node->unevaluated_items
+        || node->unevaluated_properties)
+    {
+        node->quick = NGX_MCP_QUICK_NOT;
+
+    } else if (node->number) {
+        node->quick = (node->number->plain && node->string == NULL)
+                      ? NGX_MCP_QUICK_NUMBER : NGX_MCP_QUICK_NOT;
+
+    } else if (node->string) {
+        node->quick = (node->string->pattern == NULL) ? NGX_MCP_QUICK_STRING
+                                                      : NGX_MCP_QUICK_NOT;
+
+    } else {
+        node->quick = NGX_MCP_QUICK_TYPE;
+    }
+
+    node->simple = (node->quick == NGX_MCP_QUICK_TYPE);
 
     return NGX_OK;
 }
@@ -318,6 +331,7 @@ ngx_mcp_keyword_constant(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 static ngx_int_t
 ngx_mcp_keyword_limit(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 {
+    int64_t                  n;
     ngx_mcp_number_rules_t  *number;
 
     number = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_NUMBER);
@@ -336,6 +350,31 @@ ngx_mcp_keyword_limit(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
     }
 
     number->set |= (ngx_uint_t) 1 << said->keyword->offset;
+
+    /* most limits are such that they can be compared at once */
+
+    if (ngx_mcp_json_integer(&said->value, &n) != NGX_OK) {
+        number->plain = 0;
+        return NGX_OK;
+    }
+
+    switch (said->keyword->offset) {
+
+    case NGX_MCP_MINIMUM:
+        number->min = ngx_max(number->min, n);
+        break;
+
+    case NGX_MCP_EXCLUSIVE_MINIMUM:
+        number->min = ngx_max(number->min, n + 1);
+        break;
+
+    case NGX_MCP_MAXIMUM:
+        number->max = ngx_min(number->max, n);
+        break;
+
+    default: /* NGX_MCP_EXCLUSIVE_MAXIMUM */
+        number->max = ngx_min(number->max, n - 1);
+    }
 
     return NGX_OK;
 }
@@ -360,6 +399,8 @@ ngx_mcp_keyword_multiple(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
                                     "must be a number greater than 0 of at "
                                     "most 18 significant digits");
     }
+
+    number->plain = 0;
 
     return NGX_OK;
 }

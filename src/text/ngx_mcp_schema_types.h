@@ -56,6 +56,9 @@ typedef enum {
 typedef struct {
     ngx_uint_t         set;                     /* bits of limits */
     ngx_mcp_decimal_t  limit[NGX_MCP_LIMITS];
+    int64_t            min;                     /* as far as they are plain */
+    int64_t            max;
+    ngx_uint_t         plain;                   /* all of them are */
     ngx_mcp_divisor_t  multiple_of;             /* 0 digits: none */
 } ngx_mcp_number_rules_t;
 
@@ -83,6 +86,7 @@ typedef struct {
 
 typedef struct {
     ngx_str_t          name;
+    ngx_uint_t         plain;       /* without a backslash */
     ngx_mcp_node_t    *node;        /* of "properties" */
     ngx_uint_t         required;
     ngx_array_t       *requires;    /* indexes of "dependentRequired" */
@@ -128,10 +132,21 @@ typedef struct {
 } ngx_mcp_apply_t;
 
 
+/* schemas that have no keywords but these can be checked at once */
+
+typedef enum {
+    NGX_MCP_QUICK_NOT = 0,
+    NGX_MCP_QUICK_TYPE,
+    NGX_MCP_QUICK_NUMBER,           /* and limits */
+    NGX_MCP_QUICK_STRING            /* and lengths */
+} ngx_mcp_quick_e;
+
+
 struct ngx_mcp_node_s {
     ngx_uint_t               types;
     unsigned                 never:1;     /* the schema is false */
     unsigned                 simple:1;    /* nothing but types */
+    unsigned                 quick:2;     /* ngx_mcp_quick_e */
     unsigned                 entered:1;   /* while loops are looked for */
     unsigned                 checked:1;
 
@@ -297,6 +312,13 @@ ngx_pool_t *ngx_mcp_validate_pool(ngx_mcp_validation_t *v);
 void ngx_mcp_validate_at(ngx_mcp_validation_t *v, u_char *p,
     ngx_mcp_json_t *value);
 u_char *ngx_mcp_validate_after(ngx_mcp_validation_t *v, ngx_mcp_json_t *value);
+
+/* whether it certainly matches, as most values do */
+ngx_uint_t ngx_mcp_validate_quick(ngx_mcp_node_t *node, ngx_mcp_json_t *value);
+
+#define ngx_mcp_validate_end(v, value)                                        \
+    ((value)->text.len ? (value)->text.data + (value)->text.len               \
+                       : ngx_mcp_validate_after(v, value))
 
 /* ngx_mcp_validate_object.c */
 

@@ -17,7 +17,15 @@
 /* steps that a match of a pattern takes, at least */
 #define NGX_MCP_VALIDATE_MATCH  16
 
+/* so many values are compared without sorting them, or hashing */
+#define NGX_MCP_VALIDATE_FEW    16
 
+/* the characters of numbers that are not digits */
+#define ngx_mcp_is_number(c)                                                  \
+    ((c) == '.' || (c) == 'e' || (c) == 'E' || (c) == '+' || (c) == '-')
+
+
+static ngx_uint_t ngx_mcp_validate_integer(ngx_mcp_json_t *value);
 static ngx_int_t ngx_mcp_validate_rules(ngx_mcp_validation_t *v,
     ngx_mcp_scope_t *scope, ngx_mcp_node_t *node, ngx_mcp_json_t *value);
 static ngx_int_t ngx_mcp_validate_constant(ngx_mcp_validation_t *v,
@@ -130,6 +138,18 @@ ngx_mcp_validate_at(ngx_mcp_validation_t *v, u_char *p, ngx_mcp_json_t *value)
         value->type = NGX_MCP_JSON_ARRAY;
         break;
 
+    case '-': case '0': case '1': case '2': case '3': case '4': case '5':
+    case '6': case '7': case '8': case '9':
+        value->type = NGX_MCP_JSON_NUMBER;
+
+        do {
+            p++;
+        } while ((u_char) (*p - '0') < 10 || ngx_mcp_is_number(*p));
+
+        value->text.len = p - value->text.data;
+        v->steps -= value->text.len / NGX_MCP_VALIDATE_STEP;
+        break;
+
     default:
         value->text.len = ngx_mcp_json_skip(p, v->end, &value->type) - p;
         v->steps -= value->text.len / (4 * NGX_MCP_VALIDATE_STEP);
@@ -159,9 +179,8 @@ ngx_int_t
 ngx_mcp_validate_node(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
     ngx_mcp_node_t *node, ngx_mcp_json_t *value, const char *keyword)
 {
-    ngx_int_t          rc;
-    ngx_mcp_scope_t    inner;
-    ngx_mcp_decimal_t  d;
+    ngx_int_t        rc;
+    ngx_mcp_scope_t  inner;
 
     if (--v->steps < 0) {
         return NGX_ABORT;
@@ -174,14 +193,9 @@ ngx_mcp_validate_node(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
     if (!(node->types & ngx_mcp_type_bit(value->type))) {
 
         if (value->type != NGX_MCP_JSON_NUMBER
-            || !(node->types & NGX_MCP_TYPE_INTEGER))
+            || !(node->types & NGX_MCP_TYPE_INTEGER)
+            || !ngx_mcp_validate_integer(value))
         {
-            return ngx_mcp_validate_fail(v, value, "type");
-        }
-
-        (void) ngx_mcp_decimal(&value->text, &d);
-
-        if (!ngx_mcp_number_is_integer(&d)) {
             return ngx_mcp_validate_fail(v, value, "type");
         }
     }
@@ -205,6 +219,62 @@ ngx_mcp_validate_node(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
     v->depth--;
 
     return rc;
+}
+
+
+ngx_uint_t
+ngx_mcp_validate_quick(ngx_mcp_node_t *node, ngx_mcp_json_t *value)
+{
+    size_t      len;
+    int64_t     n;
+    ngx_uint_t  typed;
+
+    typed = node->types & ngx_mcp_type_bit(value->type);
+
+    switch (node->quick) {
+
+    case NGX_MCP_QUICK_TYPE:
+        return typed != 0;
+
+    case NGX_MCP_QUICK_NUMBER:
+        return value->type == NGX_MCP_JSON_NUMBER
+               && (typed || (node->types & NGX_MCP_TYPE_INTEGER))
+               && ngx_mcp_json_integer(value, &n) == NGX_OK
+               && n >= node->number->min && n <= node->number->max;
+
+    case NGX_MCP_QUICK_STRING:
+        /* a character takes 1 to 12 bytes */
+
+        len = value->text.len - 2;
+
+        return typed && value->type == NGX_MCP_JSON_STRING
+               && len <= node->string->max
+               && (len / 12 >= node->string->min
+                   || (len && node->string->min == 1));
+    }
+
+    return 0;
+}
+
+
+static ngx_uint_t
+ngx_mcp_validate_integer(ngx_mcp_json_t *value)
+{
+    u_char             *p, *end;
+    ngx_mcp_decimal_t   d;
+
+    p = value->text.data;
+    end = p + value->text.len;
+
+    for (p += (*p == '-'); p < end && *p >= '0' && *p <= '9'; p++) { /* void */ }
+
+    if (p == end) {
+        return 1;
+    }
+
+    (void) ngx_mcp_decimal(&value->text, &d);
+
+    return ngx_mcp_number_is_integer(&d);
 }
 
 
@@ -292,6 +362,20 @@ ngx_mcp_validate_constant(ngx_mcp_validation_t *v, ngx_array_t *list,
     (void) ngx_mcp_validate_after(v, value);
 
     constant = list->elts;
+
+    /* most are written in the same way */
+
+    for (i = 0; i < ngx_min(list->nelts, NGX_MCP_VALIDATE_FEW); i++) {
+        if (constant[i].value.text.len == value->text.len
+            && ngx_memcmp(constant[i].value.text.data, value->text.data,
+                          value->text.len)
+               == 0)
+        {
+            v->steps -= i + value->text.len / NGX_MCP_VALIDATE_STEP;
+            return NGX_OK;
+        }
+    }
+
     hash = ngx_mcp_value_hash(value, &v->steps);
     v->steps -= list->nelts / NGX_MCP_VALIDATE_STEP;
 
@@ -317,12 +401,19 @@ static ngx_int_t
 ngx_mcp_validate_number(ngx_mcp_validation_t *v,
     ngx_mcp_number_rules_t *number, ngx_mcp_json_t *value)
 {
+    int64_t             n;
     ngx_int_t           rc;
     ngx_uint_t          i, valid;
     ngx_mcp_decimal_t   d;
     static const char  *keywords[] = {
         "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"
     };
+
+    if (number->plain && ngx_mcp_json_integer(value, &n) == NGX_OK
+        && n >= number->min && n <= number->max)
+    {
+        return NGX_OK;
+    }
 
     v->steps -= value->text.len / NGX_MCP_VALIDATE_STEP;
 
@@ -483,11 +574,12 @@ ngx_mcp_validate_array(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
     ngx_mcp_array_rules_t *array, ngx_mcp_json_t *value)
 {
     u_char          *p;
-    size_t           n, contained;
+    size_t           n, contained, prefix;
     ngx_int_t        rc;
     ngx_mcp_json_t   item;
 
     p = value->text.data + 1;
+    prefix = array->prefix ? array->prefix->nelts : 0;
     n = 0;
     contained = 0;
 
@@ -507,16 +599,20 @@ ngx_mcp_validate_array(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
             contained += (rc == NGX_OK);
         }
 
-        rc = ngx_mcp_validate_item(v, scope, array, n, &item);
+        if (n < prefix || array->items == NULL
+            || !ngx_mcp_validate_quick(array->items, &item))
+        {
+            rc = ngx_mcp_validate_item(v, scope, array, n, &item);
 
-        if (rc != NGX_OK) {
-            return rc;
+            if (rc != NGX_OK) {
+                return rc;
+            }
         }
 
         n++;
-        p = ngx_mcp_validate_after(v, &item);
+        p = ngx_mcp_validate_end(v, &item);
 
-        if (v->steps < 0) {
+        if (--v->steps < 0) {
             return NGX_ABORT;
         }
 
@@ -576,7 +672,7 @@ ngx_mcp_validate_unique(ngx_mcp_validation_t *v, ngx_mcp_json_t *value,
     size_t n)
 {
     size_t                i, j;
-    ngx_mcp_constant_t   *items;
+    ngx_mcp_constant_t    few[NGX_MCP_VALIDATE_FEW], *items;
     ngx_mcp_json_iter_t   it;
 
     v->steps -= n + value->text.len / NGX_MCP_VALIDATE_STEP;
@@ -585,13 +681,15 @@ ngx_mcp_validate_unique(ngx_mcp_validation_t *v, ngx_mcp_json_t *value,
         return NGX_ABORT;
     }
 
-    if (ngx_mcp_validate_pool(v) == NULL) {
-        return NGX_ERROR;
-    }
+    items = few;
 
-    items = ngx_palloc(v->temp, n * sizeof(ngx_mcp_constant_t));
-    if (items == NULL) {
-        return NGX_ERROR;
+    if (n > NGX_MCP_VALIDATE_FEW) {
+        items = ngx_mcp_validate_pool(v)
+                ? ngx_palloc(v->temp, n * sizeof(ngx_mcp_constant_t)) : NULL;
+
+        if (items == NULL) {
+            return NGX_ERROR;
+        }
     }
 
     ngx_mcp_json_iter(&it, value);
@@ -601,11 +699,22 @@ ngx_mcp_validate_unique(ngx_mcp_validation_t *v, ngx_mcp_json_t *value,
         items[i].hash = ngx_mcp_value_hash(&items[i].value, &v->steps);
     }
 
-    ngx_qsort(items, n, sizeof(ngx_mcp_constant_t), ngx_mcp_validate_cmp);
+    if (items != few) {
+        ngx_qsort(items, n, sizeof(ngx_mcp_constant_t), ngx_mcp_validate_cmp);
+    }
 
     for (i = 0; i < n; i++) {
 
-        for (j = i + 1; j < n && items[j].hash == items[i].hash; j++) {
+        for (j = i + 1; j < n; j++) {
+
+            if (items[j].hash != items[i].hash) {
+
+                if (items == few) {
+                    continue;
+                }
+
+                break;
+            }
 
             if (v->steps < 0) {
                 return NGX_ABORT;
@@ -619,7 +728,9 @@ ngx_mcp_validate_unique(ngx_mcp_validation_t *v, ngx_mcp_json_t *value,
         }
     }
 
-    (void) ngx_pfree(v->temp, items);
+    if (items != few) {
+        (void) ngx_pfree(v->temp, items);
+    }
 
     return (v->steps < 0) ? NGX_ABORT : NGX_OK;
 }

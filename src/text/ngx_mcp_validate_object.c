@@ -16,8 +16,10 @@
 #define ngx_mcp_seen(seen, i)   ((seen)[(i) / 64] >> ((i) % 64) & 1)
 
 
+static ngx_int_t ngx_mcp_validate_key(ngx_mcp_validation_t *v,
+    ngx_mcp_object_rules_t *object, ngx_int_t next, ngx_mcp_json_t *key);
 static ngx_int_t ngx_mcp_validate_member(ngx_mcp_validation_t *v,
-    ngx_mcp_scope_t *scope, ngx_mcp_object_rules_t *object,
+    ngx_mcp_scope_t *scope, ngx_mcp_object_rules_t *object, ngx_int_t index,
     ngx_mcp_json_t *key, ngx_mcp_json_t *member, uint64_t *seen);
 static ngx_int_t ngx_mcp_validate_seen(ngx_mcp_validation_t *v,
     ngx_mcp_scope_t *scope, ngx_mcp_object_rules_t *object,
@@ -33,7 +35,7 @@ ngx_mcp_validate_object(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
     u_char          *p;
     size_t           n, size;
     uint64_t         room[NGX_MCP_VALIDATE_NAMES / 64], *seen;
-    ngx_int_t        rc;
+    ngx_int_t        rc, index;
     ngx_mcp_json_t   key, member;
 
     seen = room;
@@ -60,11 +62,13 @@ ngx_mcp_validate_object(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
 
     ngx_mcp_skip_space(p);
 
+    index = 0;
+
     while (*p != '}') {
 
         key.text.data = p;
-        p = ngx_mcp_json_skip_string(p, v->end);
-        key.text.len = p - key.text.data;
+        index = ngx_mcp_validate_key(v, object, index, &key);
+        p += key.text.len;
 
         ngx_mcp_skip_space(p);
         p++;
@@ -72,14 +76,20 @@ ngx_mcp_validate_object(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
 
         ngx_mcp_validate_at(v, p, &member);
 
-        rc = ngx_mcp_validate_member(v, scope, object, &key, &member, seen);
+        if (index == NGX_ERROR) {
+            return NGX_ERROR;
+        }
 
+        rc = ngx_mcp_validate_member(v, scope, object, index, &key, &member,
+                                     seen);
         if (rc != NGX_OK) {
             return rc;
         }
 
+        index++;
+
         n++;
-        p = ngx_mcp_validate_after(v, &member);
+        p = ngx_mcp_validate_end(v, &member);
 
         if (--v->steps < 0) {
             return NGX_ABORT;
@@ -104,6 +114,50 @@ ngx_mcp_validate_object(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
     }
 
     return ngx_mcp_validate_seen(v, scope, object, value, seen);
+}
+
+
+/*
+ * The index of the name at the start of the key, whose length is set, or
+ * NGX_DECLINED.  Members often have the order of the schema: next is the one
+ * to try first.
+ */
+
+static ngx_int_t
+ngx_mcp_validate_key(ngx_mcp_validation_t *v, ngx_mcp_object_rules_t *object,
+    ngx_int_t next, ngx_mcp_json_t *key)
+{
+    size_t               len;
+    u_char              *p;
+    ngx_str_t            name;
+    ngx_mcp_property_t  *property;
+
+    p = key->text.data;
+
+    if (next >= 0 && (ngx_uint_t) next < object->properties.nelts) {
+        property = (ngx_mcp_property_t *) object->properties.elts + next;
+        len = property->name.len;
+
+        if (property->plain && (size_t) (v->end - p) > len + 2
+            && p[len + 1] == '"'
+            && ngx_memcmp(p + 1, property->name.data, len) == 0)
+        {
+            key->text.len = len + 2;
+            return next;
+        }
+    }
+
+    key->text.len = ngx_mcp_json_skip_string(p, v->end) - p;
+
+    if (object->table == NULL) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_mcp_validate_name(v, key, &name) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_mcp_validate_property(object, &name);
 }
 
 
@@ -141,18 +195,14 @@ ngx_mcp_validate_property(ngx_mcp_object_rules_t *object, ngx_str_t *name)
 
 static ngx_int_t
 ngx_mcp_validate_member(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
-    ngx_mcp_object_rules_t *object, ngx_mcp_json_t *key,
+    ngx_mcp_object_rules_t *object, ngx_int_t index, ngx_mcp_json_t *key,
     ngx_mcp_json_t *member, uint64_t *seen)
 {
-    ngx_int_t            rc, index;
+    ngx_int_t            rc;
     ngx_str_t            name;
     ngx_uint_t           i, evaluated;
     ngx_mcp_named_t     *named;
     ngx_mcp_property_t  *property;
-
-    if (ngx_mcp_validate_name(v, key, &name) != NGX_OK) {
-        return NGX_ERROR;
-    }
 
     if (object->names) {
         rc = ngx_mcp_validate_node(v, scope, object->names, key,
@@ -163,7 +213,6 @@ ngx_mcp_validate_member(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
     }
 
     evaluated = 0;
-    index = ngx_mcp_validate_property(object, &name);
 
     if (index != NGX_DECLINED) {
 
@@ -179,16 +228,23 @@ ngx_mcp_validate_member(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
 
         if (property->node) {
             evaluated = 1;
-            rc = ngx_mcp_validate_node(v, scope, property->node, member,
-                                       "properties");
-            if (rc != NGX_OK) {
-                return rc;
+
+            if (!ngx_mcp_validate_quick(property->node, member)) {
+                rc = ngx_mcp_validate_node(v, scope, property->node, member,
+                                           "properties");
+                if (rc != NGX_OK) {
+                    return rc;
+                }
             }
         }
     }
 
     if (object->patterns) {
         named = object->patterns->elts;
+
+        if (ngx_mcp_validate_name(v, key, &name) != NGX_OK) {
+            return NGX_ERROR;
+        }
 
         for (i = 0; i < object->patterns->nelts; i++) {
             rc = ngx_mcp_validate_match(v, named[i].regex, &name);
