@@ -191,11 +191,15 @@ ngx_mcp_schema_keywords(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
         return NGX_ERROR;
     }
 
-    if (node->constant || node->enumeration || node->array || node->object
-        || node->apply || node->condition || node->unevaluated_items
+    if (node->constant || node->array || node->object || node->apply
+        || node->condition || node->unevaluated_items
         || node->unevaluated_properties)
     {
         node->quick = NGX_MCP_QUICK_NOT;
+
+    } else if (node->enumeration) {
+        node->quick = (node->number || node->string) ? NGX_MCP_QUICK_NOT
+                                                     : NGX_MCP_QUICK_ENUM;
 
     } else if (node->number) {
         node->quick = (node->number->plain && node->string == NULL)

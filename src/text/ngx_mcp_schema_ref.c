@@ -22,6 +22,7 @@ static ngx_mcp_resource_t *ngx_mcp_schema_find(ngx_mcp_compile_t *c,
 static ngx_int_t ngx_mcp_schema_fragment(ngx_mcp_compile_t *c,
     ngx_mcp_reference_t *reference, ngx_mcp_resource_t *resource,
     ngx_str_t *fragment);
+static void ngx_mcp_schema_only(ngx_mcp_node_t *node, ngx_mcp_node_t *target);
 static ngx_int_t ngx_mcp_schema_walk(ngx_pool_t *pool, ngx_str_t *pointer,
     ngx_mcp_json_t *value);
 static ngx_int_t ngx_mcp_schema_step(ngx_pool_t *pool, ngx_str_t *token,
@@ -433,7 +434,32 @@ ngx_mcp_schema_fragment(ngx_mcp_compile_t *c, ngx_mcp_reference_t *reference,
 
     apply->node = node;
 
+    ngx_mcp_schema_only(reference->node, node);
+
     return NGX_OK;
+}
+
+
+/* a schema that is a reference and nothing else is not looked at again */
+
+static void
+ngx_mcp_schema_only(ngx_mcp_node_t *node, ngx_mcp_node_t *target)
+{
+    ngx_mcp_apply_t  *apply;
+
+    apply = node->apply->elts;
+
+    if (node->apply->nelts == 1 && apply->kind == NGX_MCP_APPLY_REF
+        && node->resource == target->resource
+        && node->types == NGX_MCP_TYPE_ANY && node->constant == NULL
+        && node->enumeration == NULL && node->number == NULL
+        && node->string == NULL && node->array == NULL
+        && node->object == NULL && node->condition == NULL
+        && node->unevaluated_items == NULL
+        && node->unevaluated_properties == NULL)
+    {
+        node->only = target;
+    }
 }
 
 

@@ -138,7 +138,8 @@ typedef enum {
     NGX_MCP_QUICK_NOT = 0,
     NGX_MCP_QUICK_TYPE,
     NGX_MCP_QUICK_NUMBER,           /* and limits */
-    NGX_MCP_QUICK_STRING            /* and lengths */
+    NGX_MCP_QUICK_STRING,           /* and lengths */
+    NGX_MCP_QUICK_ENUM              /* and nothing but constants */
 } ngx_mcp_quick_e;
 
 
@@ -146,7 +147,7 @@ struct ngx_mcp_node_s {
     ngx_uint_t               types;
     unsigned                 never:1;     /* the schema is false */
     unsigned                 simple:1;    /* nothing but types */
-    unsigned                 quick:2;     /* ngx_mcp_quick_e */
+    unsigned                 quick:3;     /* ngx_mcp_quick_e */
     unsigned                 entered:1;   /* while loops are looked for */
     unsigned                 checked:1;
 
@@ -162,6 +163,7 @@ struct ngx_mcp_node_s {
     ngx_mcp_object_rules_t  *object;
 
     ngx_array_t             *apply;       /* of ngx_mcp_apply_t */
+    ngx_mcp_node_t          *only;        /* it is a reference to this */
     ngx_mcp_node_t          *condition;   /* of "if" */
     ngx_mcp_node_t          *then;
     ngx_mcp_node_t          *otherwise;

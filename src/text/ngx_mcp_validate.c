@@ -25,6 +25,8 @@
     ((c) == '.' || (c) == 'e' || (c) == 'E' || (c) == '+' || (c) == '-')
 
 
+static ngx_uint_t ngx_mcp_validate_same(ngx_array_t *list,
+    ngx_mcp_json_t *value);
 static ngx_uint_t ngx_mcp_validate_integer(ngx_mcp_json_t *value);
 static ngx_int_t ngx_mcp_validate_rules(ngx_mcp_validation_t *v,
     ngx_mcp_scope_t *scope, ngx_mcp_node_t *node, ngx_mcp_json_t *value);
@@ -186,6 +188,11 @@ ngx_mcp_validate_node(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
         return NGX_ABORT;
     }
 
+    while (node->only) {
+        node = node->only;
+        keyword = "$ref";
+    }
+
     if (node->never) {
         return ngx_mcp_validate_fail(v, value, keyword);
     }
@@ -251,6 +258,34 @@ ngx_mcp_validate_quick(ngx_mcp_node_t *node, ngx_mcp_json_t *value)
                && len <= node->string->max
                && (len / 12 >= node->string->min
                    || (len && node->string->min == 1));
+
+    case NGX_MCP_QUICK_ENUM:
+        return typed && value->text.len
+               && ngx_mcp_validate_same(node->enumeration, value);
+    }
+
+    return 0;
+}
+
+
+/* whether one of the first constants is written in the same way */
+
+static ngx_uint_t
+ngx_mcp_validate_same(ngx_array_t *list, ngx_mcp_json_t *value)
+{
+    ngx_uint_t           i;
+    ngx_mcp_constant_t  *constant;
+
+    constant = list->elts;
+
+    for (i = 0; i < list->nelts && i < NGX_MCP_VALIDATE_FEW; i++) {
+        if (constant[i].value.text.len == value->text.len
+            && ngx_memcmp(constant[i].value.text.data, value->text.data,
+                          value->text.len)
+               == 0)
+        {
+            return 1;
+        }
     }
 
     return 0;
@@ -363,17 +398,8 @@ ngx_mcp_validate_constant(ngx_mcp_validation_t *v, ngx_array_t *list,
 
     constant = list->elts;
 
-    /* most are written in the same way */
-
-    for (i = 0; i < ngx_min(list->nelts, NGX_MCP_VALIDATE_FEW); i++) {
-        if (constant[i].value.text.len == value->text.len
-            && ngx_memcmp(constant[i].value.text.data, value->text.data,
-                          value->text.len)
-               == 0)
-        {
-            v->steps -= i + value->text.len / NGX_MCP_VALIDATE_STEP;
-            return NGX_OK;
-        }
+    if (ngx_mcp_validate_same(list, value)) {
+        return NGX_OK;
     }
 
     hash = ngx_mcp_value_hash(value, &v->steps);

@@ -52,9 +52,12 @@ ngx_mcp_validate_object(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
         if (seen == NULL) {
             return NGX_ERROR;
         }
-    }
 
-    ngx_memzero(seen, size);
+        ngx_memzero(seen, size);
+
+    } else {
+        ngx_memzero(room, sizeof(room));
+    }
 
     p = value->text.data + 1;
     key.type = NGX_MCP_JSON_STRING;
