@@ -13,8 +13,8 @@
 
 #if (NGX_PCRE)
 
-static void *ngx_mcp_regex_compile(ngx_pool_t *pool, ngx_str_t *pattern,
-    ngx_str_t *err);
+static ngx_int_t ngx_mcp_regex_compile(ngx_pool_t *pool, ngx_str_t *pattern,
+    void **regex, ngx_str_t *err);
 static ngx_int_t ngx_mcp_regex_match(void *regex, ngx_str_t *s);
 
 
@@ -39,8 +39,9 @@ ngx_mcp_regex(void)
 
 #if (NGX_PCRE)
 
-static void *
-ngx_mcp_regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, ngx_str_t *err)
+static ngx_int_t
+ngx_mcp_regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, void **regex,
+    ngx_str_t *err)
 {
     u_char                errstr[NGX_MAX_CONF_ERRSTR];
     const char           *what;
@@ -53,7 +54,7 @@ ngx_mcp_regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, ngx_str_t *err)
     if (what) {
         err->data = (u_char *) what;
         err->len = ngx_strlen(what);
-        return NULL;
+        return NGX_ERROR;
     }
 
     rc.pool = pool;
@@ -68,10 +69,12 @@ ngx_mcp_regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, ngx_str_t *err)
             err->len = 0;
         }
 
-        return NULL;
+        return NGX_ERROR;
     }
 
-    return rc.regex;
+    *regex = rc.regex;
+
+    return NGX_OK;
 }
 
 

@@ -310,10 +310,12 @@ ngx_mcp_schema_pattern(ngx_mcp_compile_t *c, ngx_mcp_json_t *pattern)
 
     ngx_str_null(&err);
 
-    regex = c->regex->compile(c->pool, &s, &err);
-
-    if (regex || err.len == 0) {
+    if (c->regex->compile(c->pool, &s, &regex, &err) == NGX_OK) {
         return regex;
+    }
+
+    if (err.len == 0) {
+        return NULL;
     }
 
     p = ngx_pnalloc(c->pool, err.len + sizeof("is no valid pattern: "));

@@ -44,9 +44,9 @@ typedef struct ngx_mcp_schema_s  ngx_mcp_schema_t;
 /* regular expressions, which need a library */
 
 typedef struct {
-    /* NULL: err is set, or there is no memory */
-    void       *(*compile)(ngx_pool_t *pool, ngx_str_t *pattern,
-                           ngx_str_t *err);
+    /* NGX_OK, or NGX_ERROR: err is set, or there is no memory */
+    ngx_int_t   (*compile)(ngx_pool_t *pool, ngx_str_t *pattern,
+                           void **regex, ngx_str_t *err);
 
     /* NGX_OK, NGX_DECLINED: no match, NGX_ABORT: it takes too long */
     ngx_int_t   (*match)(void *regex, ngx_str_t *s);

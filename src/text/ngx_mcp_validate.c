@@ -301,7 +301,11 @@ ngx_mcp_validate_integer(ngx_mcp_json_t *value)
     p = value->text.data;
     end = p + value->text.len;
 
-    for (p += (*p == '-'); p < end && *p >= '0' && *p <= '9'; p++) { /* void */ }
+    p += (*p == '-');
+
+    while (p < end && *p >= '0' && *p <= '9') {
+        p++;
+    }
 
     if (p == end) {
         return 1;

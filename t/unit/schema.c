@@ -26,11 +26,10 @@
 #define SUITE_RUN    1204
 
 
-static void *
-regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, ngx_str_t *err)
+static ngx_int_t
+regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, void **re, ngx_str_t *err)
 {
     int           code;
-    void         *regex;
     size_t        offset;
     ngx_str_t     pcre;
     const char   *what;
@@ -39,17 +38,18 @@ regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, ngx_str_t *err)
 
     if (what) {
         *err = str(what);
-        return NULL;
+        return NGX_ERROR;
     }
 
-    regex = pcre2_compile(pcre.data, pcre.len, 0, &code, &offset, NULL);
+    *re = pcre2_compile(pcre.data, pcre.len, 0, &code, &offset, NULL);
 
-    if (regex == NULL) {
+    if (*re == NULL) {
         err->data = ngx_palloc(pool, 256);
         err->len = pcre2_get_error_message(code, err->data, 256);
+        return NGX_ERROR;
     }
 
-    return regex;
+    return NGX_OK;
 }
 
 
@@ -360,7 +360,8 @@ test_limits(void)
     /* a schema that doubles its work with each level */
 
     ok(ngx_strcmp(mismatch(compile("{\"$defs\":{"
-          "\"a\":{\"oneOf\":[{\"$ref\":\"#/$defs/b\"},{\"$ref\":\"#/$defs/b\"}]},"
+          "\"a\":{\"oneOf\":[{\"$ref\":\"#/$defs/b\"},"
+          "{\"$ref\":\"#/$defs/b\"}]},"
           "\"b\":{\"items\":{\"oneOf\":[{\"$ref\":\"#/$defs/a\"},"
           "{\"$ref\":\"#/$defs/a\"},{\"$ref\":\"#/$defs/a\"}]},"
           "\"not\":{\"$ref\":\"#/$defs/c\"}},"
@@ -372,7 +373,7 @@ test_limits(void)
     /* catastrophic backtracking */
 
     ok(ngx_strcmp(mismatch(compile("{\"pattern\":\"^(a+)+$\"}"),
-                           "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\""),
+                           "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\""),
        "too complex") == 0, "so is an exponential pattern");
 
     a = numbers("-1", 100000);
