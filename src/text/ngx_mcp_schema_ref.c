@@ -42,7 +42,7 @@ ngx_mcp_schema_resource(ngx_mcp_compile_t *c, ngx_mcp_json_t *text,
     ngx_str_t             s, uri;
     ngx_mcp_resource_t   *resource, **resources;
 
-    ngx_str_null(&uri);
+    ngx_str_set(&uri, "");
 
     if (base) {
         if (id->type != NGX_MCP_JSON_STRING) {

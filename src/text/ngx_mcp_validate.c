@@ -69,6 +69,7 @@ ngx_mcp_schema_validate(ngx_mcp_schema_t *schema, ngx_pool_t *pool,
 
     v.schema = schema;
     v.pool = pool;
+    ngx_str_set(&v.name, "");
     v.end = value->text.data + value->text.len;
     v.steps = NGX_MCP_SCHEMA_STEPS
               + NGX_MCP_SCHEMA_BYTE * (int64_t) value->text.len;
