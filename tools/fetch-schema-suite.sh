@@ -1,7 +1,8 @@
 #!/bin/bash
 # Unpacks the official test suite of JSON Schema into build/dist/schema-suite:
-# the tests of 2020-12.  Its npm packages are too old to have them; Debian's
-# package of Test::JSON::Schema::Acceptance contains them.
+# the tests of 2020-12.  The npm package @json-schema-org/tests only refers to
+# a commit on GitHub; Debian's package of Test::JSON::Schema::Acceptance
+# contains the files.
 
 set -eu
 

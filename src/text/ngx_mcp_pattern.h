@@ -18,10 +18,7 @@
 #include <ngx_core.h>
 
 
-/*
- * What the library may do until a match fails; with this a match takes less
- * than a millisecond.
- */
+/* how often the library may backtrack until it gives up */
 #define NGX_MCP_PATTERN_LIMIT  "10000"
 
 
