@@ -278,7 +278,8 @@ unit: $(UNIT_PROGS) $(UNIT_OUT)/lib/faults.so $(UNIT_OUT)/lib/clock.so
 $(UNIT_ALL_O) $(UNIT_NGX_O): Makefile $(UNIT_OBJS)/configured
 
 $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
-	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3 \
+	    $(if $(filter %/schema,$@),-lpcre2-8)
 
 $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)

@@ -19,11 +19,14 @@ my $root = "$FindBin::Bin/..";
 
 my $t = MCPTasks->new(
     workers => workers(),
+    files => { 'tools.json' => '{"tools":[{"name":"t","inputSchema":'
+                               . '{"type":"object","required":["a"]}}]}' },
     http => 'mcp_tasks_zone zone=z:4m;'
             . ' mcp_tasks_zone zone=full:256k max_tasks=100;',
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     location /mcp { mcp_tasks zone=z; }
+    location /typed { mcp_tasks zone=z; mcp_tasks_tools tools.json; }
     location /off { mcp_tasks zone=z; mcp_tasks_ttl off max=off; }
     location /one { mcp_tasks zone=z; mcp_tasks_max_waiters 1 zone=1; }
     location /tasks { mcp_tasks zone=z; mcp_tasks_limit tasks=1; }
@@ -239,6 +242,7 @@ for my $path ($tasks, $of{cancel}, $of{input}) {
 }
 
 ask($ann, 'POST', $tasks, body => '{"tool":""}');
+ask($ann, 'POST', $tasks, at => '/typed', body => { tool => 't' });
 ask($ann, 'POST', $tasks, at => '/tight', body => {
     tool => 'x', arguments => { a => 'b' x 2000 } });
 ask($c->user('two'), 'POST', $tasks, at => '/tasks', body => { tool => 'x' })

@@ -113,6 +113,7 @@ for purpose in "$@"; do
         "$TOOLS/fetch-test-nginx.sh"
         "$TOOLS/dist-promtool.sh"
         "$TOOLS/fetch-playwright.sh"
+        "$TOOLS/fetch-schema-suite.sh"
 
         # unit tests compile parts of nginx, and nginx-dev has only headers
         version=$(binary_version "$DIST_NGINX")

@@ -17,8 +17,9 @@
 #include "ngx_mcp_version.h"
 
 
-/* nginx does not define this status */
-#define NGX_MCP_HTTP_GONE  410
+/* nginx does not define these statuses */
+#define NGX_MCP_HTTP_GONE           410
+#define NGX_MCP_HTTP_UNPROCESSABLE  422
 
 
 /* finds members of the params of a request, see ngx_mcp_json_members() */
@@ -105,6 +106,19 @@ uint64_t ngx_mcp_lease_token(ngx_mcp_json_t *value);
 ngx_uint_t ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status);
 void *ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *name, ngx_mcp_tool_t *tool, size_t size);
+
+/* ngx_mcp_arguments.c */
+
+ngx_int_t ngx_mcp_schema_check(ngx_pool_t *pool, ngx_mcp_schema_t *schema,
+    ngx_mcp_json_t *value, ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
+ngx_int_t ngx_mcp_arguments_check(ngx_pool_t *pool, ngx_mcp_tool_t *tool,
+    ngx_mcp_json_t *arguments, ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
+ngx_int_t ngx_mcp_arguments_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_str_t *text);
+ngx_int_t ngx_mcp_arguments_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    const char *of, ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
+ngx_int_t ngx_mcp_arguments_problem(ngx_http_request_t *r,
+    ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
 
 /* ngx_mcp_origin.c, ngx_mcp_session.c */
 

@@ -37,6 +37,8 @@ typedef struct {
 
 
 static ngx_int_t ngx_mcp_tools_load(ngx_mcp_tools_rd_t *rd);
+static ngx_int_t ngx_mcp_tools_numbers(ngx_mcp_tools_rd_t *rd,
+    ngx_str_t *text);
 static char *ngx_mcp_tools_parse(ngx_mcp_tools_rd_t *rd, json_t *root,
     ngx_array_t *tools);
 static char *ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json,
@@ -48,6 +50,8 @@ static char *ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *value, ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *json, ngx_msec_t *value);
+static char *ngx_mcp_tool_schema(ngx_mcp_tools_rd_t *rd, const char *field,
+    ngx_mcp_tool_t *tool, ngx_mcp_schema_t **schema);
 static char *ngx_mcp_tool_definition(ngx_mcp_tools_rd_t *rd,
     ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tools_error(ngx_mcp_tools_rd_t *rd, const char *field,
@@ -71,6 +75,7 @@ ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
 {
     char               *rv;
     json_t             *root;
+    ngx_str_t           text;
     json_error_t        err;
     ngx_mcp_tools_rd_t  rd;
 
@@ -80,11 +85,13 @@ ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
 
     *tools = ngx_array_create(cf->pool, 8, sizeof(ngx_mcp_tool_t));
 
-    if (*tools == NULL || ngx_mcp_tools_load(&rd) != NGX_OK) {
+    if (*tools == NULL || ngx_mcp_tools_load(&rd) != NGX_OK
+        || ngx_mcp_tools_numbers(&rd, &text) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
-    root = json_loadb((char *) rd.text.data, rd.text.len,
+    root = json_loadb((char *) text.data, text.len,
                       JSON_REJECT_DUPLICATES, &err);
 
     if (root == NULL) {
@@ -153,6 +160,63 @@ done:
     (void) ngx_close_file(fd);
 
     return rc;
+}
+
+
+/*
+ * The text for jansson, which has no numbers beyond 64 bits.  Only schemas may
+ * have them, and are compiled from the text itself; elsewhere -1 is an error,
+ * as the number would be.
+ */
+
+static ngx_int_t
+ngx_mcp_tools_numbers(ngx_mcp_tools_rd_t *rd, ngx_str_t *text)
+{
+    u_char      *p, *end, *start;
+    ngx_uint_t   string;
+
+    text->len = rd->text.len;
+    text->data = ngx_pstrdup(rd->cf->pool, &rd->text);
+    if (text->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    end = text->data + text->len;
+    string = 0;
+
+    for (p = text->data; p < end; /* void */ ) {
+
+        if (*p == '"') {
+            string = !string;
+
+        } else if (*p == '\\' && string) {
+            p++;
+
+        } else if (!string && *p >= '0' && *p <= '9') {
+
+            for (start = p;
+                 p < end && ((*p >= '0' && *p <= '9') || *p == '.'
+                             || *p == 'e' || *p == 'E' || *p == '+'
+                             || *p == '-');
+                 p++)
+            { /* void */ }
+
+            if (p - start > 18 || ngx_strlchr(start, p, 'e')
+                || ngx_strlchr(start, p, 'E'))
+            {
+                start -= (start > text->data && start[-1] == '-');
+                ngx_memset(start, ' ', p - start);
+                start[0] = '-';
+                start[1] = '1';
+            }
+
+            continue;
+        }
+
+        p++;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -252,6 +316,16 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
                               &tool->params);
     if (err) {
         return ngx_mcp_tools_error(rd, "inputSchema", err);
+    }
+
+    rv = ngx_mcp_tool_schema(rd, "inputSchema", tool, &tool->input);
+
+    if (rv == NGX_CONF_OK) {
+        rv = ngx_mcp_tool_schema(rd, "outputSchema", tool, &tool->output);
+    }
+
+    if (rv != NGX_CONF_OK) {
+        return rv;
     }
 
     tool->support = NGX_MCP_OPTIONAL;
@@ -477,6 +551,52 @@ ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name, json_t *json,
 }
 
 
+static char *
+ngx_mcp_tool_schema(ngx_mcp_tools_rd_t *rd, const char *field,
+    ngx_mcp_tool_t *tool, ngx_mcp_schema_t **schema)
+{
+    u_char            *what;
+    ngx_int_t          rc;
+    ngx_str_t          err;
+    ngx_mcp_json_t     value;
+    ngx_mcp_member_t   members[] = {
+        { ngx_null_string, &value }
+    };
+
+    *schema = NULL;
+
+    members[0].name.data = (u_char *) field;
+    members[0].name.len = ngx_strlen(field);
+
+    (void) ngx_mcp_json_members(&rd->tool, members, 1);
+
+    if (value.type == NGX_MCP_JSON_NONE) {
+        return NGX_CONF_OK;
+    }
+
+    rc = ngx_mcp_schema_compile(rd->cf->pool, &value, ngx_mcp_regex(), schema,
+                                &err);
+
+    if (rc == NGX_OK) {
+        return NGX_CONF_OK;
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_CONF_ERROR;
+    }
+
+    what = ngx_pnalloc(rd->cf->pool,
+                       tool->name.len + err.len + sizeof("of tool \"\": "));
+    if (what == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    (void) ngx_sprintf(what, "of tool \"%V\": %V%Z", &tool->name, &err);
+
+    return ngx_mcp_tools_error(rd, field, (char *) what);
+}
+
+
 /*
  * The definition as clients see it: the text of the file without the policy and
  * without the closing brace.
@@ -551,6 +671,24 @@ ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name)
     }
 
     return NULL;
+}
+
+
+ngx_uint_t
+ngx_mcp_tools_output(ngx_array_t *tools)
+{
+    ngx_uint_t       i;
+    ngx_mcp_tool_t  *tool;
+
+    tool = tools->elts;
+
+    for (i = 0; i < tools->nelts; i++) {
+        if (tool[i].output) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

@@ -14,6 +14,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "ngx_mcp_schema.h"
+
 
 typedef enum {
     NGX_MCP_OPTIONAL = 0,
@@ -25,30 +27,38 @@ typedef enum {
 /* a value that is not set is NGX_CONF_UNSET_MSEC or NGX_CONF_UNSET */
 
 typedef struct {
-    ngx_str_t     name;
-    ngx_str_t     pattern;    /* gateway: names, as configured */
+    ngx_str_t          name;
+    ngx_str_t          pattern;    /* gateway: names, as configured */
 #if (NGX_PCRE)
-    ngx_regex_t  *regex;
+    ngx_regex_t       *regex;
 #endif
-    ngx_uint_t    idempotent; /* gateway: may be called again */
-    ngx_str_t     definition; /* JSON without policy and last "}" */
-    ngx_array_t  *params;     /* arguments repeated in headers */
-    ngx_uint_t    support;    /* ngx_mcp_support_e */
-    ngx_uint_t    asks;       /* questions end the call */
-    ngx_msec_t    after;      /* then the client gets the task */
-    ngx_msec_t    lease;
-    ngx_msec_t    backoff;
-    ngx_msec_t    queue_timeout;
-    ngx_msec_t    run_timeout;
-    ngx_msec_t    ttl;
-    ngx_int_t     attempts;
-    ngx_int_t     priority;
+    ngx_uint_t         idempotent; /* gateway: may be called again */
+    ngx_str_t          definition; /* JSON without policy and last "}" */
+    ngx_array_t       *params;     /* arguments repeated in headers */
+    ngx_mcp_schema_t  *input;      /* of arguments; NULL: any */
+    ngx_mcp_schema_t  *output;     /* of structuredContent; NULL: any */
+    ngx_uint_t         support;    /* ngx_mcp_support_e */
+    ngx_uint_t         asks;       /* questions end the call */
+    ngx_msec_t         after;      /* then the client gets the task */
+    ngx_msec_t         lease;
+    ngx_msec_t         backoff;
+    ngx_msec_t         queue_timeout;
+    ngx_msec_t         run_timeout;
+    ngx_msec_t         ttl;
+    ngx_int_t          attempts;
+    ngx_int_t          priority;
 } ngx_mcp_tool_t;
 
 
 char *ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools);
 ngx_str_t *ngx_mcp_support_name(ngx_uint_t support);
 ngx_mcp_tool_t *ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name);
+
+/* whether any of them has an outputSchema */
+ngx_uint_t ngx_mcp_tools_output(ngx_array_t *tools);
+
+/* ngx_mcp_regex.c; NULL: nginx is built without PCRE */
+ngx_mcp_schema_regex_t *ngx_mcp_regex(void);
 
 
 #endif /* _NGX_MCP_TOOLS_H_INCLUDED_ */

@@ -33,6 +33,9 @@ static ngx_mcp_calling_t *ngx_mcp_calling(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_call_support(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_tool_t *tool, ngx_mcp_json_t *task,
     ngx_uint_t *wants);
+static ngx_int_t ngx_mcp_call_arguments(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_tool_t *tool, ngx_mcp_json_t *arguments,
+    ngx_uint_t task);
 static ngx_int_t ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
     ngx_uint_t passes);
@@ -108,8 +111,10 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     rc = ngx_mcp_call_support(r, ctx, tool, &params->task, &wants);
 
-    if (rc == NGX_DECLINED && passes) {
-        rc = ngx_mcp_pass_check_era(r, ctx);
+    if (rc == NGX_DECLINED) {
+        rc = passes ? ngx_mcp_pass_check_era(r, ctx)
+                    : ngx_mcp_call_arguments(r, ctx, tool, &params->arguments,
+                                             wants);
     }
 
     if (rc != NGX_DECLINED) {
@@ -157,6 +162,38 @@ ngx_mcp_call_support(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     return NGX_DECLINED;
+}
+
+
+/*
+ * Whether the arguments match the tool's schema; NGX_DECLINED: they do.  In the
+ * legacy era, a call that asks for a task must not be answered with a result
+ * of the tool, which is no CreateTaskResult; an error is always allowed.
+ */
+
+static ngx_int_t
+ngx_mcp_call_arguments(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_tool_t *tool, ngx_mcp_json_t *arguments, ngx_uint_t task)
+{
+    ngx_int_t           rc;
+    ngx_str_t           text;
+    ngx_mcp_mismatch_t  mismatch;
+
+    rc = ngx_mcp_arguments_check(r->pool, tool, arguments, &mismatch, &text);
+
+    if (rc == NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (task && ctx->era == NGX_MCP_LEGACY) {
+        return ngx_mcp_arguments_error(r, ctx, "arguments", &mismatch, &text);
+    }
+
+    return ngx_mcp_arguments_result(r, ctx, &text);
 }
 
 
@@ -341,11 +378,14 @@ ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
 ngx_int_t
 ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
+    ngx_int_t             rc;
+    ngx_str_t             text;
     const char           *err;
     ngx_mcp_tool_t       *tool;
     ngx_mcp_json_t        action, params, metadata, ttl, token;
     ngx_mcp_calling_t    *call;
     ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_mismatch_t    mismatch;
     ngx_mcp_member_t      members[] = {
         { ngx_string("action"), &action },
         { ngx_string("params"), &params },
@@ -383,8 +423,15 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     tool = lcf->tools ? ngx_mcp_tool_find(lcf->tools, &ctx->tool)
                       : NULL;
 
+    rc = ngx_mcp_arguments_check(r->pool, tool, &params, &mismatch, &text);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_mcp_arguments_error(r, ctx, "params.params", &mismatch,
+                                       &text);
+    }
+
     call = ngx_mcp_calling(r, ctx, &ctx->tool, tool);
-    if (call == NULL) {
+    if (rc != NGX_OK || call == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -192,10 +192,13 @@ ngx_mcp_rest_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 ngx_int_t
 ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
+    ngx_int_t             rc;
+    ngx_str_t             text;
     const char           *err;
     ngx_mcp_tool_t       *tool;
     ngx_mcp_json_t        name, arguments, ttl, metadata;
     ngx_mcp_loc_conf_t   *lcf;
+    ngx_mcp_mismatch_t    mismatch;
     ngx_mcp_op_create_t  *op;
     ngx_mcp_member_t      members[] = {
         { ngx_string("tool"), &name },
@@ -244,7 +247,13 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
                                        "the tool cannot be called as a task");
     }
 
-    if (ngx_mcp_rest_params(r, ctx, &arguments) != NGX_OK) {
+    rc = ngx_mcp_arguments_check(r->pool, tool, &arguments, &mismatch, &text);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_mcp_arguments_problem(r, &mismatch, &text);
+    }
+
+    if (rc != NGX_OK || ngx_mcp_rest_params(r, ctx, &arguments) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -11,18 +11,7 @@
 #define NGX_MCP_EXPONENT  15
 
 
-/*
- * A number: the digits from pos to end, times 10 to the power of exp.  Leading
- * and trailing zeros are removed; a decimal point between the digits is not.
- */
-
-typedef struct {
-    u_char     *pos;
-    u_char     *end;
-    int64_t     exp;
-    ngx_uint_t  minus;      /* unsigned  minus:1; */
-} ngx_mcp_decimal_t;
-
+/* a key, and which of the objects in a text it is of */
 
 typedef struct {
     ngx_str_t   text;       /* with the quotes */
@@ -32,8 +21,6 @@ typedef struct {
 
 static ngx_int_t ngx_mcp_string_cmp(ngx_str_t *a, ngx_str_t *b);
 static u_char *ngx_mcp_string_char(u_char *p, u_char *end, uint32_t *code);
-static ngx_int_t ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d);
-static u_char ngx_mcp_decimal_next(ngx_mcp_decimal_t *d);
 static ngx_int_t ngx_mcp_keys(ngx_array_t *keys, ngx_str_t *text);
 static int ngx_libc_cdecl ngx_mcp_key_cmp(const void *one, const void *two);
 
@@ -147,7 +134,7 @@ ngx_mcp_json_same_number(ngx_mcp_json_t *a, ngx_mcp_json_t *b)
 
 /* NGX_DECLINED: the exponent is too large. */
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 {
     u_char      *p, *end, *point, *last;
@@ -194,6 +181,7 @@ ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 
         for (digits = 0; p < end; p++) {
             if (++digits > NGX_MCP_EXPONENT) {
+                d->exp = minus ? -NGX_MCP_DECIMAL_FAR : NGX_MCP_DECIMAL_FAR;
                 return NGX_DECLINED;
             }
 
@@ -213,7 +201,7 @@ ngx_mcp_decimal(ngx_str_t *text, ngx_mcp_decimal_t *d)
 
 /* Returns 0 after the last digit. */
 
-static u_char
+u_char
 ngx_mcp_decimal_next(ngx_mcp_decimal_t *d)
 {
     if (d->pos < d->end && *d->pos == '.') {

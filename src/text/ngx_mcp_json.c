@@ -28,7 +28,6 @@ static u_char *ngx_mcp_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
 static u_char *ngx_mcp_json_text(u_char *p, u_char *end, const char **err);
 static u_char *ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err);
 static u_char *ngx_mcp_json_number(u_char *p, u_char *end, const char **err);
-static u_char *ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type);
 static ngx_int_t ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst,
     u_char *dst_end, size_t *len);
 
@@ -634,7 +633,7 @@ ngx_mcp_json_next(ngx_mcp_json_iter_t *it, ngx_mcp_json_t *key,
 
 /* Returns the end of a value, which must be valid, and its type. */
 
-static u_char *
+u_char *
 ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type)
 {
     ngx_uint_t  depth;

@@ -138,6 +138,9 @@ ngx_int_t ngx_mcp_json_integer(ngx_mcp_json_t *value, int64_t *n);
 /* NGX_DECLINED: not a number, beyond 1e300, or longer than 63 bytes */
 ngx_int_t ngx_mcp_json_real(ngx_mcp_json_t *value, double *n);
 
+/* returns the end of the value at p, of whatever type it is */
+u_char *ngx_mcp_json_skip(u_char *p, u_char *end, ngx_uint_t *type);
+
 /* returns the end of the string that begins at p */
 u_char *ngx_mcp_json_skip_string(u_char *p, u_char *end);
 

@@ -33,6 +33,16 @@ typedef struct {
 } ngx_mcp_worker_update_t;
 
 
+/* a result, until it is known which tool it is of */
+
+typedef struct {
+    ngx_mcp_amend_t      amend;   /* must be the first */
+    ngx_mcp_json_t       result;
+    ngx_mcp_mismatch_t   mismatch;
+    ngx_str_t            text;    /* of the mismatch; empty: none */
+} ngx_mcp_completing_t;
+
+
 static void ngx_mcp_worker_message(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_worker_heartbeat(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
@@ -44,6 +54,13 @@ static ngx_int_t ngx_mcp_worker_answers(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_answers_look(ngx_mcp_wait_t *w);
 static ngx_int_t ngx_mcp_worker_complete(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_complete(ngx_http_request_t *r,
+    ngx_mcp_op_update_t *op, ngx_mcp_json_t *result);
+static ngx_int_t ngx_mcp_complete_check(ngx_http_request_t *r,
+    ngx_mcp_amend_t *amend, ngx_mcp_op_get_t *task);
+static ngx_int_t ngx_mcp_complete_fail(ngx_http_request_t *r,
+    ngx_mcp_completing_t *c);
+static ngx_int_t ngx_mcp_completed(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_worker_fail(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_worker_release(ngx_http_request_t *r,
@@ -351,10 +368,13 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ngx_int_t                 rc;
     ngx_mcp_json_t            object;
     ngx_mcp_result_t          result;
+    ngx_mcp_loc_conf_t       *lcf;
     ngx_mcp_worker_update_t  *h;
     ngx_mcp_member_t          members[] = {
         { ngx_string("result"), &object }
     };
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     h = ngx_mcp_worker_update(r, ctx, NGX_MCP_EV_COMPLETE, members, 1, &rc);
     if (h == NULL) {
@@ -395,7 +415,131 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     h->op.event.flags = result.flags;
     h->op.change.payload[NGX_MCP_RESULT] = object.text;
 
+    if (lcf->tools && result.is_error.type != NGX_MCP_JSON_TRUE
+        && ngx_mcp_tools_output(lcf->tools))
+    {
+        return ngx_mcp_complete(r, &h->op, &object);
+    }
+
     return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
+}
+
+
+/* which schema applies is known when the task has been read */
+
+static ngx_int_t
+ngx_mcp_complete(ngx_http_request_t *r, ngx_mcp_op_update_t *op,
+    ngx_mcp_json_t *result)
+{
+    ngx_mcp_completing_t  *c;
+
+    c = ngx_pcalloc(r->pool, sizeof(ngx_mcp_completing_t));
+    if (c == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    c->result = *result;
+    c->amend.op = *op;
+    c->amend.read = NGX_MCP_WANT_TOOL;
+    c->amend.make = ngx_mcp_complete_check;
+    c->amend.done = ngx_mcp_completed;
+
+    return ngx_mcp_amend(r, &c->amend);
+}
+
+
+static ngx_int_t
+ngx_mcp_complete_check(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
+    ngx_mcp_op_get_t *task)
+{
+    ngx_int_t              rc;
+    ngx_mcp_json_t         content;
+    ngx_mcp_tool_t        *tool;
+    ngx_mcp_loc_conf_t    *lcf;
+    ngx_mcp_completing_t  *c;
+    ngx_mcp_member_t       members[] = {
+        { ngx_string("structuredContent"), &content }
+    };
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    c = (ngx_mcp_completing_t *) amend;
+
+    tool = ngx_mcp_tool_find(lcf->tools, &task->view.tool);
+
+    if (tool == NULL || tool->output == NULL || c->text.len) {
+        return NGX_DECLINED;
+    }
+
+    if (ngx_mcp_json_members(&c->result, members, 1) != NGX_OK) {
+        ngx_str_set(&c->text, "is duplicate");
+
+    } else if (content.type == NGX_MCP_JSON_NONE) {
+        ngx_str_set(&c->text, "is missing, the tool has an outputSchema");
+
+    } else {
+        rc = ngx_mcp_schema_check(r->pool, tool->output, &content,
+                                  &c->mismatch, &c->text);
+
+        if (rc != NGX_DECLINED) {
+            return (rc == NGX_OK) ? NGX_DECLINED
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    return ngx_mcp_complete_fail(r, c);
+}
+
+
+/* the attempt ends as one that the worker itself gives up for good */
+
+static ngx_int_t
+ngx_mcp_complete_fail(ngx_http_request_t *r, ngx_mcp_completing_t *c)
+{
+    ngx_str_t             message;
+    ngx_mcp_out_t         out;
+    ngx_mcp_op_update_t  *op;
+
+    op = &c->amend.op;
+
+    ngx_mcp_out_init(&out, r->pool, c->text.len + 64);
+    ngx_mcp_out_lit(&out, "Invalid result: structuredContent: ");
+    ngx_mcp_out_str(&out, &c->text);
+
+    if (ngx_mcp_out_end(&out, &message) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_mcp_out_init(&out, r->pool, message.len + 64);
+    ngx_mcp_out_lit(&out, "{\"code\":-32603,\"message\":");
+    ngx_mcp_out_string(&out, &message);
+    ngx_mcp_out_lit(&out, "}");
+
+    op->event.type = NGX_MCP_EV_FAIL;
+    op->event.flags = NGX_MCP_RPC_ERROR;
+
+    return (ngx_mcp_out_end(&out, &op->change.payload[NGX_MCP_RESULT])
+            == NGX_OK)
+           ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+static ngx_int_t
+ngx_mcp_completed(ngx_http_request_t *r, ngx_mcp_op_t *o)
+{
+    ngx_mcp_ctx_t         *ctx;
+    ngx_mcp_completing_t  *c;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    c = (ngx_mcp_completing_t *) o;
+
+    if (o->reason != NGX_MCP_OK || c->text.len == 0) {
+        return ngx_mcp_worker_updated(r, o);
+    }
+
+    ngx_mcp_set_task(r, ctx, &c->amend.op.view);
+
+    return ngx_mcp_arguments_error(r, ctx, "structuredContent", &c->mismatch,
+                                   &c->text);
 }
 
 

@@ -1,0 +1,912 @@
+
+/*
+ * Copyright (C) The nginx-mcp-tasks authors
+ */
+
+
+/* The keywords of a schema, and what is kept of them in its node. */
+
+
+#include "ngx_mcp_schema_types.h"
+
+
+/* steps for the hash of a constant: the file is as long as it is */
+#define NGX_MCP_SCHEMA_CONSTANT  (1LL << 40)
+
+#define NGX_MCP_DIALECT  "https://json-schema.org/draft/2020-12/schema"
+
+
+typedef struct ngx_mcp_keyword_s  ngx_mcp_keyword_t;
+
+/* of one schema: the keyword, where it is, and its value */
+
+typedef struct {
+    ngx_mcp_keyword_t  *keyword;
+    ngx_mcp_node_t     *node;
+    ngx_mcp_json_t      key;
+    ngx_mcp_json_t      value;
+} ngx_mcp_said_t;
+
+struct ngx_mcp_keyword_s {
+    ngx_str_t     name;
+    ngx_int_t   (*handler)(ngx_mcp_compile_t *c, ngx_mcp_said_t *said);
+    ngx_uint_t    rules;
+    size_t        offset;     /* or what the handler makes of it */
+};
+
+
+
+static ngx_int_t ngx_mcp_keyword_type(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_constant(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_limit(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_multiple(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_size(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_pattern(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_unique(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_schema(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_prefix(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_properties(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_required(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_dependent(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_apply(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_ref(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_defs(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_anchor(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_int_t ngx_mcp_keyword_dialect(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+static ngx_mcp_apply_t *ngx_mcp_schema_apply(ngx_mcp_compile_t *c,
+    ngx_mcp_node_t *node);
+static ngx_array_t *ngx_mcp_schema_list(ngx_mcp_compile_t *c,
+    ngx_mcp_said_t *said);
+
+
+/* all others are annotations, or not known, and are ignored */
+
+static ngx_mcp_keyword_t  ngx_mcp_keywords[] = {
+
+    { ngx_string("$schema"), ngx_mcp_keyword_dialect, 0, 0 },
+    { ngx_string("$anchor"), ngx_mcp_keyword_anchor, 0, 0 },
+    { ngx_string("$dynamicAnchor"), ngx_mcp_keyword_anchor, 0, 1 },
+    { ngx_string("$ref"), ngx_mcp_keyword_ref, 0, NGX_MCP_APPLY_REF },
+    { ngx_string("$dynamicRef"), ngx_mcp_keyword_ref, 0,
+      NGX_MCP_APPLY_DYNAMIC },
+    { ngx_string("$defs"), ngx_mcp_keyword_defs, 0, 0 },
+
+    { ngx_string("type"), ngx_mcp_keyword_type, 0, 0 },
+    { ngx_string("enum"), ngx_mcp_keyword_constant, 1, 0 },
+    { ngx_string("const"), ngx_mcp_keyword_constant, 0, 0 },
+
+    { ngx_string("minimum"), ngx_mcp_keyword_limit, 0, NGX_MCP_MINIMUM },
+    { ngx_string("maximum"), ngx_mcp_keyword_limit, 0, NGX_MCP_MAXIMUM },
+    { ngx_string("exclusiveMinimum"), ngx_mcp_keyword_limit, 0,
+      NGX_MCP_EXCLUSIVE_MINIMUM },
+    { ngx_string("exclusiveMaximum"), ngx_mcp_keyword_limit, 0,
+      NGX_MCP_EXCLUSIVE_MAXIMUM },
+    { ngx_string("multipleOf"), ngx_mcp_keyword_multiple, 0, 0 },
+
+    { ngx_string("minLength"), ngx_mcp_keyword_size, NGX_MCP_IN_STRING,
+      offsetof(ngx_mcp_string_rules_t, min) },
+    { ngx_string("maxLength"), ngx_mcp_keyword_size, NGX_MCP_IN_STRING,
+      offsetof(ngx_mcp_string_rules_t, max) },
+    { ngx_string("pattern"), ngx_mcp_keyword_pattern, 0, 0 },
+
+    { ngx_string("minItems"), ngx_mcp_keyword_size, NGX_MCP_IN_ARRAY,
+      offsetof(ngx_mcp_array_rules_t, min) },
+    { ngx_string("maxItems"), ngx_mcp_keyword_size, NGX_MCP_IN_ARRAY,
+      offsetof(ngx_mcp_array_rules_t, max) },
+    { ngx_string("minContains"), ngx_mcp_keyword_size, NGX_MCP_IN_ARRAY,
+      offsetof(ngx_mcp_array_rules_t, min_contains) },
+    { ngx_string("maxContains"), ngx_mcp_keyword_size, NGX_MCP_IN_ARRAY,
+      offsetof(ngx_mcp_array_rules_t, max_contains) },
+    { ngx_string("uniqueItems"), ngx_mcp_keyword_unique, 0, 0 },
+    { ngx_string("prefixItems"), ngx_mcp_keyword_prefix, 0, 0 },
+    { ngx_string("items"), ngx_mcp_keyword_schema, NGX_MCP_IN_ARRAY,
+      offsetof(ngx_mcp_array_rules_t, items) },
+    { ngx_string("contains"), ngx_mcp_keyword_schema, NGX_MCP_IN_ARRAY,
+      offsetof(ngx_mcp_array_rules_t, contains) },
+    { ngx_string("unevaluatedItems"), ngx_mcp_keyword_schema,
+      NGX_MCP_IN_NODE, offsetof(ngx_mcp_node_t, unevaluated_items) },
+
+    { ngx_string("minProperties"), ngx_mcp_keyword_size, NGX_MCP_IN_OBJECT,
+      offsetof(ngx_mcp_object_rules_t, min) },
+    { ngx_string("maxProperties"), ngx_mcp_keyword_size, NGX_MCP_IN_OBJECT,
+      offsetof(ngx_mcp_object_rules_t, max) },
+    { ngx_string("properties"), ngx_mcp_keyword_properties, 0,
+      offsetof(ngx_mcp_property_t, node) },
+    { ngx_string("dependentSchemas"), ngx_mcp_keyword_properties, 0,
+      offsetof(ngx_mcp_property_t, dependent) },
+    { ngx_string("patternProperties"), ngx_mcp_keyword_patterns, 0, 0 },
+    { ngx_string("additionalProperties"), ngx_mcp_keyword_schema,
+      NGX_MCP_IN_OBJECT, offsetof(ngx_mcp_object_rules_t, additional) },
+    { ngx_string("propertyNames"), ngx_mcp_keyword_schema, NGX_MCP_IN_OBJECT,
+      offsetof(ngx_mcp_object_rules_t, names) },
+    { ngx_string("required"), ngx_mcp_keyword_required, 0, 0 },
+    { ngx_string("dependentRequired"), ngx_mcp_keyword_dependent, 0, 0 },
+    { ngx_string("unevaluatedProperties"), ngx_mcp_keyword_schema,
+      NGX_MCP_IN_NODE, offsetof(ngx_mcp_node_t, unevaluated_properties) },
+
+    { ngx_string("allOf"), ngx_mcp_keyword_apply, 0, NGX_MCP_APPLY_ALL },
+    { ngx_string("anyOf"), ngx_mcp_keyword_apply, 0, NGX_MCP_APPLY_ANY },
+    { ngx_string("oneOf"), ngx_mcp_keyword_apply, 0, NGX_MCP_APPLY_ONE },
+    { ngx_string("not"), ngx_mcp_keyword_apply, 0, NGX_MCP_APPLY_NOT },
+    { ngx_string("if"), ngx_mcp_keyword_schema, NGX_MCP_IN_NODE,
+      offsetof(ngx_mcp_node_t, condition) },
+    { ngx_string("then"), ngx_mcp_keyword_schema, NGX_MCP_IN_NODE,
+      offsetof(ngx_mcp_node_t, then) },
+    { ngx_string("else"), ngx_mcp_keyword_schema, NGX_MCP_IN_NODE,
+      offsetof(ngx_mcp_node_t, otherwise) },
+
+    { ngx_null_string, NULL, 0, 0 }
+};
+
+
+ngx_int_t
+ngx_mcp_schema_keywords(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
+    ngx_mcp_json_t *text)
+{
+    ngx_mcp_said_t        said;
+    ngx_mcp_json_iter_t   it;
+
+    said.node = node;
+
+    ngx_mcp_json_iter(&it, text);
+
+    while (ngx_mcp_json_next(&it, &said.key, &said.value) == NGX_OK) {
+
+        for (said.keyword = ngx_mcp_keywords;
+             said.keyword->name.len;
+             said.keyword++)
+        {
+            if (!ngx_mcp_json_is(&said.key, &said.keyword->name)) {
+                continue;
+            }
+
+            if (said.keyword->handler(c, &said) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            break;
+        }
+    }
+
+    if (node->object && ngx_mcp_schema_table(c, node->object) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (node->constant || node->array || node->object || node->apply
+        || node->condition || node->unevaluated_items
+        || node->unevaluated_properties)
+    {
+        node->quick = NGX_MCP_QUICK_NOT;
+
+    } else if (node->enumeration) {
+        node->quick = (node->number || node->string) ? NGX_MCP_QUICK_NOT
+                                                     : NGX_MCP_QUICK_ENUM;
+
+    } else if (node->number) {
+        node->quick = (node->number->plain && node->string == NULL)
+                      ? NGX_MCP_QUICK_NUMBER : NGX_MCP_QUICK_NOT;
+
+    } else if (node->string) {
+        node->quick = (node->string->pattern == NULL) ? NGX_MCP_QUICK_STRING
+                                                      : NGX_MCP_QUICK_NOT;
+
+    } else {
+        node->quick = NGX_MCP_QUICK_TYPE;
+    }
+
+    node->simple = (node->quick == NGX_MCP_QUICK_TYPE);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_type(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_int_t             rc;
+    ngx_uint_t            i;
+    ngx_mcp_json_t        item;
+    ngx_mcp_json_iter_t   it;
+    static struct {
+        ngx_str_t   name;
+        ngx_uint_t  bits;
+    } types[] = {
+        { ngx_string("null"), ngx_mcp_type_bit(NGX_MCP_JSON_NULL) },
+        { ngx_string("boolean"), ngx_mcp_type_bit(NGX_MCP_JSON_FALSE)
+                                 | ngx_mcp_type_bit(NGX_MCP_JSON_TRUE) },
+        { ngx_string("number"), ngx_mcp_type_bit(NGX_MCP_JSON_NUMBER) },
+        { ngx_string("integer"), NGX_MCP_TYPE_INTEGER },
+        { ngx_string("string"), ngx_mcp_type_bit(NGX_MCP_JSON_STRING) },
+        { ngx_string("array"), ngx_mcp_type_bit(NGX_MCP_JSON_ARRAY) },
+        { ngx_string("object"), ngx_mcp_type_bit(NGX_MCP_JSON_OBJECT) },
+        { ngx_null_string, 0 }
+    };
+
+    said->node->types = 0;
+    item = said->value;
+
+    if (said->value.type == NGX_MCP_JSON_ARRAY) {
+        ngx_mcp_json_iter(&it, &said->value);
+        rc = ngx_mcp_json_next(&it, NULL, &item);
+
+    } else {
+        rc = NGX_OK;
+    }
+
+    while (rc == NGX_OK) {
+
+        i = 0;
+
+        while (types[i].name.len
+               && (item.type != NGX_MCP_JSON_STRING
+                   || !ngx_mcp_json_is(&item, &types[i].name)))
+        {
+            i++;
+        }
+
+        if (types[i].name.len == 0) {
+            return ngx_mcp_schema_error(c, item.text.data,
+                                        "must be the name of a type: null, "
+                                        "boolean, number, integer, string, "
+                                        "array or object");
+        }
+
+        said->node->types |= types[i].bits;
+
+        if (said->value.type != NGX_MCP_JSON_ARRAY) {
+            break;
+        }
+
+        rc = ngx_mcp_json_next(&it, NULL, &item);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_constant(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    int64_t               steps;
+    ngx_array_t          *list;
+    ngx_mcp_json_t        item;
+    ngx_mcp_constant_t   *constant;
+    ngx_mcp_json_iter_t   it;
+
+    list = ngx_array_create(c->pool, 4, sizeof(ngx_mcp_constant_t));
+    if (list == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->keyword->rules == 0) {
+        said->node->constant = list;
+
+    } else if (said->value.type != NGX_MCP_JSON_ARRAY) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be an array");
+
+    } else {
+        said->node->enumeration = list;
+        ngx_mcp_json_iter(&it, &said->value);
+    }
+
+    item = said->value;
+
+    while (said->keyword->rules == 0
+           || ngx_mcp_json_next(&it, NULL, &item) == NGX_OK)
+    {
+        constant = ngx_array_push(list);
+        if (constant == NULL) {
+            return NGX_ERROR;
+        }
+
+        steps = NGX_MCP_SCHEMA_CONSTANT;
+        constant->value = item;
+        constant->hash = ngx_mcp_value_hash(&item, &steps);
+
+        if (said->keyword->rules == 0) {
+            break;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_limit(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    int64_t                  n;
+    ngx_mcp_number_rules_t  *number;
+
+    number = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_NUMBER);
+    if (number == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_NUMBER
+        || ngx_mcp_decimal(&said->value.text,
+                           &number->limit[said->keyword->offset])
+           != NGX_OK)
+    {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be a number with an exponent of at "
+                                    "most 15 digits");
+    }
+
+    number->set |= (ngx_uint_t) 1 << said->keyword->offset;
+
+    /* most limits are such that they can be compared at once */
+
+    if (ngx_mcp_json_integer(&said->value, &n) != NGX_OK) {
+        number->plain = 0;
+        return NGX_OK;
+    }
+
+    switch (said->keyword->offset) {
+
+    case NGX_MCP_MINIMUM:
+        number->min = ngx_max(number->min, n);
+        break;
+
+    case NGX_MCP_EXCLUSIVE_MINIMUM:
+        number->min = ngx_max(number->min, n + 1);
+        break;
+
+    case NGX_MCP_MAXIMUM:
+        number->max = ngx_min(number->max, n);
+        break;
+
+    default: /* NGX_MCP_EXCLUSIVE_MAXIMUM */
+        number->max = ngx_min(number->max, n - 1);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_multiple(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_decimal_t        d;
+    ngx_mcp_number_rules_t  *number;
+
+    number = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_NUMBER);
+    if (number == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_NUMBER
+        || ngx_mcp_decimal(&said->value.text, &d) != NGX_OK
+        || ngx_mcp_number_divisor(&d, &number->multiple_of) != NGX_OK)
+    {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be a number greater than 0 of at "
+                                    "most 18 significant digits");
+    }
+
+    number->plain = 0;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_size(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    size_t             *size;
+    u_char             *rules;
+    ngx_mcp_decimal_t   d;
+
+    rules = ngx_mcp_schema_rules(c, said->node, said->keyword->rules);
+    if (rules == NULL) {
+        return NGX_ERROR;
+    }
+
+    size = (void *) (rules + said->keyword->offset);
+
+    if (said->value.type == NGX_MCP_JSON_NUMBER) {
+        /* beyond 15 digits, the exponent says how large it is, or how small */
+        (void) ngx_mcp_decimal(&said->value.text, &d);
+
+        if (ngx_mcp_number_size(&d, size) == NGX_OK) {
+            return NGX_OK;
+        }
+    }
+
+    return ngx_mcp_schema_error(c, said->key.text.data,
+                                "must be a non-negative integer");
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_pattern(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_string_rules_t  *string;
+
+    string = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_STRING);
+    if (string == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be a string");
+    }
+
+    string->pattern = ngx_mcp_schema_pattern(c, &said->value);
+
+    return string->pattern ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_unique(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_array_rules_t  *array;
+
+    array = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_ARRAY);
+    if (array == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_TRUE
+        && said->value.type != NGX_MCP_JSON_FALSE)
+    {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be a boolean");
+    }
+
+    array->unique = (said->value.type == NGX_MCP_JSON_TRUE);
+
+    return NGX_OK;
+}
+
+
+/* a keyword with one schema */
+
+static ngx_int_t
+ngx_mcp_keyword_schema(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    u_char          *rules;
+    ngx_mcp_node_t  *node;
+
+    rules = ngx_mcp_schema_rules(c, said->node, said->keyword->rules);
+    if (rules == NULL) {
+        return NGX_ERROR;
+    }
+
+    node = ngx_mcp_schema_node(c, &said->value, said->node->resource);
+
+    *(ngx_mcp_node_t **) (void *) (rules + said->keyword->offset) = node;
+
+    return node ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_prefix(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_array_rules_t  *array;
+
+    array = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_ARRAY);
+    if (array == NULL) {
+        return NGX_ERROR;
+    }
+
+    array->prefix = ngx_mcp_schema_list(c, said);
+
+    return array->prefix ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_array_t *
+ngx_mcp_schema_list(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_array_t          *list;
+    ngx_mcp_node_t      **node;
+    ngx_mcp_json_t        item;
+    ngx_mcp_json_iter_t   it;
+
+    if (said->value.type != NGX_MCP_JSON_ARRAY
+        || !ngx_mcp_json_filled(&said->value))
+    {
+        (void) ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be a non-empty array of schemas");
+        return NULL;
+    }
+
+    list = ngx_array_create(c->pool, 4, sizeof(ngx_mcp_node_t *));
+    if (list == NULL) {
+        return NULL;
+    }
+
+    ngx_mcp_json_iter(&it, &said->value);
+
+    while (ngx_mcp_json_next(&it, NULL, &item) == NGX_OK) {
+
+        node = ngx_array_push(list);
+        if (node == NULL) {
+            return NULL;
+        }
+
+        *node = ngx_mcp_schema_node(c, &item, said->node->resource);
+        if (*node == NULL) {
+            return NULL;
+        }
+    }
+
+    return list;
+}
+
+
+/* a schema for each of some names */
+
+static ngx_int_t
+ngx_mcp_keyword_properties(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_int_t                i;
+    ngx_mcp_json_t           key, item;
+    ngx_mcp_node_t          *node;
+    ngx_mcp_property_t      *property;
+    ngx_mcp_json_iter_t      it;
+    ngx_mcp_object_rules_t  *object;
+
+    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    if (object == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be an object of schemas");
+    }
+
+    ngx_mcp_json_iter(&it, &said->value);
+
+    while (ngx_mcp_json_next(&it, &key, &item) == NGX_OK) {
+
+        node = ngx_mcp_schema_node(c, &item, said->node->resource);
+        i = ngx_mcp_schema_property(c, object, &key);
+
+        if (node == NULL || i == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        property = (ngx_mcp_property_t *) object->properties.elts + i;
+
+        if (said->keyword->offset == offsetof(ngx_mcp_property_t, node)) {
+            property->node = node;
+
+        } else {
+            property->dependent = node;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_json_t           key, item;
+    ngx_mcp_named_t         *named;
+    ngx_mcp_json_iter_t      it;
+    ngx_mcp_object_rules_t  *object;
+
+    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    if (object == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be an object of schemas");
+    }
+
+    object->patterns = ngx_array_create(c->pool, 4, sizeof(ngx_mcp_named_t));
+    if (object->patterns == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_json_iter(&it, &said->value);
+
+    while (ngx_mcp_json_next(&it, &key, &item) == NGX_OK) {
+
+        named = ngx_array_push(object->patterns);
+        if (named == NULL) {
+            return NGX_ERROR;
+        }
+
+        named->regex = ngx_mcp_schema_pattern(c, &key);
+        if (named->regex == NULL) {
+            return NGX_ERROR;
+        }
+
+        named->node = ngx_mcp_schema_node(c, &item, said->node->resource);
+        if (named->node == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_required(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_int_t                i;
+    ngx_mcp_json_t           item;
+    ngx_mcp_property_t      *property;
+    ngx_mcp_json_iter_t      it;
+    ngx_mcp_object_rules_t  *object;
+
+    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    if (object == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_ARRAY) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be an array of strings");
+    }
+
+    ngx_mcp_json_iter(&it, &said->value);
+
+    while (ngx_mcp_json_next(&it, NULL, &item) == NGX_OK) {
+
+        if (item.type != NGX_MCP_JSON_STRING) {
+            return ngx_mcp_schema_error(c, item.text.data,
+                                        "must be a string");
+        }
+
+        i = ngx_mcp_schema_property(c, object, &item);
+        if (i == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        property = (ngx_mcp_property_t *) object->properties.elts + i;
+        property->required = 1;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_dependent(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_int_t                i, j;
+    ngx_uint_t              *index;
+    ngx_array_t             *requires;
+    ngx_mcp_json_t           key, list, item;
+    ngx_mcp_property_t      *property;
+    ngx_mcp_json_iter_t      it, names;
+    ngx_mcp_object_rules_t  *object;
+
+    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    if (object == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (said->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be an object of arrays of strings");
+    }
+
+    ngx_mcp_json_iter(&it, &said->value);
+
+    while (ngx_mcp_json_next(&it, &key, &list) == NGX_OK) {
+
+        if (list.type != NGX_MCP_JSON_ARRAY) {
+            return ngx_mcp_schema_error(c, list.text.data,
+                                        "must be an array of strings");
+        }
+
+        requires = ngx_array_create(c->pool, 4, sizeof(ngx_uint_t));
+        i = ngx_mcp_schema_property(c, object, &key);
+
+        if (requires == NULL || i == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        ngx_mcp_json_iter(&names, &list);
+
+        while (ngx_mcp_json_next(&names, NULL, &item) == NGX_OK) {
+
+            if (item.type != NGX_MCP_JSON_STRING) {
+                return ngx_mcp_schema_error(c, item.text.data,
+                                            "must be a string");
+            }
+
+            index = ngx_array_push(requires);
+            j = ngx_mcp_schema_property(c, object, &item);
+
+            if (index == NULL || j == NGX_ERROR) {
+                return NGX_ERROR;
+            }
+
+            *index = j;
+        }
+
+        property = (ngx_mcp_property_t *) object->properties.elts + i;
+        property->requires = requires;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_apply(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_node_t   *node, **nodes;
+    ngx_array_t      *list;
+    ngx_mcp_apply_t  *apply;
+
+    if (said->keyword->offset == NGX_MCP_APPLY_NOT) {
+        list = ngx_array_create(c->pool, 1, sizeof(ngx_mcp_node_t *));
+        node = ngx_mcp_schema_node(c, &said->value, said->node->resource);
+
+        if (list == NULL || node == NULL) {
+            return NGX_ERROR;
+        }
+
+        nodes = ngx_array_push(list);
+        if (nodes == NULL) {
+            return NGX_ERROR;
+        }
+
+        *nodes = node;
+
+    } else {
+        list = ngx_mcp_schema_list(c, said);
+        if (list == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    apply = ngx_mcp_schema_apply(c, said->node);
+    if (apply == NULL) {
+        return NGX_ERROR;
+    }
+
+    apply->kind = said->keyword->offset;
+    apply->nodes = list;
+
+    return NGX_OK;
+}
+
+
+static ngx_mcp_apply_t *
+ngx_mcp_schema_apply(ngx_mcp_compile_t *c, ngx_mcp_node_t *node)
+{
+    ngx_mcp_apply_t  *apply;
+
+    if (node->apply == NULL) {
+        node->apply = ngx_array_create(c->pool, 2, sizeof(ngx_mcp_apply_t));
+        if (node->apply == NULL) {
+            return NULL;
+        }
+    }
+
+    apply = ngx_array_push(node->apply);
+
+    if (apply) {
+        ngx_memzero(apply, sizeof(ngx_mcp_apply_t));
+    }
+
+    return apply;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_ref(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_apply_t      *apply;
+    ngx_mcp_reference_t  *reference;
+
+    if (said->value.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be a string");
+    }
+
+    apply = ngx_mcp_schema_apply(c, said->node);
+    reference = ngx_array_push(&c->references);
+
+    if (apply == NULL || reference == NULL) {
+        return NGX_ERROR;
+    }
+
+    apply->kind = said->keyword->offset;
+    reference->node = said->node;
+    reference->index = said->node->apply->nelts - 1;
+    reference->where = said->key.text.data;
+
+    return ngx_mcp_value_string(c->pool, &said->value, &reference->uri);
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_defs(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_mcp_json_t        key, item;
+    ngx_mcp_json_iter_t   it;
+
+    if (said->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be an object of schemas");
+    }
+
+    ngx_mcp_json_iter(&it, &said->value);
+
+    while (ngx_mcp_json_next(&it, &key, &item) == NGX_OK) {
+        if (ngx_mcp_schema_node(c, &item, said->node->resource) == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_anchor(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    ngx_str_t  name;
+
+    if (said->value.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_schema_error(c, said->key.text.data,
+                                    "must be a string");
+    }
+
+    if (ngx_mcp_value_string(c->pool, &said->value, &name) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_mcp_schema_anchor_find(said->node->resource, &name)) {
+        return ngx_mcp_schema_error(c, said->key.text.data, "is duplicate");
+    }
+
+    return ngx_mcp_schema_anchor(c, said->node, &name, said->keyword->offset);
+}
+
+
+static ngx_int_t
+ngx_mcp_keyword_dialect(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+{
+    static ngx_str_t  dialect = ngx_string(NGX_MCP_DIALECT);
+    static ngx_str_t  fragment = ngx_string(NGX_MCP_DIALECT "#");
+
+    if (said->value.type == NGX_MCP_JSON_STRING
+        && (ngx_mcp_json_is(&said->value, &dialect)
+            || ngx_mcp_json_is(&said->value, &fragment)))
+    {
+        return NGX_OK;
+    }
+
+    return ngx_mcp_schema_error(c, said->key.text.data,
+                                "must be \"" NGX_MCP_DIALECT "\", no other "
+                                "version of JSON Schema is supported");
+}
