@@ -135,9 +135,10 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
     my $string = qr/"(?:[^"\\]|\\.)*"/;
     my $strings = qr/(?:$string\s*)+/;
     my $function = qr/error|invalid|mismatch|refuse|rpc_invalid
-                      |problem|problem_invalid|failure/x;
+                      |problem|problem_invalid|failure|schema_error/x;
     my $listed = $errors =~ s/\s+/ /gr;
-    my %message;
+    my $for_operators = slurp('docs/operations.md') =~ s/\s+/ /gr;
+    my (%message, %schema);
 
     for my $file (grep { !m{^src/(?:ngx_|process|store|table|test)}
                          && !/_(?:tools|params|route)\.c$/ } @sources)
@@ -152,9 +153,17 @@ for my $code (source('code.h') =~ /\s(-32\d+)$/mg) {
 
         for (@found) {
             my $message = join '', /"((?:[^"\\]|\\.)*)"/g;
-            $message{$message} = 1 if $message =~ / /;
+            next if $message !~ / /;
+
+            # nginx -t tells of schemas
+            $file =~ /_(?:schema\w*|pattern)\.c$/
+                ? $schema{$message} = 1 : $message{$message} = 1;
         }
     }
+
+    cmp_ok(scalar keys %schema, '>', 15, 'the errors of schemas were read');
+    ok(index($for_operators, s/\\(.)/$1/gr) >= 0,
+       "error of a schema \"$_\" is documented") for sort keys %schema;
 
     # no call fails without a reason
     delete $message{'The call failed'};

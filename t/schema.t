@@ -202,12 +202,12 @@ sub out {
         is($error->{code}, -32603, 'with an error');
         is($error->{message}, "Invalid result: structuredContent: $text",
            'that says the same');
-        is($c->complete($work, $result)->{error}{code}, -32011, 'for good');
+        is($c->complete($work, $result)->{error}{code}, -31011, 'for good');
     }
 
     ($id, $work) = out();
     $got = $c->complete({ %$work, lease => 'other' }, '{"content":[]}');
-    is($got->{error}{code}, -32011, 'without the lease');
+    is($got->{error}{code}, -31011, 'without the lease');
     is($c->status($id), 'working', 'nothing has failed');
 }
 

@@ -29,7 +29,7 @@ typedef struct {
 
 struct ngx_mcp_keyword_s {
     ngx_str_t     name;
-    ngx_int_t   (*handler)(ngx_mcp_compile_t *c, ngx_mcp_said_t *said);
+    ngx_int_t   (*handler)(ngx_mcp_compile_t *c, ngx_mcp_said_t *found);
     ngx_uint_t    rules;
     size_t        offset;     /* or what the handler makes of it */
 };
@@ -37,45 +37,45 @@ struct ngx_mcp_keyword_s {
 
 
 static ngx_int_t ngx_mcp_keyword_type(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_constant(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_limit(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_multiple(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_size(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_pattern(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_unique(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_schema(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_prefix(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_properties(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_required(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_dependent(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_apply(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_ref(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_defs(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_anchor(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_int_t ngx_mcp_keyword_dialect(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 static ngx_mcp_apply_t *ngx_mcp_schema_apply(ngx_mcp_compile_t *c,
     ngx_mcp_node_t *node);
 static ngx_array_t *ngx_mcp_schema_list(ngx_mcp_compile_t *c,
-    ngx_mcp_said_t *said);
+    ngx_mcp_said_t *found);
 
 
 /* all others are annotations, or not known, and are ignored */
@@ -162,24 +162,24 @@ ngx_int_t
 ngx_mcp_schema_keywords(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
     ngx_mcp_json_t *text)
 {
-    ngx_mcp_said_t        said;
+    ngx_mcp_said_t        found;
     ngx_mcp_json_iter_t   it;
 
-    said.node = node;
+    found.node = node;
 
     ngx_mcp_json_iter(&it, text);
 
-    while (ngx_mcp_json_next(&it, &said.key, &said.value) == NGX_OK) {
+    while (ngx_mcp_json_next(&it, &found.key, &found.value) == NGX_OK) {
 
-        for (said.keyword = ngx_mcp_keywords;
-             said.keyword->name.len;
-             said.keyword++)
+        for (found.keyword = ngx_mcp_keywords;
+             found.keyword->name.len;
+             found.keyword++)
         {
-            if (!ngx_mcp_json_is(&said.key, &said.keyword->name)) {
+            if (!ngx_mcp_json_is(&found.key, &found.keyword->name)) {
                 continue;
             }
 
-            if (said.keyword->handler(c, &said) != NGX_OK) {
+            if (found.keyword->handler(c, &found) != NGX_OK) {
                 return NGX_ERROR;
             }
 
@@ -220,7 +220,7 @@ ngx_mcp_schema_keywords(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
 
 
 static ngx_int_t
-ngx_mcp_keyword_type(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_type(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_int_t             rc;
     ngx_uint_t            i;
@@ -241,11 +241,11 @@ ngx_mcp_keyword_type(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
         { ngx_null_string, 0 }
     };
 
-    said->node->types = 0;
-    item = said->value;
+    found->node->types = 0;
+    item = found->value;
 
-    if (said->value.type == NGX_MCP_JSON_ARRAY) {
-        ngx_mcp_json_iter(&it, &said->value);
+    if (found->value.type == NGX_MCP_JSON_ARRAY) {
+        ngx_mcp_json_iter(&it, &found->value);
         rc = ngx_mcp_json_next(&it, NULL, &item);
 
     } else {
@@ -270,9 +270,9 @@ ngx_mcp_keyword_type(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
                                         "array or object");
         }
 
-        said->node->types |= types[i].bits;
+        found->node->types |= types[i].bits;
 
-        if (said->value.type != NGX_MCP_JSON_ARRAY) {
+        if (found->value.type != NGX_MCP_JSON_ARRAY) {
             break;
         }
 
@@ -284,7 +284,7 @@ ngx_mcp_keyword_type(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_constant(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_constant(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     int64_t               steps;
     ngx_array_t          *list;
@@ -297,21 +297,21 @@ ngx_mcp_keyword_constant(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
         return NGX_ERROR;
     }
 
-    if (said->keyword->rules == 0) {
-        said->node->constant = list;
+    if (found->keyword->rules == 0) {
+        found->node->constant = list;
 
-    } else if (said->value.type != NGX_MCP_JSON_ARRAY) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    } else if (found->value.type != NGX_MCP_JSON_ARRAY) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be an array");
 
     } else {
-        said->node->enumeration = list;
-        ngx_mcp_json_iter(&it, &said->value);
+        found->node->enumeration = list;
+        ngx_mcp_json_iter(&it, &found->value);
     }
 
-    item = said->value;
+    item = found->value;
 
-    while (said->keyword->rules == 0
+    while (found->keyword->rules == 0
            || ngx_mcp_json_next(&it, NULL, &item) == NGX_OK)
     {
         constant = ngx_array_push(list);
@@ -323,7 +323,7 @@ ngx_mcp_keyword_constant(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
         constant->value = item;
         constant->hash = ngx_mcp_value_hash(&item, &steps);
 
-        if (said->keyword->rules == 0) {
+        if (found->keyword->rules == 0) {
             break;
         }
     }
@@ -333,36 +333,36 @@ ngx_mcp_keyword_constant(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_limit(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_limit(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     int64_t                  n;
     ngx_mcp_number_rules_t  *number;
 
-    number = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_NUMBER);
+    number = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_NUMBER);
     if (number == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_NUMBER
-        || ngx_mcp_decimal(&said->value.text,
-                           &number->limit[said->keyword->offset])
+    if (found->value.type != NGX_MCP_JSON_NUMBER
+        || ngx_mcp_decimal(&found->value.text,
+                           &number->limit[found->keyword->offset])
            != NGX_OK)
     {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be a number with an exponent of at "
                                     "most 15 digits");
     }
 
-    number->set |= (ngx_uint_t) 1 << said->keyword->offset;
+    number->set |= (ngx_uint_t) 1 << found->keyword->offset;
 
     /* most limits are such that they can be compared at once */
 
-    if (ngx_mcp_json_integer(&said->value, &n) != NGX_OK) {
+    if (ngx_mcp_json_integer(&found->value, &n) != NGX_OK) {
         number->plain = 0;
         return NGX_OK;
     }
 
-    switch (said->keyword->offset) {
+    switch (found->keyword->offset) {
 
     case NGX_MCP_MINIMUM:
         number->min = ngx_max(number->min, n);
@@ -385,21 +385,21 @@ ngx_mcp_keyword_limit(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_multiple(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_multiple(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_decimal_t        d;
     ngx_mcp_number_rules_t  *number;
 
-    number = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_NUMBER);
+    number = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_NUMBER);
     if (number == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_NUMBER
-        || ngx_mcp_decimal(&said->value.text, &d) != NGX_OK
+    if (found->value.type != NGX_MCP_JSON_NUMBER
+        || ngx_mcp_decimal(&found->value.text, &d) != NGX_OK
         || ngx_mcp_number_divisor(&d, &number->multiple_of) != NGX_OK)
     {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be a number greater than 0 of at "
                                     "most 18 significant digits");
     }
@@ -411,72 +411,72 @@ ngx_mcp_keyword_multiple(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_size(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_size(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     size_t             *size;
     u_char             *rules;
     ngx_mcp_decimal_t   d;
 
-    rules = ngx_mcp_schema_rules(c, said->node, said->keyword->rules);
+    rules = ngx_mcp_schema_rules(c, found->node, found->keyword->rules);
     if (rules == NULL) {
         return NGX_ERROR;
     }
 
-    size = (void *) (rules + said->keyword->offset);
+    size = (void *) (rules + found->keyword->offset);
 
-    if (said->value.type == NGX_MCP_JSON_NUMBER) {
+    if (found->value.type == NGX_MCP_JSON_NUMBER) {
         /* beyond 15 digits, the exponent says how large it is, or how small */
-        (void) ngx_mcp_decimal(&said->value.text, &d);
+        (void) ngx_mcp_decimal(&found->value.text, &d);
 
         if (ngx_mcp_number_size(&d, size) == NGX_OK) {
             return NGX_OK;
         }
     }
 
-    return ngx_mcp_schema_error(c, said->key.text.data,
+    return ngx_mcp_schema_error(c, found->key.text.data,
                                 "must be a non-negative integer");
 }
 
 
 static ngx_int_t
-ngx_mcp_keyword_pattern(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_pattern(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_string_rules_t  *string;
 
-    string = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_STRING);
+    string = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_STRING);
     if (string == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_STRING) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be a string");
     }
 
-    string->pattern = ngx_mcp_schema_pattern(c, &said->value);
+    string->pattern = ngx_mcp_schema_pattern(c, &found->value);
 
     return string->pattern ? NGX_OK : NGX_ERROR;
 }
 
 
 static ngx_int_t
-ngx_mcp_keyword_unique(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_unique(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_array_rules_t  *array;
 
-    array = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_ARRAY);
+    array = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_ARRAY);
     if (array == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_TRUE
-        && said->value.type != NGX_MCP_JSON_FALSE)
+    if (found->value.type != NGX_MCP_JSON_TRUE
+        && found->value.type != NGX_MCP_JSON_FALSE)
     {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be a boolean");
     }
 
-    array->unique = (said->value.type == NGX_MCP_JSON_TRUE);
+    array->unique = (found->value.type == NGX_MCP_JSON_TRUE);
 
     return NGX_OK;
 }
@@ -485,52 +485,52 @@ ngx_mcp_keyword_unique(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 /* a keyword with one schema */
 
 static ngx_int_t
-ngx_mcp_keyword_schema(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_schema(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     u_char          *rules;
     ngx_mcp_node_t  *node;
 
-    rules = ngx_mcp_schema_rules(c, said->node, said->keyword->rules);
+    rules = ngx_mcp_schema_rules(c, found->node, found->keyword->rules);
     if (rules == NULL) {
         return NGX_ERROR;
     }
 
-    node = ngx_mcp_schema_node(c, &said->value, said->node->resource);
+    node = ngx_mcp_schema_node(c, &found->value, found->node->resource);
 
-    *(ngx_mcp_node_t **) (void *) (rules + said->keyword->offset) = node;
+    *(ngx_mcp_node_t **) (void *) (rules + found->keyword->offset) = node;
 
     return node ? NGX_OK : NGX_ERROR;
 }
 
 
 static ngx_int_t
-ngx_mcp_keyword_prefix(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_prefix(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_array_rules_t  *array;
 
-    array = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_ARRAY);
+    array = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_ARRAY);
     if (array == NULL) {
         return NGX_ERROR;
     }
 
-    array->prefix = ngx_mcp_schema_list(c, said);
+    array->prefix = ngx_mcp_schema_list(c, found);
 
     return array->prefix ? NGX_OK : NGX_ERROR;
 }
 
 
 static ngx_array_t *
-ngx_mcp_schema_list(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_schema_list(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_array_t          *list;
     ngx_mcp_node_t      **node;
     ngx_mcp_json_t        item;
     ngx_mcp_json_iter_t   it;
 
-    if (said->value.type != NGX_MCP_JSON_ARRAY
-        || !ngx_mcp_json_filled(&said->value))
+    if (found->value.type != NGX_MCP_JSON_ARRAY
+        || !ngx_mcp_json_filled(&found->value))
     {
-        (void) ngx_mcp_schema_error(c, said->key.text.data,
+        (void) ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be a non-empty array of schemas");
         return NULL;
     }
@@ -540,7 +540,7 @@ ngx_mcp_schema_list(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
         return NULL;
     }
 
-    ngx_mcp_json_iter(&it, &said->value);
+    ngx_mcp_json_iter(&it, &found->value);
 
     while (ngx_mcp_json_next(&it, NULL, &item) == NGX_OK) {
 
@@ -549,7 +549,7 @@ ngx_mcp_schema_list(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
             return NULL;
         }
 
-        *node = ngx_mcp_schema_node(c, &item, said->node->resource);
+        *node = ngx_mcp_schema_node(c, &item, found->node->resource);
         if (*node == NULL) {
             return NULL;
         }
@@ -562,7 +562,7 @@ ngx_mcp_schema_list(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 /* a schema for each of some names */
 
 static ngx_int_t
-ngx_mcp_keyword_properties(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_properties(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_int_t                i;
     ngx_mcp_json_t           key, item;
@@ -571,21 +571,21 @@ ngx_mcp_keyword_properties(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
     ngx_mcp_json_iter_t      it;
     ngx_mcp_object_rules_t  *object;
 
-    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    object = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_OBJECT);
     if (object == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be an object of schemas");
     }
 
-    ngx_mcp_json_iter(&it, &said->value);
+    ngx_mcp_json_iter(&it, &found->value);
 
     while (ngx_mcp_json_next(&it, &key, &item) == NGX_OK) {
 
-        node = ngx_mcp_schema_node(c, &item, said->node->resource);
+        node = ngx_mcp_schema_node(c, &item, found->node->resource);
         i = ngx_mcp_schema_property(c, object, &key);
 
         if (node == NULL || i == NGX_ERROR) {
@@ -594,7 +594,7 @@ ngx_mcp_keyword_properties(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
         property = (ngx_mcp_property_t *) object->properties.elts + i;
 
-        if (said->keyword->offset == offsetof(ngx_mcp_property_t, node)) {
+        if (found->keyword->offset == offsetof(ngx_mcp_property_t, node)) {
             property->node = node;
 
         } else {
@@ -607,20 +607,20 @@ ngx_mcp_keyword_properties(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_json_t           key, item;
     ngx_mcp_named_t         *named;
     ngx_mcp_json_iter_t      it;
     ngx_mcp_object_rules_t  *object;
 
-    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    object = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_OBJECT);
     if (object == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be an object of schemas");
     }
 
@@ -629,7 +629,7 @@ ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
         return NGX_ERROR;
     }
 
-    ngx_mcp_json_iter(&it, &said->value);
+    ngx_mcp_json_iter(&it, &found->value);
 
     while (ngx_mcp_json_next(&it, &key, &item) == NGX_OK) {
 
@@ -643,7 +643,7 @@ ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
             return NGX_ERROR;
         }
 
-        named->node = ngx_mcp_schema_node(c, &item, said->node->resource);
+        named->node = ngx_mcp_schema_node(c, &item, found->node->resource);
         if (named->node == NULL) {
             return NGX_ERROR;
         }
@@ -654,7 +654,7 @@ ngx_mcp_keyword_patterns(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_required(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_required(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_int_t                i;
     ngx_mcp_json_t           item;
@@ -662,17 +662,17 @@ ngx_mcp_keyword_required(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
     ngx_mcp_json_iter_t      it;
     ngx_mcp_object_rules_t  *object;
 
-    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    object = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_OBJECT);
     if (object == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_ARRAY) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_ARRAY) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be an array of strings");
     }
 
-    ngx_mcp_json_iter(&it, &said->value);
+    ngx_mcp_json_iter(&it, &found->value);
 
     while (ngx_mcp_json_next(&it, NULL, &item) == NGX_OK) {
 
@@ -695,7 +695,7 @@ ngx_mcp_keyword_required(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_dependent(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_dependent(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_int_t                i, j;
     ngx_uint_t              *index;
@@ -705,17 +705,17 @@ ngx_mcp_keyword_dependent(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
     ngx_mcp_json_iter_t      it, names;
     ngx_mcp_object_rules_t  *object;
 
-    object = (void *) ngx_mcp_schema_rules(c, said->node, NGX_MCP_IN_OBJECT);
+    object = (void *) ngx_mcp_schema_rules(c, found->node, NGX_MCP_IN_OBJECT);
     if (object == NULL) {
         return NGX_ERROR;
     }
 
-    if (said->value.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be an object of arrays of strings");
     }
 
-    ngx_mcp_json_iter(&it, &said->value);
+    ngx_mcp_json_iter(&it, &found->value);
 
     while (ngx_mcp_json_next(&it, &key, &list) == NGX_OK) {
 
@@ -759,15 +759,15 @@ ngx_mcp_keyword_dependent(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_apply(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_apply(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_node_t   *node, **nodes;
     ngx_array_t      *list;
     ngx_mcp_apply_t  *apply;
 
-    if (said->keyword->offset == NGX_MCP_APPLY_NOT) {
+    if (found->keyword->offset == NGX_MCP_APPLY_NOT) {
         list = ngx_array_create(c->pool, 1, sizeof(ngx_mcp_node_t *));
-        node = ngx_mcp_schema_node(c, &said->value, said->node->resource);
+        node = ngx_mcp_schema_node(c, &found->value, found->node->resource);
 
         if (list == NULL || node == NULL) {
             return NGX_ERROR;
@@ -781,18 +781,18 @@ ngx_mcp_keyword_apply(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
         *nodes = node;
 
     } else {
-        list = ngx_mcp_schema_list(c, said);
+        list = ngx_mcp_schema_list(c, found);
         if (list == NULL) {
             return NGX_ERROR;
         }
     }
 
-    apply = ngx_mcp_schema_apply(c, said->node);
+    apply = ngx_mcp_schema_apply(c, found->node);
     if (apply == NULL) {
         return NGX_ERROR;
     }
 
-    apply->kind = said->keyword->offset;
+    apply->kind = found->keyword->offset;
     apply->nodes = list;
 
     return NGX_OK;
@@ -822,47 +822,47 @@ ngx_mcp_schema_apply(ngx_mcp_compile_t *c, ngx_mcp_node_t *node)
 
 
 static ngx_int_t
-ngx_mcp_keyword_ref(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_ref(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_apply_t      *apply;
     ngx_mcp_reference_t  *reference;
 
-    if (said->value.type != NGX_MCP_JSON_STRING) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be a string");
     }
 
-    apply = ngx_mcp_schema_apply(c, said->node);
+    apply = ngx_mcp_schema_apply(c, found->node);
     reference = ngx_array_push(&c->references);
 
     if (apply == NULL || reference == NULL) {
         return NGX_ERROR;
     }
 
-    apply->kind = said->keyword->offset;
-    reference->node = said->node;
-    reference->index = said->node->apply->nelts - 1;
-    reference->where = said->key.text.data;
+    apply->kind = found->keyword->offset;
+    reference->node = found->node;
+    reference->index = found->node->apply->nelts - 1;
+    reference->where = found->key.text.data;
 
-    return ngx_mcp_value_string(c->pool, &said->value, &reference->uri);
+    return ngx_mcp_value_string(c->pool, &found->value, &reference->uri);
 }
 
 
 static ngx_int_t
-ngx_mcp_keyword_defs(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_defs(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_mcp_json_t        key, item;
     ngx_mcp_json_iter_t   it;
 
-    if (said->value.type != NGX_MCP_JSON_OBJECT) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_OBJECT) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be an object of schemas");
     }
 
-    ngx_mcp_json_iter(&it, &said->value);
+    ngx_mcp_json_iter(&it, &found->value);
 
     while (ngx_mcp_json_next(&it, &key, &item) == NGX_OK) {
-        if (ngx_mcp_schema_node(c, &item, said->node->resource) == NULL) {
+        if (ngx_mcp_schema_node(c, &item, found->node->resource) == NULL) {
             return NGX_ERROR;
         }
     }
@@ -872,41 +872,41 @@ ngx_mcp_keyword_defs(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
 
 
 static ngx_int_t
-ngx_mcp_keyword_anchor(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_anchor(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     ngx_str_t  name;
 
-    if (said->value.type != NGX_MCP_JSON_STRING) {
-        return ngx_mcp_schema_error(c, said->key.text.data,
+    if (found->value.type != NGX_MCP_JSON_STRING) {
+        return ngx_mcp_schema_error(c, found->key.text.data,
                                     "must be a string");
     }
 
-    if (ngx_mcp_value_string(c->pool, &said->value, &name) != NGX_OK) {
+    if (ngx_mcp_value_string(c->pool, &found->value, &name) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (ngx_mcp_schema_anchor_find(said->node->resource, &name)) {
-        return ngx_mcp_schema_error(c, said->key.text.data, "is duplicate");
+    if (ngx_mcp_schema_anchor_find(found->node->resource, &name)) {
+        return ngx_mcp_schema_error(c, found->key.text.data, "is duplicate");
     }
 
-    return ngx_mcp_schema_anchor(c, said->node, &name, said->keyword->offset);
+    return ngx_mcp_schema_anchor(c, found->node, &name, found->keyword->offset);
 }
 
 
 static ngx_int_t
-ngx_mcp_keyword_dialect(ngx_mcp_compile_t *c, ngx_mcp_said_t *said)
+ngx_mcp_keyword_dialect(ngx_mcp_compile_t *c, ngx_mcp_said_t *found)
 {
     static ngx_str_t  dialect = ngx_string(NGX_MCP_DIALECT);
     static ngx_str_t  fragment = ngx_string(NGX_MCP_DIALECT "#");
 
-    if (said->value.type == NGX_MCP_JSON_STRING
-        && (ngx_mcp_json_is(&said->value, &dialect)
-            || ngx_mcp_json_is(&said->value, &fragment)))
+    if (found->value.type == NGX_MCP_JSON_STRING
+        && (ngx_mcp_json_is(&found->value, &dialect)
+            || ngx_mcp_json_is(&found->value, &fragment)))
     {
         return NGX_OK;
     }
 
-    return ngx_mcp_schema_error(c, said->key.text.data,
+    return ngx_mcp_schema_error(c, found->key.text.data,
                                 "must be \"" NGX_MCP_DIALECT "\", no other "
                                 "version of JSON Schema is supported");
 }
