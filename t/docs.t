@@ -63,10 +63,10 @@ is_deeply([sort keys %documented], [sort keys %command],
 
 for my $name (sort keys %command) {
     my $text = $documented{$name} // '';
-    like($text, qr/^Syntax: \*\*\Q$name\E\*\* .*;$/m, "$name: syntax");
-    like($text, qr/^Default: (?:—|`\Q$name\E .*`)$/m, "$name: default");
-    like($text, qr/^Context: \Q$command{$name}\E$/m, "$name: context");
-    like($text, qr/^Since: \d+\.\d+\.\d+$/m, "$name: since");
+    like($text, qr/^- Syntax: \*\*\Q$name\E\*\* .*;$/m, "$name: syntax");
+    like($text, qr/^- Default: (?:—|`\Q$name\E .*`)$/m, "$name: default");
+    like($text, qr/^- Context: \Q$command{$name}\E$/m, "$name: context");
+    like($text, qr/^- Since: \d+\.\d+\.\d+$/m, "$name: since");
 }
 
 my $source = source('variables.c');
