@@ -277,7 +277,7 @@ use() {
     local task id lease
 
     start
-    id=$(call tools/call '{"name":"count","arguments":{},"task":{}}' \
+    id=$(call tools/call '{"name":"count","arguments":{"to":1},"task":{}}' \
          | member taskId)
     task=$(call worker/claim '{"tools":["count"],"waitMs":1000}' worker)
     lease=$(member lease <<< "$task")
