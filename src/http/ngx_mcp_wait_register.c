@@ -241,8 +241,15 @@ ngx_mcp_wait_again(ngx_mcp_wait_t *w)
         break;
 
     case NGX_AGAIN:
+
+        /*
+         * The request may end meanwhile.  If its client closes the connection,
+         * "blocked" keeps it in memory; after a response, only "count" does.
+         */
+
         w->entering = 1;
         w->r->main->blocked++;
+        w->r->main->count++;
         break;
     }
 }
@@ -259,6 +266,8 @@ ngx_mcp_wait_recounted(ngx_mcp_op_t *op)
     r = w->r;
     c = r->connection;
 
+    ngx_http_set_log_request(c->log, r);
+
     w->entering = 0;
     r->main->blocked--;
     ngx_mcp_wait_counted(w);
@@ -266,13 +275,18 @@ ngx_mcp_wait_recounted(ngx_mcp_op_t *op)
     if (w->left) {
         ngx_mcp_wait_leave(w);
         ngx_http_finalize_request(r, NGX_ERROR);
-        ngx_http_run_posted_requests(c);
-        return;
+
+    } else {
+
+        if (w->parked) {
+            /* another process may have died since */
+            ngx_mcp_wait_again(w);
+        }
+
+        ngx_http_finalize_request(r, NGX_DONE);
     }
 
-    /* another process may have died since */
-
-    ngx_mcp_wait_again(w);
+    ngx_http_run_posted_requests(c);
 }
 
 
