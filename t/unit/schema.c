@@ -26,13 +26,21 @@
 #define SUITE_RUN    1204
 
 
+static void
+regex_free(void *data)
+{
+    pcre2_code_free(data);
+}
+
+
 static ngx_int_t
 regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, void **re, ngx_str_t *err)
 {
-    int           code;
-    size_t        offset;
-    ngx_str_t     pcre;
-    const char   *what;
+    int                  code;
+    size_t               offset;
+    ngx_str_t            pcre;
+    const char          *what;
+    ngx_pool_cleanup_t  *cln;
 
     what = ngx_mcp_pattern_pcre(pool, pattern, &pcre);
 
@@ -48,6 +56,16 @@ regex_compile(ngx_pool_t *pool, ngx_str_t *pattern, void **re, ngx_str_t *err)
         err->len = pcre2_get_error_message(code, err->data, 256);
         return NGX_ERROR;
     }
+
+    cln = ngx_pool_cleanup_add(pool, 0);
+
+    if (cln == NULL) {
+        pcre2_code_free(*re);
+        return NGX_ERROR;
+    }
+
+    cln->handler = regex_free;
+    cln->data = *re;
 
     return NGX_OK;
 }
