@@ -235,11 +235,11 @@ sub refused {
 refused('"properties":{"a":{"minLength":-1}}',
         '"#/properties/a/minLength" must be a non-negative integer');
 refused('"properties":{"a":{"$ref":"https://example.com/s.json"}}',
-        '"#/properties/a/$ref" leads to another document');
-refused('"$ref":"#/$defs/none"', '"#/$ref" leads to a place');
+        '"#/properties/a/$ref" refers to another document');
+refused('"$ref":"#/$defs/none"', '"#/$ref" refers to a missing location');
 refused('"$ref":"#"', '"#" applies itself to the same value');
 refused('"patternProperties":{"(":{}}',
-        '"#/patternProperties/(" is no valid pattern');
+        '"#/patternProperties/(" is not a valid pattern');
 refused('"$schema":"http://json-schema.org/draft-07/schema#"',
         '"#/$schema" must be "https://json-schema.org/draft/2020-12/schema"');
 refused('"required":"x"', '"#/required" must be an array of strings',

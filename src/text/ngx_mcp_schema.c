@@ -318,12 +318,12 @@ ngx_mcp_schema_pattern(ngx_mcp_compile_t *c, ngx_mcp_json_t *pattern)
         return NULL;
     }
 
-    p = ngx_pnalloc(c->pool, err.len + sizeof("is no valid pattern: "));
+    p = ngx_pnalloc(c->pool, err.len + sizeof("is not a valid pattern: "));
     if (p == NULL) {
         return NULL;
     }
 
-    (void) ngx_sprintf(p, "is no valid pattern: %V%Z", &err);
+    (void) ngx_sprintf(p, "is not a valid pattern: %V%Z", &err);
     (void) ngx_mcp_schema_error(c, pattern->text.data, (char *) p);
 
     return NULL;

@@ -371,7 +371,7 @@ ngx_mcp_schema_reference(ngx_mcp_compile_t *c, ngx_mcp_reference_t *reference)
 
     if (resource == NULL) {
         return ngx_mcp_schema_error(c, reference->where,
-                                    "leads to another document: only "
+                                    "refers to another document, only "
                                     "references within the schema are "
                                     "supported");
     }
@@ -398,8 +398,7 @@ ngx_mcp_schema_fragment(ngx_mcp_compile_t *c, ngx_mcp_reference_t *reference,
 
         if (anchor == NULL) {
             return ngx_mcp_schema_error(c, reference->where,
-                                        "leads to an anchor that is not "
-                                        "there");
+                                        "refers to a missing anchor");
         }
 
         if (apply->kind == NGX_MCP_APPLY_DYNAMIC && anchor->dynamic) {
@@ -418,7 +417,7 @@ ngx_mcp_schema_fragment(ngx_mcp_compile_t *c, ngx_mcp_reference_t *reference,
 
         if (rc == NGX_DECLINED) {
             return ngx_mcp_schema_error(c, reference->where,
-                                        "leads to a place that is not there");
+                                        "refers to a missing location");
         }
 
         node = ngx_mcp_schema_node(c, &text, resource);
