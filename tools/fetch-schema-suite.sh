@@ -15,6 +15,8 @@ package=libtest-json-schema-acceptance-perl
 
 dir=$BUILD/dist/schema-suite
 
+mkdir -p "$BUILD/dist"
+
 if [ ! -e "$dir/ref.json" ]; then
     rm -rf "$dir" "$dir.part"
     apt_unpack "$suite" "$dir.part" "$package"
