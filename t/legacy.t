@@ -387,7 +387,9 @@ sub ask {
 
 $id = $c->create('slow');
 $work = $c->claim('slow', leaseMs => 60000);
-$stream = parked($c, $c->legacy_bytes('tasks/result', { taskId => $id }));
+my $asked = $c->in_session();
+$stream = parked($asked,
+                 $asked->legacy_bytes('tasks/result', { taskId => $id }));
 is(ask($work, 'q1' => \%form)->{phase}, 'input_required', 'the worker asks');
 is($c->status($id), 'input_required', 'the client sees that');
 
@@ -492,7 +494,8 @@ for my $id ('1', '"x"', '"' . 'x' x 60 . '"',
 # who comes late sees what is still open
 ask($work, 'late' => \%form);
 $stream->close();
-$stream = parked($c, $c->legacy_bytes('tasks/result', { taskId => $id }));
+$stream = parked($asked,
+                 $asked->legacy_bytes('tasks/result', { taskId => $id }));
 $question = $stream->message(10);
 like($question->{id}, qr/late/, 'an open question for who comes late');
 $c->post({ jsonrpc => '2.0', id => $question->{id}, result => {} });
@@ -500,7 +503,8 @@ $c->complete($work, '{"done":1}');
 is($stream->message(10)->{result}{done}, 1, 'the result on the same stream');
 
 # the same in a plain call
-$stream = parked($c, $c->legacy_bytes('tools/call', { name => 'never' }));
+$stream = parked($asked,
+                 $asked->legacy_bytes('tools/call', { name => 'never' }));
 $work = $c->claim('never');
 ask($work, 'q' => \%form);
 $question = $stream->message(10);

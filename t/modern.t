@@ -36,7 +36,7 @@ my $tasks = 'io.modelcontextprotocol/tasks';
 my $ours = 'io.github.nginx-mcp-tasks/extended';
 
 my $c = MCPClient->new($t);
-my $plain = $c->as(extensions => []);
+my $plain = $c->as(extensions => [], can => {});
 
 my $missing = '"error":{"code":-32021,"message":"Missing required client '
               . 'capability","data":{"requiredCapabilities":{"extensions":'
@@ -542,7 +542,8 @@ is($bob->legacy('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
 $work = $c->claim('slow', leaseMs => 60000);
 $c->held('ask', $work, inputRequests => { q => { method => 'elicitation/create',
                                                  params => {} } });
-$stream = $ann->stream($ann->legacy_bytes('tasks/result', { taskId => $id }));
+my $able = $ann->in_session();
+$stream = $ann->stream($able->legacy_bytes('tasks/result', { taskId => $id }));
 my $question = $stream->message(10);
 is($question->{method}, 'elicitation/create', 'a question for both');
 is(update($id, '"inputResponses":{"q":{"r":1}}', $ann), $ack,
@@ -563,7 +564,7 @@ is($bob->modern('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
 $work = $c->claim('slow', leaseMs => 60000);
 $c->held('ask', $work, inputRequests => { 'k/"1' => {
     method => 'elicitation/create', params => {} } });
-$stream = $ann->stream($ann->legacy_bytes('tasks/result', { taskId => $id }));
+$stream = $ann->stream($able->legacy_bytes('tasks/result', { taskId => $id }));
 $question = $stream->message(10);
 is($ann->post({ jsonrpc => '2.0', id => $question->{id}, result => { r => 2 }
               })->{status}, 202, 'answered legacy');

@@ -304,7 +304,7 @@ sub quiet {
     # the session ends, the task does not
     is($t->request('DELETE', '/mcp', $c->{headers})->{status}, 204, 'DELETE');
     is($older->message(SOON), undef, 'the stream ends');
-    $result = result_stream($plain, $work);
+    $result = result_stream($plain->in_session(), $work);
     is(asked($result), 'b', 'asked in tasks/result');
     answer($plain, $work, 'b');
     $plain->complete($work, '{}');

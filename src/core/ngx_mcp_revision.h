@@ -24,8 +24,10 @@
 
 typedef struct {
     ngx_str_t  name;
+    unsigned   number:8;          /* in session ids: must not change */
     unsigned   modern:1;          /* stateless; else with initialize */
     unsigned   tasks:1;           /* has the capability "tasks" */
+    unsigned   modes:1;           /* elicitation has modes */
     unsigned   batches:1;         /* accepts JSON-RPC batches */
 } ngx_mcp_revision_t;
 
@@ -39,6 +41,7 @@ extern ngx_mcp_revision_t  ngx_mcp_revisions[];
 
 
 ngx_mcp_revision_t *ngx_mcp_revision(ngx_str_t *name);
+ngx_mcp_revision_t *ngx_mcp_revision_of(ngx_uint_t number);
 
 
 #endif /* _NGX_MCP_REVISION_H_INCLUDED_ */

@@ -125,7 +125,8 @@ ngx_int_t ngx_mcp_arguments_problem(ngx_http_request_t *r,
 ngx_uint_t ngx_mcp_origin(ngx_http_request_t *r);
 ngx_uint_t ngx_mcp_same_origin(ngx_http_request_t *r);
 ngx_uint_t ngx_mcp_local(ngx_http_request_t *r);
-ngx_int_t ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_revision_t *rev, ngx_uint_t can);
 ngx_int_t ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_session_end(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_owner(ngx_http_request_t *r, ngx_str_t *owner);
@@ -154,7 +155,8 @@ void ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era,
     ngx_mcp_view_t *v);
 void ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era,
     ngx_mcp_view_t *v);
-void ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
+void ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_uint_t can);
 void ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_uint_t detail);
 void ngx_mcp_render_short(ngx_mcp_out_t *out, ngx_mcp_view_t *v);

@@ -150,15 +150,12 @@ struct ngx_mcp_ctx_s {
     ngx_str_t                  session;   /* legacy; empty: none */
 
     ngx_mcp_request_params_t   params;
+    ngx_mcp_revision_t        *revision;  /* legacy: of the request */
+    ngx_uint_t                 can;       /* mask of NGX_MCP_CAN_* */
 
     /* the client supports tasks, and NGX_MCP_EXTENSION */
     unsigned                   tasks:1;
     unsigned                   extended:1;
-
-    /* modern: the client can answer these questions */
-    unsigned                   elicitation:1;
-    unsigned                   sampling:1;
-    unsigned                   roots:1;
 
     unsigned                   asked:1;   /* questions end the call */
     unsigned                   rest:1;    /* REST or console, no JSON-RPC */

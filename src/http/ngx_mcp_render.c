@@ -8,9 +8,12 @@
 
 
 #include "ngx_mcp_http.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_result.h"
 
 
+static void ngx_mcp_render_requests(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_uint_t can);
 static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
 static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
@@ -119,16 +122,19 @@ ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 }
 
 
-/* the members that the modern era adds in some states, after a comma */
+/*
+ * The members that the modern era adds in some states, after a comma.  can: the
+ * questions that the client can answer, a mask of NGX_MCP_CAN_*.
+ */
 
 void
-ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
+ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
 {
     switch (v->task.state) {
 
     case NGX_MCP_INPUT_REQUIRED:
         ngx_mcp_out_lit(out, ",\"inputRequests\":");
-        ngx_mcp_out_str(out, &v->payload[NGX_MCP_REQUESTS]);
+        ngx_mcp_render_requests(out, v, can);
         break;
 
     case NGX_MCP_COMPLETED:
@@ -144,6 +150,52 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 }
 
 
+/*
+ * The open questions that a client can answer.  MCP forbids to send others; an
+ * operator or a user of REST may answer these.
+ */
+
+static void
+ngx_mcp_render_requests(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
+{
+    ngx_str_t            *requests;
+    ngx_uint_t            n;
+    ngx_mcp_json_t        object, key, value;
+    ngx_mcp_json_iter_t   it;
+
+    requests = &v->payload[NGX_MCP_REQUESTS];
+
+    if (can == NGX_MCP_CAN_ALL) {
+        ngx_mcp_out_str(out, requests);
+        return;
+    }
+
+    object.type = NGX_MCP_JSON_OBJECT;
+    object.text = *requests;
+
+    n = 0;
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_json_iter(&it, &object);
+
+    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (!ngx_mcp_question_is_for(&value, can)) {
+            continue;
+        }
+
+        if (n++) {
+            ngx_mcp_out_lit(out, ",");
+        }
+
+        ngx_mcp_out_str(out, &key.text);
+        ngx_mcp_out_lit(out, ":");
+        ngx_mcp_out_str(out, &value.text);
+    }
+
+    ngx_mcp_out_lit(out, "}");
+}
+
+
 /* a task for REST; detail adds its open questions, its result or its error */
 
 void
@@ -153,7 +205,7 @@ ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t detail)
     ngx_mcp_render_short(out, v);
 
     if (detail) {
-        ngx_mcp_render_detail(out, v);
+        ngx_mcp_render_detail(out, v, NGX_MCP_CAN_ALL);
     }
 
     ngx_mcp_out_lit(out, "}");

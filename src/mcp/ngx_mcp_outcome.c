@@ -8,6 +8,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_later.h"
 #include "ngx_mcp_gateway.h"
 
@@ -21,6 +22,8 @@ typedef struct {
 
 
 static ngx_int_t ngx_mcp_outcome_look(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_outcome_asker(ngx_mcp_outcome_t *o,
+    ngx_mcp_op_get_t *op);
 static ngx_uint_t ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
 static ngx_int_t ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
@@ -71,7 +74,7 @@ ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         o->wait.limited = 1;
     }
 
-    if (ctx->era == NGX_MCP_LEGACY) {
+    if (ctx->era == NGX_MCP_LEGACY && ctx->can) {
         o->wait.stream_id = ngx_mcp_stream_new(lcf->zone->local);
     }
 
@@ -118,10 +121,10 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
 
     op.op.pool = pool;
     op.want = NGX_MCP_WANT_DETAIL;
-    op.asker = w->stream_id;
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_lookup(w->zone, &op.op) != NGX_OK)
+        && (ngx_mcp_lookup(w->zone, &op.op) != NGX_OK
+            || ngx_mcp_outcome_asker(o, &op) != NGX_OK))
     {
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
@@ -136,6 +139,33 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
     ngx_destroy_pool(pool);
 
     return rc;
+}
+
+
+/*
+ * Legacy: this stream becomes the one that asks, but only if its client can
+ * answer one of the questions; otherwise it would keep another stream from
+ * asking.
+ */
+
+static ngx_int_t
+ngx_mcp_outcome_asker(ngx_mcp_outcome_t *o, ngx_mcp_op_get_t *op)
+{
+    if (op->op.reason != NGX_MCP_OK || !op->view.asks) {
+        return NGX_OK;
+    }
+
+    if (o->wait.stream_id == 0
+        || !ngx_mcp_questions_any(&op->view.payload[NGX_MCP_REQUESTS],
+                                  o->wait.ctx->can))
+    {
+        op->view.asks = 0;
+        return NGX_OK;
+    }
+
+    op->asker = o->wait.stream_id;
+
+    return ngx_mcp_lookup(o->wait.zone, &op->op);
 }
 
 
@@ -286,7 +316,10 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 }
 
 
-/* legacy: sends the questions of a task as requests on the stream */
+/*
+ * Legacy: sends the questions of a task as requests on the stream, except for
+ * those that the client has not declared to answer.
+ */
 
 ngx_int_t
 ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v, ngx_pool_t *pool)
@@ -302,6 +335,11 @@ ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v, ngx_pool_t *pool)
     ngx_mcp_json_iter(&it, &requests);
 
     while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (!ngx_mcp_question_is_for(&value, w->ctx->can)) {
+            continue;
+        }
+
         ngx_mcp_out_init(&out, pool, value.text.len + 256);
         ngx_mcp_render_question(&out, v, &key, &value);
 

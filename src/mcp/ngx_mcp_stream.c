@@ -133,6 +133,7 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
     op.stream = w->stream_id;
     op.opened = s->opened;
     op.after = s->after;
+    op.mute = (w->ctx->can == 0);
     op.limit = NGX_MCP_STREAM_BATCH;
     op.want = NGX_MCP_WANT_TASK | NGX_MCP_WANT_TOKEN
               | NGX_MCP_WANT(NGX_MCP_REQUESTS);

@@ -348,6 +348,7 @@ typedef struct {
     uint64_t         stream;     /* that delivers */
     uint32_t         opened;     /* its order; 0: opened now */
     uint64_t         after;      /* client has up to; 0: unknown */
+    ngx_uint_t       mute;       /* 1: the client cannot be asked */
     ngx_uint_t       limit;
     ngx_uint_t       want;
     ngx_uint_t       watch;

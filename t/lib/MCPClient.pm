@@ -27,6 +27,10 @@ my $json = JSON::PP->new->canonical->allow_nonref;
 
 my $meta = 'io.modelcontextprotocol';
 
+# unless told otherwise, clients can answer every question
+my %can = (elicitation => { form => {}, url => {} },
+           sampling => { tools => {} }, roots => {});
+
 
 sub new {
     my ($class, $t, %opt) = @_;
@@ -97,7 +101,8 @@ sub modern_bytes {
                      @{ $opt{extensions} || $self->{extensions} };
     my %meta = ("$meta/protocolVersion" => '2026-07-28',
                 "$meta/clientCapabilities"
-                    => { %extensions ? (extensions => \%extensions) : () },
+                    => { %{ $opt{can} || $self->{can} || \%can },
+                         %extensions ? (extensions => \%extensions) : () },
                 %{ $opt{meta} || {} });
 
     my $text = encode(defined $params ? $params : {});
@@ -286,12 +291,12 @@ sub status {
 }
 
 
-# the same client in a session of its own
+# the same client in a session of its own, with these capabilities
 sub in_session {
-    my ($self) = @_;
+    my ($self, %with) = @_;
     my $res = $self->legacy('initialize',
-                            { protocolVersion => '2025-11-25',
-                              capabilities => {},
+                            { protocolVersion => $with{version} || '2025-11-25',
+                              capabilities => $with{can} || \%can,
                               clientInfo => { name => 'x', version => '1' } });
     my $session = $res->{header}{'mcp-session-id'} or die "no session\n";
 
