@@ -8,12 +8,15 @@
 
 
 #include "ngx_mcp_http.h"
+#include "ngx_mcp_question.h"
 #include "ngx_mcp_result.h"
 
 
 static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
 static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
+static void ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key);
 static void ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
     ngx_mcp_view_t *v, ngx_uint_t has_meta);
 static void ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
@@ -128,7 +131,7 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 
     case NGX_MCP_INPUT_REQUIRED:
         ngx_mcp_out_lit(out, ",\"inputRequests\":");
-        ngx_mcp_out_str(out, &v->payload[NGX_MCP_REQUESTS]);
+        ngx_mcp_question_modern(out, &v->payload[NGX_MCP_REQUESTS]);
         break;
 
     case NGX_MCP_COMPLETED:
@@ -349,27 +352,59 @@ void
 ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_json_t *key, ngx_mcp_json_t *question)
 {
-    u_char            id[NGX_MCP_ID_TEXT];
-    ngx_mcp_json_t    method, params;
+    ngx_uint_t        url;
+    ngx_mcp_json_t    method, params, id;
     ngx_mcp_member_t  members[] = {
         { ngx_string("method"), &method },
         { ngx_string("params"), &params }
     };
+    ngx_mcp_member_t  members_of_params[] = {
+        { ngx_string("elicitationId"), &id }
+    };
+
+    url = ngx_mcp_question_is_url(question, &params);
 
     (void) ngx_mcp_json_members(question, members, 2);
-    (void) ngx_mcp_id_text(id, &v->id);
 
-    /* the id identifies the question: the task id, a slash, the key */
+    if (params.type == NGX_MCP_JSON_NONE) {
+        params.type = NGX_MCP_JSON_OBJECT;
+        ngx_str_set(&params.text, "{}");
+    }
 
-    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
-    ngx_mcp_out_add(out, id, sizeof(id));
-    ngx_mcp_out_lit(out, "/");
-    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
+    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_render_question_id(out, v, key);
     ngx_mcp_out_lit(out, ",\"method\":");
     ngx_mcp_out_str(out, &method.text);
     ngx_mcp_out_lit(out, ",\"params\":{");
+
+    if (url
+        && ngx_mcp_json_members(&params, members_of_params, 1) == NGX_OK
+        && id.type == NGX_MCP_JSON_NONE)
+    {
+        ngx_mcp_out_lit(out, "\"elicitationId\":");
+        ngx_mcp_render_question_id(out, v, key);
+        ngx_mcp_out_lit(out, ",");
+    }
+
     ngx_mcp_render_relating(out, &params, v, 1);
     ngx_mcp_out_lit(out, "}}");
+}
+
+
+/* what identifies the question: the task id, a slash, the key */
+
+static void
+ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key)
+{
+    u_char  id[NGX_MCP_ID_TEXT];
+
+    (void) ngx_mcp_id_text(id, &v->id);
+
+    ngx_mcp_out_lit(out, "\"");
+    ngx_mcp_out_add(out, id, sizeof(id));
+    ngx_mcp_out_lit(out, "/");
+    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
 }
 
 
