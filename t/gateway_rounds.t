@@ -283,6 +283,31 @@ for my $bad ('7', '[]', '{"a":7}', '{"a":{"params":{}}}', '{"a":{"method":1}}',
     $g->fails(task('slow'), 'upstream_invalid', "inputRequests: $bad", 15);
 }
 
+for my $bad ('{"method":"foo/bar","params":{}}',
+             '{"method":"elicitation/create","params":{}}',
+             '{"method":"elicitation/create","params":{"mode":"url",'
+             . '"message":"m","url":"http://example.com/"}}')
+{
+    my $script = [['result', asks("{\"a\":$name,\"b\":$bad}", 's')]];
+    $up->script(slow => $script);
+    $up->script(early => $script);
+    $g->fails(task('slow'), 'upstream_question', "question: $bad", 15);
+    is(call('early')->{json}{error}{data}{reason}, 'upstream_question',
+       'input=call: likewise');
+}
+
+# an id that only the legacy era has
+{
+    my $link = '{"method":"elicitation/create","params":{"mode":"url","message":'
+               . '"m", "elicitationId":"e","url":"https://a.example/"}}';
+    $up->script(early => [['result', asks("{\"a\":$link}", $state)]]);
+    my $res = call('early');
+    like($res->{body}, qr/"inputRequests":\{"a":\{[^{]*"params":\{"mode":"url",
+                          "message":"m","url":"https:\/\/a\.example\/"\}\}\}
+                          ,"requestState":"\Q$state\E"/x,
+         'input=call: a URL without an id');
+}
+
 for my $bad (asks(), asks('{}'),
              '{"resultType":"input_required","requestState":7}')
 {
@@ -298,5 +323,5 @@ for my $bad (asks(), asks('{}'),
     is($up->count('slow'), $n + 17, 'is given up');
 }
 
-$g->done('background call failed: upstream_invalid');
+$g->done('background call failed: upstream_(?:invalid|question)');
 done_testing();

@@ -81,8 +81,8 @@ for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
     is($c->held('heartbeat', $work)->{phase}, 'running', "$name: held");
     is($c->held('progress', $work, progress => 0.5, message => 'half')
        ->{phase}, 'running', "$name: makes progress");
-    is($c->held('ask', $work, inputRequests => { q => {
-           method => 'elicitation/create', params => {} } })->{phase},
+    is($c->held('ask', $work, inputRequests => { q => MCPClient::form() })
+         ->{phase},
        'input_required', "$name: asks");
     is($c->modern('tasks/update', { taskId => $id,
                                     inputResponses => { q => 1 } })
@@ -138,8 +138,7 @@ for my $sync (qw/ always everysec off /) {
         my $asking = $c->claim('other');
         $c->held('progress', $work, progress => 1, total => 4,
                  message => "a \"quarter\" \x{e9}");
-        $c->held('ask', $asking, inputRequests => { q => {
-            method => 'elicitation/create', params => {} } });
+        $c->held('ask', $asking, inputRequests => { q => MCPClient::form() });
         my $done = $c->create('other');
         my $result = '{"content":[],"n":12345678901234567890.50}';
         $c->complete($c->claim('other'), $result);

@@ -271,8 +271,7 @@ sub worker {
         };
 
         if ($work->{arguments}{ask}) {
-            $held->('ask', inputRequests => { q => {
-                method => 'elicitation/create', params => { n => $n } } });
+            $held->('ask', inputRequests => { q => MCPClient::form("$n?") });
 
             for (1 .. 100) {
                 my $got = $held->('answers', waitMs => 3000);
@@ -587,8 +586,7 @@ my $idle = $c->in_session();
 my $idle_id = $idle->legacy('tools/call', { name => 'slow', task => {} })
               ->{json}{result}{task}{taskId};
 my $idle_work = $c->claim('slow', leaseMs => 600000);
-$c->held('ask', $idle_work, inputRequests => { q => {
-    method => 'elicitation/create', params => {} } });
+$c->held('ask', $idle_work, inputRequests => { q => MCPClient::form() });
 
 # it is asked once, and neither the task nor its version changes after that
 my $asked = $c->stream($c->legacy_bytes('tasks/result',

@@ -15,8 +15,10 @@
 
 
 #include "ngx_mcp_job.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_equal.h"
 #include "ngx_mcp_input.h"
+#include "ngx_mcp_question.h"
 
 
 /* limit of open requests: a server could make nginx answer any number */
@@ -28,10 +30,16 @@
 
 static ngx_uint_t ngx_mcp_job_answers_itself(ngx_mcp_job_t *job,
     ngx_mcp_rpc_t *rpc);
+static ngx_uint_t ngx_mcp_job_refuses(ngx_mcp_job_t *job, ngx_str_t *id,
+    ngx_str_t *request);
 static void ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id,
     const char *kind, ngx_str_t *value);
 static ngx_int_t ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id,
     ngx_str_t *request);
+static ngx_int_t ngx_mcp_job_input_read(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *result, ngx_mcp_json_t *requests, ngx_mcp_json_t *state);
+static void ngx_mcp_job_pass_questions(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *result);
 static ngx_int_t ngx_mcp_job_with_params(ngx_mcp_job_t *job,
     ngx_mcp_json_t *requests);
 static ngx_int_t ngx_mcp_job_questions(ngx_mcp_job_t *job,
@@ -74,18 +82,25 @@ ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     ngx_mcp_out_string(&out, &rpc->method);
     ngx_mcp_out_lit(&out, ",\"params\":");
 
-    if (rpc->params.type == NGX_MCP_JSON_OBJECT) {
-        ngx_mcp_out_str(&out, &rpc->params.text);
+    if (rpc->params.type == NGX_MCP_JSON_NONE) {
+        ngx_mcp_out_lit(&out, "{}");
 
     } else {
-        ngx_mcp_out_lit(&out, "{}");
+        ngx_mcp_out_str(&out, &rpc->params.text);
     }
 
     ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_mcp_out_end(&out, &request) != NGX_OK
-        || ngx_mcp_job_keep(job, &rpc->id.text, &request) != NGX_OK)
-    {
+    if (ngx_mcp_out_end(&out, &request) != NGX_OK) {
+        job->invalid = 1;
+        return;
+    }
+
+    if (ngx_mcp_job_refuses(job, &rpc->id.text, &request)) {
+        return;
+    }
+
+    if (ngx_mcp_job_keep(job, &rpc->id.text, &request) != NGX_OK) {
         job->invalid = 1;
         return;
     }
@@ -145,6 +160,60 @@ ngx_mcp_job_answers_itself(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 }
 
 
+/*
+ * Responds to a question whose params are invalid.  The server learns what is
+ * wrong, and its tool decides how the call continues.
+ */
+
+static ngx_uint_t
+ngx_mcp_job_refuses(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
+{
+    ngx_int_t            rc;
+    ngx_str_t            text, error;
+    ngx_pool_t          *pool;
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       question;
+    ngx_mcp_mismatch_t   mismatch;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        job->invalid = 1;
+        return 1;
+    }
+
+    question.type = NGX_MCP_JSON_OBJECT;
+    question.text = *request;
+
+    rc = ngx_mcp_question_check(pool, NGX_MCP_QUESTION_ONE, &question,
+                                &mismatch);
+    rc = ngx_mcp_mismatch_text(pool, rc, &mismatch, &text);
+
+    if (rc == NGX_DECLINED) {
+        ngx_mcp_out_init(&out, pool, text.len + 128);
+        ngx_mcp_out_lit(&out, "{\"code\":-32602,\"message\":"
+                              "\"Invalid params\",\"data\":{\"reason\":"
+                              "\"invalid_question\",\"detail\":");
+        ngx_mcp_out_string(&out, &text);
+        ngx_mcp_out_lit(&out, "}}");
+
+        if (ngx_mcp_out_end(&out, &error) == NGX_OK) {
+            ngx_mcp_job_answer(job, id, "error", &error);
+
+        } else {
+            rc = NGX_ERROR;
+        }
+    }
+
+    if (rc == NGX_ERROR) {
+        job->invalid = 1;
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc != NGX_OK;
+}
+
+
 /* Above the limit nothing is sent: it would use up all connections. */
 
 static void
@@ -188,34 +257,18 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
 void
 ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 {
-    ngx_str_t         none;
-    ngx_mcp_json_t    requests, state;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("inputRequests"), &requests },
-        { ngx_string("requestState"), &state }
-    };
+    ngx_mcp_json_t  requests, state;
+
+    if (ngx_mcp_job_input_read(job, result, &requests, &state) != NGX_OK) {
+        ngx_mcp_job_failed(job);
+        return;
+    }
 
     if (job->caller && job->asks) {
 
         /* "input=call": the client still waits, and gets the questions */
 
-        ngx_mcp_job_complete(job, &result->text, 0);
-        return;
-    }
-
-    ngx_str_null(&none);
-
-    if (ngx_mcp_json_members(result, members, 2) != NGX_OK
-        || ngx_mcp_job_with_params(job, &requests) != NGX_OK
-        || (state.type != NGX_MCP_JSON_NONE
-            && state.type != NGX_MCP_JSON_STRING)
-        || (requests.type != NGX_MCP_JSON_NONE
-            && ngx_mcp_input_check(&requests, &none))
-        || (requests.type == NGX_MCP_JSON_NONE
-            && state.type == NGX_MCP_JSON_NONE))
-    {
-        job->failure = NGX_MCP_FAILED_NOT_VALID;
-        ngx_mcp_job_failed(job);
+        ngx_mcp_job_pass_questions(job, result);
         return;
     }
 
@@ -252,10 +305,88 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 }
 
 
+/* NGX_ERROR: the failure is set; without questions, requests are NONE. */
+
+static ngx_int_t
+ngx_mcp_job_input_read(ngx_mcp_job_t *job, ngx_mcp_json_t *result,
+    ngx_mcp_json_t *requests, ngx_mcp_json_t *state)
+{
+    ngx_str_t           none;
+    ngx_mcp_mismatch_t  mismatch;
+    ngx_mcp_member_t    members[] = {
+        { ngx_string("inputRequests"), requests },
+        { ngx_string("requestState"), state }
+    };
+
+    ngx_str_null(&none);
+
+    if (ngx_mcp_json_members(result, members, 2) != NGX_OK
+        || ngx_mcp_job_with_params(job, requests) != NGX_OK
+        || (state->type != NGX_MCP_JSON_NONE
+            && state->type != NGX_MCP_JSON_STRING)
+        || (requests->type != NGX_MCP_JSON_NONE
+            && ngx_mcp_input_check(requests, &none))
+        || (requests->type == NGX_MCP_JSON_NONE
+            && state->type == NGX_MCP_JSON_NONE))
+    {
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
+        return NGX_ERROR;
+    }
+
+    if (requests->type != NGX_MCP_JSON_NONE
+        && ngx_mcp_question_check(job->round_pool, NGX_MCP_QUESTION_ALL,
+                                  requests, &mismatch)
+           != NGX_OK)
+    {
+        job->failure = NGX_MCP_FAILED_BAD_QUESTION;
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* The questions are the result of the call, without ids of the legacy era. */
+
+static void
+ngx_mcp_job_pass_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
+{
+    u_char            *end;
+    ngx_str_t          text;
+    ngx_mcp_out_t      out;
+    ngx_mcp_json_t     requests;
+    ngx_mcp_member_t   members[] = {
+        { ngx_string("inputRequests"), &requests }
+    };
+
+    (void) ngx_mcp_json_members(result, members, 1);
+
+    if (requests.type == NGX_MCP_JSON_NONE) {
+        ngx_mcp_job_complete(job, &result->text, 0);
+        return;
+    }
+
+    end = requests.text.data + requests.text.len;
+
+    ngx_mcp_out_init(&out, job->pool, result->text.len);
+    ngx_mcp_out_add(&out, result->text.data,
+                    requests.text.data - result->text.data);
+    ngx_mcp_question_modern(&out, &requests.text, NGX_MCP_CAN_ALL);
+    ngx_mcp_out_add(&out, end, result->text.data + result->text.len - end);
+
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
+        job->failure = NGX_MCP_FAILED_TOO_LARGE;
+        ngx_mcp_job_failed(job);
+        return;
+    }
+
+    ngx_mcp_job_complete(job, &text, 0);
+}
+
+
 /*
  * Adds empty params to questions without params, which MCP allows for some
- * methods: a task requires them.  An empty object of questions becomes
- * NGX_MCP_JSON_NONE.
+ * methods.  An empty object of questions becomes NGX_MCP_JSON_NONE.
  */
 
 static ngx_int_t

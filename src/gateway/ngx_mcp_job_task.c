@@ -40,6 +40,7 @@ static struct {
     { "upstream_closed", "The upstream response is incomplete" },
     { "upstream_invalid", "The upstream response is not valid" },
     { "upstream_too_large", "The upstream response is too large" },
+    { "upstream_question", "The upstream server asked an invalid question" },
     { "shutdown", "nginx shut down before the call ended" }
 };
 

@@ -117,6 +117,11 @@ ngx_int_t ngx_mcp_arguments_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *text);
 ngx_int_t ngx_mcp_arguments_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     const char *of, ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
+ngx_int_t ngx_mcp_mismatch_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    const char *of, const char *reason, ngx_mcp_mismatch_t *mismatch,
+    ngx_str_t *text);
+ngx_int_t ngx_mcp_mismatch_text(ngx_pool_t *pool, ngx_int_t rc,
+    ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
 ngx_int_t ngx_mcp_arguments_problem(ngx_http_request_t *r,
     ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
 

@@ -9,14 +9,15 @@
 
 #include "ngx_mcp_http.h"
 #include "ngx_mcp_capability.h"
+#include "ngx_mcp_question.h"
 #include "ngx_mcp_result.h"
 
 
-static void ngx_mcp_render_requests(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
-    ngx_uint_t can);
 static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
 static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
+static void ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key);
 static void ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
     ngx_mcp_view_t *v, ngx_uint_t has_meta);
 static void ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
@@ -134,7 +135,7 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
 
     case NGX_MCP_INPUT_REQUIRED:
         ngx_mcp_out_lit(out, ",\"inputRequests\":");
-        ngx_mcp_render_requests(out, v, can);
+        ngx_mcp_question_modern(out, &v->payload[NGX_MCP_REQUESTS], can);
         break;
 
     case NGX_MCP_COMPLETED:
@@ -147,52 +148,6 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
         ngx_mcp_render_error(out, v);
         break;
     }
-}
-
-
-/*
- * The open questions that a client can answer.  MCP forbids to send others; an
- * operator or a user of REST may answer these.
- */
-
-static void
-ngx_mcp_render_requests(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
-{
-    ngx_str_t            *requests;
-    ngx_uint_t            n;
-    ngx_mcp_json_t        object, key, value;
-    ngx_mcp_json_iter_t   it;
-
-    requests = &v->payload[NGX_MCP_REQUESTS];
-
-    if (can == NGX_MCP_CAN_ALL) {
-        ngx_mcp_out_str(out, requests);
-        return;
-    }
-
-    object.type = NGX_MCP_JSON_OBJECT;
-    object.text = *requests;
-
-    n = 0;
-    ngx_mcp_out_lit(out, "{");
-    ngx_mcp_json_iter(&it, &object);
-
-    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
-
-        if (!ngx_mcp_question_is_for(&value, can)) {
-            continue;
-        }
-
-        if (n++) {
-            ngx_mcp_out_lit(out, ",");
-        }
-
-        ngx_mcp_out_str(out, &key.text);
-        ngx_mcp_out_lit(out, ":");
-        ngx_mcp_out_str(out, &value.text);
-    }
-
-    ngx_mcp_out_lit(out, "}");
 }
 
 
@@ -401,27 +356,59 @@ void
 ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_json_t *key, ngx_mcp_json_t *question)
 {
-    u_char            id[NGX_MCP_ID_TEXT];
-    ngx_mcp_json_t    method, params;
+    ngx_uint_t        url;
+    ngx_mcp_json_t    method, params, id;
     ngx_mcp_member_t  members[] = {
         { ngx_string("method"), &method },
         { ngx_string("params"), &params }
     };
+    ngx_mcp_member_t  members_of_params[] = {
+        { ngx_string("elicitationId"), &id }
+    };
+
+    url = ngx_mcp_question_is_url(question, &params);
 
     (void) ngx_mcp_json_members(question, members, 2);
-    (void) ngx_mcp_id_text(id, &v->id);
 
-    /* the id identifies the question: the task id, a slash, the key */
+    if (params.type == NGX_MCP_JSON_NONE) {
+        params.type = NGX_MCP_JSON_OBJECT;
+        ngx_str_set(&params.text, "{}");
+    }
 
-    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
-    ngx_mcp_out_add(out, id, sizeof(id));
-    ngx_mcp_out_lit(out, "/");
-    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
+    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_render_question_id(out, v, key);
     ngx_mcp_out_lit(out, ",\"method\":");
     ngx_mcp_out_str(out, &method.text);
     ngx_mcp_out_lit(out, ",\"params\":{");
+
+    if (url
+        && ngx_mcp_json_members(&params, members_of_params, 1) == NGX_OK
+        && id.type == NGX_MCP_JSON_NONE)
+    {
+        ngx_mcp_out_lit(out, "\"elicitationId\":");
+        ngx_mcp_render_question_id(out, v, key);
+        ngx_mcp_out_lit(out, ",");
+    }
+
     ngx_mcp_render_relating(out, &params, v, 1);
     ngx_mcp_out_lit(out, "}}");
+}
+
+
+/* what identifies the question: the task id, a slash, the key */
+
+static void
+ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key)
+{
+    u_char  id[NGX_MCP_ID_TEXT];
+
+    (void) ngx_mcp_id_text(id, &v->id);
+
+    ngx_mcp_out_lit(out, "\"");
+    ngx_mcp_out_add(out, id, sizeof(id));
+    ngx_mcp_out_lit(out, "/");
+    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
 }
 
 

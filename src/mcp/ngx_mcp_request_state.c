@@ -21,6 +21,7 @@
 #include "ngx_mcp_capability.h"
 #include "ngx_mcp_hash.h"
 #include "ngx_mcp_input.h"
+#include "ngx_mcp_question.h"
 
 
 typedef struct {
@@ -189,7 +190,7 @@ ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_out_answer(&out, r, ctx, requests->len + 256);
     ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
                     "\"inputRequests\":");
-    ngx_mcp_out_str(&out, requests);
+    ngx_mcp_question_modern(&out, requests, ctx->can);
     ngx_mcp_out_lit(&out, ",\"requestState\":\"");
     ngx_mcp_out_add(&out, text, sizeof(text));
     ngx_mcp_out_lit(&out, "\"}");

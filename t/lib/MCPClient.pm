@@ -53,6 +53,16 @@ sub user {
 }
 
 
+# a question that every server may ask
+sub form {
+    my ($message) = @_;
+    return { method => 'elicitation/create',
+             params => { message => $message // '?',
+                         requestedSchema => { type => 'object',
+                                              properties => {} } } };
+}
+
+
 sub encode {
     my ($data) = @_;
     return ref $data ? $json->encode($data) : $data;
