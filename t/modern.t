@@ -111,7 +111,7 @@ while (@{ $c->worker('worker/claim', { tools => ['slow'], max => 32 })
 $id = $c->create_modern('slow');
 $c->complete($c->claim('slow'), '{"isError":true}');
 like(get($id), got($id, ',"result":{"resultType":"complete","isError":true}',
-                   'completed'),
+                   'completed', '"The tool returned an error"'),
      'isError: completed');
 
 $id = $c->create_modern('slow');
@@ -125,7 +125,8 @@ $work = $c->claim('slow');
 $c->worker('worker/fail', "{\"taskId\":\"$id\",\"lease\":\"$work->{lease}\","
            . '"error":{"code":-32050,"message":"\u00e9","data":1.0}}');
 like(get($id), got($id, ',"error":{"code":-32050,"message":"\u00e9",'
-                        . '"data":1.0}', 'failed'), 'an error inline');
+                        . '"data":1.0}', 'failed', '"\u00e9"'),
+     'an error inline');
 
 $id = $c->create_modern('slow');
 $c->modern('tasks/cancel', { taskId => $id });

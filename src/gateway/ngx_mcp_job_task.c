@@ -8,6 +8,7 @@
 
 
 #include "ngx_mcp_job.h"
+#include "ngx_mcp_result.h"
 
 
 /* buffer for the text of a failure */
@@ -153,8 +154,18 @@ ngx_mcp_job_begun(ngx_mcp_job_t *job)
 void
 ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result, ngx_uint_t flags)
 {
+    ngx_mcp_json_t  object;
+
     job->result = *result;
     job->flags = flags;
+    ngx_str_null(&job->diagnosis);
+
+    if (flags & NGX_MCP_TOOL_ERROR) {
+        object.text = *result;
+        object.type = NGX_MCP_JSON_OBJECT;
+
+        ngx_mcp_result_message(job->pool, &object, &job->diagnosis);
+    }
 
     ngx_mcp_job_end(job, NGX_MCP_EV_COMPLETE);
 }
@@ -167,6 +178,7 @@ ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error)
 {
     job->result = *error;
     job->flags = NGX_MCP_RPC_ERROR;
+    ngx_mcp_error_message(job->pool, error, &job->diagnosis);
 
     ngx_mcp_job_end(job, NGX_MCP_EV_FAIL);
 }
@@ -245,6 +257,7 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
         op = ngx_mcp_job_change(job, job->end, job->pool);
         op->event.flags = (uint8_t) job->flags;
         op->change.payload[NGX_MCP_RESULT] = job->result;
+        op->change.diagnosis = job->diagnosis;
 
         (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_finished);
         return;
@@ -255,8 +268,12 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
                                  : NGX_MCP_EV_FAIL, job->pool);
     op->change.payload[NGX_MCP_RESULT] = ngx_mcp_job_reason(job);
 
+    ngx_str_set(&op->change.diagnosis, "");
+
     if (op->change.payload[NGX_MCP_RESULT].len) {
         op->event.flags = NGX_MCP_RPC_ERROR;
+        ngx_mcp_error_message(job->pool, &op->change.payload[NGX_MCP_RESULT],
+                              &op->change.diagnosis);
     }
 
     /* the text of a failure is short: the limit does not apply */

@@ -196,6 +196,7 @@ struct ngx_mcp_job_s {
     ngx_uint_t            end;         /* event of the task */
     ngx_uint_t            flags;       /* of the result */
     ngx_str_t             result;      /* a result or an error, JSON */
+    ngx_str_t             diagnosis;   /* why it failed, JSON; or empty */
     ngx_uint_t            failure;     /* ngx_mcp_failed_e */
     ngx_uint_t            status;      /* HTTP status, 0: no response */
     u_char               *reason;      /* buffer for the failure as JSON */

@@ -21,10 +21,6 @@
 #include "ngx_mcp_rpc.h"
 
 
-/* bytes of a status message or a reason, as JSON text */
-#define NGX_MCP_MAX_MESSAGE  1024
-
-
 typedef struct ngx_mcp_ctx_s           ngx_mcp_ctx_t;
 typedef struct ngx_mcp_merge_filter_s  ngx_mcp_merge_filter_t;
 

@@ -13,7 +13,14 @@
 #include "ngx_mcp_result.h"
 
 
-static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
+typedef struct {
+    ngx_str_t  error;       /* a JSON-RPC error */
+    ngx_str_t  message;     /* a status message */
+} ngx_mcp_failure_t;
+
+
+static ngx_str_t *ngx_mcp_render_message(ngx_uint_t era, ngx_mcp_view_t *v);
+static ngx_mcp_failure_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
 static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
 static void ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
@@ -30,9 +37,10 @@ static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 #define NGX_MCP_RELATED_TASK  "io.modelcontextprotocol/related-task"
 
 #define ngx_mcp_failure(message, reason)                                      \
-    ngx_string("{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED) ","            \
-               "\"message\":\"" message "\","                                 \
-               "\"data\":{\"reason\":\"" reason "\"}}")
+    { ngx_string("{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED) ","          \
+                 "\"message\":\"" message "\","                               \
+                 "\"data\":{\"reason\":\"" reason "\"}}"),                    \
+      ngx_string("\"" message "\"") }
 
 
 ngx_str_t *
@@ -61,7 +69,7 @@ ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
     ngx_mcp_task_t  *task;
 
     task = &v->task;
-    message = &v->payload[NGX_MCP_MESSAGE];
+    message = ngx_mcp_render_message(era, v);
 
     ngx_mcp_out_lit(out, "\"taskId\":\"");
     (void) ngx_mcp_id_text(id, &v->id);
@@ -102,6 +110,43 @@ ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
     }
 
     ngx_mcp_out_number(out, task->policy.poll_interval);
+}
+
+
+/*
+ * The status message.  A task that has failed has a diagnosis, which was stored
+ * with its end, or is that of the cause.  If there is a cause, the stored
+ * message was reported before the end.
+ */
+
+static ngx_str_t *
+ngx_mcp_render_message(ngx_uint_t era, ngx_mcp_view_t *v)
+{
+    ngx_str_t         *message;
+    static ngx_str_t   failed = ngx_string("\"The task failed\"");
+
+    message = &v->payload[NGX_MCP_MESSAGE];
+
+    if (!ngx_mcp_terminal(v->task.state)) {
+        return message;
+    }
+
+    if (v->task.state == NGX_MCP_FAILED
+        && v->task.cause != NGX_MCP_CAUSE_NONE)
+    {
+        return &ngx_mcp_render_cause(v)->message;
+    }
+
+    /* stored by an earlier release, or in a zone without room for it */
+
+    if (message->len == 0
+        && ngx_mcp_render_status(era, &v->task)
+           == ngx_mcp_status_name(NGX_MCP_FAILED))
+    {
+        return &failed;
+    }
+
+    return message;
 }
 
 
@@ -212,7 +257,12 @@ ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
         ngx_mcp_out_real(out, v->task.total);
     }
 
-    if (message->len) {
+    /* the message of a task that has failed does not belong to its progress */
+
+    if (message->len
+        && v->task.state != NGX_MCP_FAILED
+        && !(v->task.flags & NGX_MCP_TOOL_ERROR))
+    {
         ngx_mcp_out_lit(out, ",\"message\":");
         ngx_mcp_out_str(out, message);
     }
@@ -244,29 +294,29 @@ ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
         return;
     }
 
-    ngx_mcp_out_str(out, ngx_mcp_render_cause(v));
+    ngx_mcp_out_str(out, &ngx_mcp_render_cause(v)->error);
 }
 
 
-static ngx_str_t *
+static ngx_mcp_failure_t *
 ngx_mcp_render_cause(ngx_mcp_view_t *v)
 {
-    static ngx_str_t  lease_lost = ngx_mcp_failure(
+    static ngx_mcp_failure_t  lease_lost = ngx_mcp_failure(
                        "The lease expired, and no attempts are left",
                        "lease_lost");
-    static ngx_str_t  queue_timeout = ngx_mcp_failure(
+    static ngx_mcp_failure_t  queue_timeout = ngx_mcp_failure(
                        "No worker claimed the task in time", "task_timeout");
-    static ngx_str_t  turn_timeout = ngx_mcp_failure(
+    static ngx_mcp_failure_t  turn_timeout = ngx_mcp_failure(
                        "The call did not start in time",
                        "task_timeout");
-    static ngx_str_t  run_timeout = ngx_mcp_failure(
+    static ngx_mcp_failure_t  run_timeout = ngx_mcp_failure(
                        "The task exceeded its run time", "task_timeout");
-    static ngx_str_t  cancelled = ngx_mcp_failure(
+    static ngx_mcp_failure_t  cancelled = ngx_mcp_failure(
                        "The task was cancelled", "task_cancelled");
-    static ngx_str_t  process_lost = ngx_mcp_failure(
+    static ngx_mcp_failure_t  process_lost = ngx_mcp_failure(
                        "The nginx process that ran the call exited",
                        "process_lost");
-    static ngx_str_t  failed = ngx_mcp_failure(
+    static ngx_mcp_failure_t  failed = ngx_mcp_failure(
                        "The task failed, its error was not stored",
                        "task_failed");
 

@@ -415,6 +415,10 @@ ngx_mcp_worker_complete(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     h->op.event.flags = result.flags;
     h->op.change.payload[NGX_MCP_RESULT] = object.text;
 
+    if (result.is_error.type == NGX_MCP_JSON_TRUE) {
+        ngx_mcp_result_message(r->pool, &object, &h->op.change.diagnosis);
+    }
+
     if (lcf->tools && result.is_error.type != NGX_MCP_JSON_TRUE
         && ngx_mcp_tools_output(lcf->tools))
     {
@@ -517,9 +521,14 @@ ngx_mcp_complete_fail(ngx_http_request_t *r, ngx_mcp_completing_t *c)
     op->event.type = NGX_MCP_EV_FAIL;
     op->event.flags = NGX_MCP_RPC_ERROR;
 
-    return (ngx_mcp_out_end(&out, &op->change.payload[NGX_MCP_RESULT])
-            == NGX_OK)
-           ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ngx_mcp_out_end(&out, &op->change.payload[NGX_MCP_RESULT]) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_mcp_error_message(r->pool, &op->change.payload[NGX_MCP_RESULT],
+                          &op->change.diagnosis);
+
+    return NGX_DECLINED;
 }
 
 
@@ -598,6 +607,7 @@ ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     h->op.event.flags = NGX_MCP_RPC_ERROR;
     h->op.change.payload[NGX_MCP_RESULT] = error.text;
+    ngx_mcp_error_message(r->pool, &error.text, &h->op.change.diagnosis);
 
     return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
 }

@@ -17,6 +17,7 @@ use strict;
 use IO::Select;
 use JSON::PP;
 
+use MCPJson;
 use MCPTasks;
 
 use Exporter qw/ import /;
@@ -71,6 +72,7 @@ sub encode {
 
 sub decode {
     my ($text) = @_;
+    MCPJson::check($text);
     my $data = eval { JSON::PP->new->allow_nonref->decode($text) };
     return $data;
 }
