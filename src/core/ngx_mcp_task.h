@@ -116,6 +116,12 @@ typedef enum {
 /* a result with the member _meta */
 #define NGX_MCP_HAS_META     0x40
 
+/*
+ * of a cancelled task, which has no result: the client has cancelled its call
+ * and expects no response
+ */
+#define NGX_MCP_UNANSWERED   0x20
+
 /* the task was loaded from a store and has had no new version since */
 #define NGX_MCP_LOADED       0x80
 

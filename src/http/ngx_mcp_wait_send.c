@@ -225,6 +225,10 @@ ngx_mcp_wait_close(ngx_mcp_wait_t *w)
         return ngx_mcp_wait_retry(w, 50 + ngx_random() % 450, 1);
     }
 
+    if (!w->stream && ngx_mcp_wait_open(w) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_send_special(w->r, NGX_HTTP_LAST);
 }
 

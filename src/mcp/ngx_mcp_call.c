@@ -25,6 +25,7 @@ struct ngx_mcp_calling_s {
     ngx_mcp_job_t       *job;     /* background call, until it begins */
     ngx_mcp_ctx_t       *ctx;
     ngx_mcp_zone_t      *zone;    /* for ngx_mcp_announce() */
+    ngx_mcp_id_t         id;      /* of the task of a plain call */
 };
 
 
@@ -237,6 +238,17 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         call->plain = 1;
         call->mode = NGX_MCP_WAIT_CALL;
         ngx_str_null(&call->op.task.session);
+
+        if (ctx->session.len) {
+
+            /* notifications/cancelled finds the task by this id */
+
+            if (ngx_mcp_call_id(r, ctx, &ctx->rpc.id, &call->id) != NGX_OK) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            call->op.id = &call->id;
+        }
 
     } else if (ctx->era == NGX_MCP_MODERN) {
         call->mode = NGX_MCP_WAIT_AFTER;

@@ -69,7 +69,7 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     switch (ctx->rpc.kind) {
     case NGX_MCP_RPC_NOTIFICATION:
-        return ngx_mcp_accepted(r);
+        return ngx_mcp_notification(r, ctx);
     case NGX_MCP_RPC_RESPONSE:
         return ngx_mcp_response(r, ctx);
     }

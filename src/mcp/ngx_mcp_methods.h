@@ -43,6 +43,12 @@ ngx_int_t ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
+/* ngx_mcp_notification.c */
+
+ngx_int_t ngx_mcp_notification(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_call_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *request, ngx_mcp_id_t *id);
+
 /* ngx_mcp_tasks.c: tasks/... */
 
 ngx_int_t ngx_mcp_tasks_get(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);

@@ -395,6 +395,13 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 
     r = o->wait.r;
 
+    if (o->mode == NGX_MCP_WAIT_CALL
+        && v->task.state == NGX_MCP_CANCELLED
+        && (v->task.flags & NGX_MCP_UNANSWERED))
+    {
+        return ngx_mcp_wait_close(&o->wait);
+    }
+
     ngx_mcp_out_init(&out, r->pool, 256 + v->payload[NGX_MCP_RESULT].len);
     ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
     ngx_mcp_out_str(&out, &o->wait.ctx->rpc.id.text);

@@ -143,6 +143,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_op_t    op;
     ngx_mcp_new_t   task;       /* the store sets id and times */
+    ngx_mcp_id_t   *id;         /* to be used unless a task has it;
+                                   NULL, or a task has it: random */
 
     ngx_mcp_view_t  view;       /* without payloads */
 } ngx_mcp_op_create_t;

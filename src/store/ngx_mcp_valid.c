@@ -172,6 +172,8 @@ ngx_mcp_valid_end(ngx_mcp_record_t *rec)
         if (task->cause != NGX_MCP_CAUSE_CANCELLED) {
             return "cause";
         }
+
+        flags |= NGX_MCP_UNANSWERED;
     }
 
     return (task->flags & ~flags) ? "flags" : NULL;

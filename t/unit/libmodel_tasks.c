@@ -66,10 +66,11 @@ model_compare(model_task_t *m, ngx_mcp_view_t *v)
 void
 model_do_create(void)
 {
-    int                   i, k, session;
+    int                   i, k, session, used;
     u_char                buf[3][BYTES];
     size_t                need, before;
     model_task_t         *m;
+    ngx_mcp_id_t          id;
     ngx_mcp_op_create_t   op;
 
     for (i = 0; i < MAX && model.tasks[i].live; i++) { /* void */ }
@@ -123,6 +124,21 @@ model_do_create(void)
     model_fill(buf[1], model.ops + 1, op.task.metadata.len);
     model_fill(buf[2], model.ops + 2, op.task.message.len);
 
+    /* the id of a task that exists, of one that did, or a new one */
+
+    used = 0;
+
+    if (model_rnd(4) == 0) {
+        id = model.tasks[model_rnd(MAX)].id;
+        op.id = &id;
+
+        if (model_rnd(3) == 0) {
+            (void) ngx_mcp_id_new(&id);
+        }
+
+        used = (model_find(&id) != NULL);
+    }
+
     before = model_used_blocks();
 
     if (ngx_mcp_submit(model.zone, &op.op) != NGX_OK) {
@@ -165,6 +181,11 @@ model_do_create(void)
     if (op.op.reason != NGX_MCP_OK) {
         m->live = 0;
         return;
+    }
+
+    if (op.id) {
+        expect(ngx_memcmp(&op.view.id, &id, sizeof(id)) == 0, !used,
+               "the id of a new task");
     }
 
     m->id = op.view.id;

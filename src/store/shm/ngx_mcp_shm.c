@@ -121,6 +121,12 @@ ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_prefetch_new(t);
     ngx_mcp_lock(t);
 
+    /* at time 0 expired tasks are found, too */
+
+    if (op->id && ngx_mcp_find_locked(t, op->id, NULL, 0) == NULL) {
+        nt->id = *op->id;
+    }
+
     op->op.reason = ngx_mcp_new_locked(t, nt, &s);
 
     if (op->op.reason == NGX_MCP_OK) {
