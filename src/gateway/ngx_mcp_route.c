@@ -151,10 +151,16 @@ ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (tool->asks == 1 && tool->after == NGX_CONF_UNSET_MSEC) {
+    if (tool->asks != NGX_CONF_UNSET_UINT
+        && tool->asks != NGX_MCP_INPUT_TASK
+        && tool->after == NGX_CONF_UNSET_MSEC)
+    {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"input=call\" of tool \"%V\" requires the "
-                           "\"after\" parameter", &value[1]);
+                           "\"input=%s\" of tool \"%V\" requires the "
+                           "\"after\" parameter",
+                           (tool->asks == NGX_MCP_INPUT_CALL) ? "call"
+                                                              : "first",
+                           &value[1]);
         return NGX_CONF_ERROR;
     }
 
@@ -322,8 +328,9 @@ ngx_mcp_route_word(ngx_str_t *arg, ngx_mcp_tool_t *tool)
           NGX_MCP_REQUIRED },
         { "support=forbidden", offsetof(ngx_mcp_tool_t, support),
           NGX_MCP_FORBIDDEN },
-        { "input=task", offsetof(ngx_mcp_tool_t, asks), 0 },
-        { "input=call", offsetof(ngx_mcp_tool_t, asks), 1 },
+        { "input=task", offsetof(ngx_mcp_tool_t, asks), NGX_MCP_INPUT_TASK },
+        { "input=call", offsetof(ngx_mcp_tool_t, asks), NGX_MCP_INPUT_CALL },
+        { "input=first", offsetof(ngx_mcp_tool_t, asks), NGX_MCP_INPUT_FIRST },
         { "idempotent", offsetof(ngx_mcp_tool_t, idempotent), 1 },
         { NULL, 0, 0 }
     };
@@ -372,7 +379,7 @@ static void
 ngx_mcp_route_defaults(ngx_mcp_tool_t *tool)
 {
     ngx_conf_init_uint_value(tool->support, NGX_MCP_OPTIONAL);
-    ngx_conf_init_uint_value(tool->asks, 0);
+    ngx_conf_init_uint_value(tool->asks, NGX_MCP_INPUT_TASK);
     ngx_conf_init_uint_value(tool->idempotent, 0);
     ngx_conf_init_msec_value(tool->after, 0);
 }

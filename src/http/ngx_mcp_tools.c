@@ -337,7 +337,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
     tool->ttl = NGX_CONF_UNSET_MSEC;
     tool->attempts = NGX_CONF_UNSET;
     tool->priority = 1;
-    tool->asks = 0;
+    tool->asks = NGX_MCP_INPUT_TASK;
 
     value = json_object_get(json, NGX_MCP_POLICY);
 
@@ -484,12 +484,18 @@ ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
 
     if (ngx_strcmp(name, "input") == 0) {
 
-        if (ngx_strcmp(s, "call") == 0) {
-            tool->asks = 1;
+        if (ngx_strcmp(s, "task") == 0) {
+            tool->asks = NGX_MCP_INPUT_TASK;
 
-        } else if (ngx_strcmp(s, "task") != 0) {
+        } else if (ngx_strcmp(s, "call") == 0) {
+            tool->asks = NGX_MCP_INPUT_CALL;
+
+        } else if (ngx_strcmp(s, "first") == 0) {
+            tool->asks = NGX_MCP_INPUT_FIRST;
+
+        } else {
             return ngx_mcp_tools_error(rd, name,
-                                       "must be \"task\" or \"call\"");
+                             "must be \"task\", \"call\" or \"first\"");
         }
 
         return NGX_CONF_OK;
