@@ -60,6 +60,14 @@ typedef struct {
 
 
 char *ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools);
+
+/*
+ * A result of tools/list, as an upstream sends it: the tools have a name and an
+ * input schema, and nothing else is read.
+ */
+char *ngx_mcp_tools_read_schemas(ngx_conf_t *cf, ngx_str_t *file,
+    ngx_array_t **tools);
+
 ngx_str_t *ngx_mcp_support_name(ngx_uint_t support);
 ngx_mcp_tool_t *ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name);
 

@@ -112,10 +112,16 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     rc = ngx_mcp_call_support(r, ctx, tool, &params->task, &wants);
 
+    if (rc == NGX_DECLINED && passes) {
+        rc = ngx_mcp_pass_check_era(r, ctx);
+    }
+
     if (rc == NGX_DECLINED) {
-        rc = passes ? ngx_mcp_pass_check_era(r, ctx)
-                    : ngx_mcp_call_arguments(r, ctx, tool, &params->arguments,
-                                             wants);
+        rc = ngx_mcp_call_arguments(r, ctx,
+                                    passes ? ngx_mcp_route_schema(lcf,
+                                                                  &ctx->tool)
+                                           : tool,
+                                    &params->arguments, wants);
     }
 
     if (rc != NGX_DECLINED) {
