@@ -127,7 +127,7 @@ static ngx_command_t  ngx_mcp_commands[] = {
       NULL },
 
     { ngx_string("mcp_tasks_pass"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
       ngx_mcp_set_pass,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,

@@ -257,6 +257,15 @@ my @described = $documented{mcp_tasks_tool} =~ /^\| `(\w+=?)`/mg;
 is_deeply([sort @described], [sort keys %parameter],
           'every parameter of mcp_tasks_tool is documented');
 
+# and of an upstream
+{
+    my %words = map { $_ => 1 } $route =~ /\(value->data, "(\w+=\w*)"/g;
+    my ($syntax) = $documented{mcp_tasks_pass} =~ /^- Syntax: (.*)$/m;
+    my %shown = map { $_ => 1 } $syntax =~ /`(\w+=\w*)`/g;
+    is_deeply(\%shown, \%words,
+              'every parameter of mcp_tasks_pass is documented');
+}
+
 # headers that background calls do not forward, and those that are generic
 {
     my $sender = source('sender.c');

@@ -26,6 +26,7 @@ my %place = (
 my $t = MCPTasks->new(
     module => $ENV{MCP_TASKS_MODULE},
     files => { 'tools.json' => slurp("$root/conf/tools.json"),
+               'schemas.json' => slurp("$root/conf/tools.json"),
                users => "ann:{PLAIN}secret\n" });
 ok($t->stop(), 'nginx stops');
 

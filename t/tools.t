@@ -289,6 +289,12 @@ for my $value ('"maybe"', 'true', 'null', '""', '1') {
             . qr{$bad:5}, "taskSupport $value");
 }
 
+for my $value ('"maybe"', 'true', 'null', '""', '1') {
+    refused(policy("\"input\": $value"),
+            qr{"input" must be "task", "call" or "first" $bad:5},
+            "input $value");
+}
+
 for my $value ('0', '256', '-1', '1.5', '"2"', 'null') {
     refused(policy("\"attempts\": $value"),
             qr{"attempts" must be an integer from 1 to 255 $bad:5},

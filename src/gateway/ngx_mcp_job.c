@@ -104,7 +104,7 @@ ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf, ngx_mcp_tool_t *tool)
     job->lcf = lcf;
     job->zone = lcf->zone;
     job->sender.pool = pool;
-    job->asks = tool->asks;
+    job->asks = (tool->asks != NGX_MCP_INPUT_TASK);
     job->idempotent = tool->idempotent;
     job->holder = ngx_mcp_stream_new(job->zone->local);
 

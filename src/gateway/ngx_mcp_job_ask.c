@@ -266,7 +266,7 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 
     if (job->caller && job->asks) {
 
-        /* "input=call": the client still waits, and gets the questions */
+        /* not "input=task": the client still waits, and gets the questions */
 
         ngx_mcp_job_pass_questions(job, result);
         return;

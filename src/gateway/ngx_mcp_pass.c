@@ -267,14 +267,20 @@ ngx_mcp_pass_other(ngx_http_request_t *r)
 
 /*
  * Passes a body that is not a single message.  Some revisions of MCP have
- * batches, which the upstream may support.  NGX_DECLINED: not a batch.
+ * batches, which the upstream may support; with schemas, calls in them would
+ * not be validated.  NGX_DECLINED: the body is not passed.
  */
 
 ngx_int_t
 ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *body)
 {
-    return ngx_mcp_is_batch(r, body) ? ngx_mcp_pass(r, ctx) : NGX_DECLINED;
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    return (lcf->schemas == NULL && ngx_mcp_is_batch(r, body))
+           ? ngx_mcp_pass(r, ctx) : NGX_DECLINED;
 }
 
 

@@ -64,6 +64,7 @@ typedef struct {
     /* a gateway */
     ngx_str_t                  pass;      /* URI; empty: not a gateway */
     ngx_uint_t                 pass_eras; /* mask of NGX_MCP_PASS_* */
+    ngx_array_t               *schemas;   /* of ngx_mcp_tool_t; may be NULL */
     ngx_array_t               *routes;    /* of ngx_mcp_tool_t */
     ngx_uint_t                 max_running;
     ngx_uint_t                 max_tool_running;

@@ -5,8 +5,9 @@
 
 
 /*
- * Reads a file of tools.  It is parsed twice: by jansson, for the values, and
- * by the scanner, which knows the position of each value in the text.
+ * Reads a file of tools, or of the schemas of an upstream's tools.  It is parsed
+ * twice: by jansson, for the values, and by the scanner, which knows the
+ * position of each value in the text.
  */
 
 
@@ -27,6 +28,7 @@ typedef struct {
     ngx_str_t      *file;
     ngx_str_t       text;
     ngx_mcp_json_t  tool;       /* current tool, in the text */
+    ngx_uint_t      schemas;    /* 1: only names and inputSchema count */
 } ngx_mcp_tools_rd_t;
 
 
@@ -36,6 +38,7 @@ typedef struct {
 } ngx_mcp_time_t;
 
 
+static char *ngx_mcp_tools_file(ngx_mcp_tools_rd_t *rd, ngx_array_t **tools);
 static ngx_int_t ngx_mcp_tools_load(ngx_mcp_tools_rd_t *rd);
 static ngx_int_t ngx_mcp_tools_numbers(ngx_mcp_tools_rd_t *rd,
     ngx_str_t *text);
@@ -43,7 +46,10 @@ static char *ngx_mcp_tools_parse(ngx_mcp_tools_rd_t *rd, json_t *root,
     ngx_array_t *tools);
 static char *ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json,
     ngx_array_t *tools);
+static char *ngx_mcp_tool_settings(ngx_mcp_tools_rd_t *rd, json_t *json,
+    ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json);
+static char *ngx_mcp_tool_input(ngx_mcp_tools_rd_t *rd, json_t *json);
 static char *ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
     ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name,
@@ -73,20 +79,43 @@ static ngx_mcp_time_t  ngx_mcp_tool_times[] = {
 char *
 ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
 {
-    char               *rv;
-    json_t             *root;
-    ngx_str_t           text;
-    json_error_t        err;
     ngx_mcp_tools_rd_t  rd;
 
     ngx_memzero(&rd, sizeof(ngx_mcp_tools_rd_t));
     rd.cf = cf;
     rd.file = file;
 
-    *tools = ngx_array_create(cf->pool, 8, sizeof(ngx_mcp_tool_t));
+    return ngx_mcp_tools_file(&rd, tools);
+}
 
-    if (*tools == NULL || ngx_mcp_tools_load(&rd) != NGX_OK
-        || ngx_mcp_tools_numbers(&rd, &text) != NGX_OK)
+
+char *
+ngx_mcp_tools_read_schemas(ngx_conf_t *cf, ngx_str_t *file,
+    ngx_array_t **tools)
+{
+    ngx_mcp_tools_rd_t  rd;
+
+    ngx_memzero(&rd, sizeof(ngx_mcp_tools_rd_t));
+    rd.cf = cf;
+    rd.file = file;
+    rd.schemas = 1;
+
+    return ngx_mcp_tools_file(&rd, tools);
+}
+
+
+static char *
+ngx_mcp_tools_file(ngx_mcp_tools_rd_t *rd, ngx_array_t **tools)
+{
+    char          *rv;
+    json_t        *root;
+    ngx_str_t      text;
+    json_error_t   err;
+
+    *tools = ngx_array_create(rd->cf->pool, 8, sizeof(ngx_mcp_tool_t));
+
+    if (*tools == NULL || ngx_mcp_tools_load(rd) != NGX_OK
+        || ngx_mcp_tools_numbers(rd, &text) != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -95,12 +124,12 @@ ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
                       JSON_REJECT_DUPLICATES, &err);
 
     if (root == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in %V:%d", err.text, file,
-                           err.line);
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "%s in %V:%d", err.text,
+                           rd->file, err.line);
         return NGX_CONF_ERROR;
     }
 
-    rv = ngx_mcp_tools_parse(&rd, root, *tools);
+    rv = ngx_mcp_tools_parse(rd, root, *tools);
 
     json_decref(root);
 
@@ -270,7 +299,6 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
     char            *rv;
     json_t          *value;
     ngx_str_t        name;
-    const char      *err;
     ngx_mcp_tool_t  *tool;
 
     if (!json_is_object(json)) {
@@ -294,7 +322,11 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
         return ngx_mcp_tools_error(rd, "name", "is duplicate");
     }
 
-    rv = ngx_mcp_tool_types(rd, json);
+    rv = rd->schemas ? NGX_CONF_OK : ngx_mcp_tool_types(rd, json);
+
+    if (rv == NGX_CONF_OK) {
+        rv = ngx_mcp_tool_input(rd, json);
+    }
 
     if (rv != NGX_CONF_OK) {
         return rv;
@@ -305,11 +337,33 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
         return NGX_CONF_ERROR;
     }
 
+    ngx_memzero(tool, sizeof(ngx_mcp_tool_t));
+
     tool->name.len = name.len;
     tool->name.data = ngx_pstrdup(rd->cf->pool, &name);
     if (tool->name.data == NULL) {
         return NGX_CONF_ERROR;
     }
+
+    rv = ngx_mcp_tool_schema(rd, "inputSchema", tool, &tool->input);
+
+    if (rv != NGX_CONF_OK || rd->schemas) {
+        return rv;
+    }
+
+    return ngx_mcp_tool_settings(rd, json, tool);
+}
+
+
+/* all but the name and inputSchema */
+
+static char *
+ngx_mcp_tool_settings(ngx_mcp_tools_rd_t *rd, json_t *json,
+    ngx_mcp_tool_t *tool)
+{
+    char        *rv;
+    json_t      *value;
+    const char  *err;
 
     err = ngx_mcp_params_read(rd->cf->pool,
                               json_object_get(json, "inputSchema"),
@@ -318,11 +372,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
         return ngx_mcp_tools_error(rd, "inputSchema", err);
     }
 
-    rv = ngx_mcp_tool_schema(rd, "inputSchema", tool, &tool->input);
-
-    if (rv == NGX_CONF_OK) {
-        rv = ngx_mcp_tool_schema(rd, "outputSchema", tool, &tool->output);
-    }
+    rv = ngx_mcp_tool_schema(rd, "outputSchema", tool, &tool->output);
 
     if (rv != NGX_CONF_OK) {
         return rv;
@@ -337,7 +387,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
     tool->ttl = NGX_CONF_UNSET_MSEC;
     tool->attempts = NGX_CONF_UNSET;
     tool->priority = 1;
-    tool->asks = 0;
+    tool->asks = NGX_MCP_INPUT_TASK;
 
     value = json_object_get(json, NGX_MCP_POLICY);
 
@@ -358,7 +408,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
 static char *
 ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
 {
-    json_t      *value, *type;
+    json_t      *value;
     ngx_uint_t   i;
     static struct {
         const char  *name;
@@ -389,8 +439,16 @@ ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
                                    NGX_MCP_POLICY "\"");
     }
 
-    value = json_object_get(json, "inputSchema");
-    type = json_object_get(value, "type");
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_mcp_tool_input(ngx_mcp_tools_rd_t *rd, json_t *json)
+{
+    json_t  *type;
+
+    type = json_object_get(json_object_get(json, "inputSchema"), "type");
 
     if (!json_is_string(type)
         || ngx_strcmp(json_string_value(type), "object") != 0)
@@ -484,12 +542,18 @@ ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
 
     if (ngx_strcmp(name, "input") == 0) {
 
-        if (ngx_strcmp(s, "call") == 0) {
-            tool->asks = 1;
+        if (ngx_strcmp(s, "task") == 0) {
+            tool->asks = NGX_MCP_INPUT_TASK;
 
-        } else if (ngx_strcmp(s, "task") != 0) {
+        } else if (ngx_strcmp(s, "call") == 0) {
+            tool->asks = NGX_MCP_INPUT_CALL;
+
+        } else if (ngx_strcmp(s, "first") == 0) {
+            tool->asks = NGX_MCP_INPUT_FIRST;
+
+        } else {
             return ngx_mcp_tools_error(rd, name,
-                                       "must be \"task\" or \"call\"");
+                             "must be \"task\", \"call\" or \"first\"");
         }
 
         return NGX_CONF_OK;

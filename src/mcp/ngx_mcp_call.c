@@ -40,6 +40,7 @@ static ngx_int_t ngx_mcp_call_arguments(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
     ngx_uint_t passes);
+static ngx_uint_t ngx_mcp_call_is_retry(ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_mcp_calling_t *call);
 static void ngx_mcp_call_left(void *data);
@@ -112,10 +113,16 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     rc = ngx_mcp_call_support(r, ctx, tool, &params->task, &wants);
 
+    if (rc == NGX_DECLINED && passes) {
+        rc = ngx_mcp_pass_check_era(r, ctx);
+    }
+
     if (rc == NGX_DECLINED) {
-        rc = passes ? ngx_mcp_pass_check_era(r, ctx)
-                    : ngx_mcp_call_arguments(r, ctx, tool, &params->arguments,
-                                             wants);
+        rc = ngx_mcp_call_arguments(r, ctx,
+                                    passes ? ngx_mcp_route_schema(lcf,
+                                                                  &ctx->tool)
+                                           : tool,
+                                    &params->arguments, wants);
     }
 
     if (rc != NGX_DECLINED) {
@@ -251,16 +258,43 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         }
 
     } else if (ctx->era == NGX_MCP_MODERN) {
-        call->mode = NGX_MCP_WAIT_AFTER;
-        call->after = tool->after;
+
+        if (tool->asks == NGX_MCP_INPUT_FIRST && ngx_mcp_call_is_retry(ctx)) {
+            call->mode = NGX_MCP_WAIT_TASK;
+
+        } else {
+            call->mode = NGX_MCP_WAIT_AFTER;
+            call->after = tool->after;
+        }
     }
 
     if (ctx->era == NGX_MCP_MODERN && !passes) {
-        ctx->asked = (!wants || tool->asks);
+        ctx->asked = (!wants || tool->asks != NGX_MCP_INPUT_TASK);
         return ngx_mcp_call_resume(r, ctx, call);
     }
 
     return ngx_mcp_request_op(r, &call->op.op, ngx_mcp_called);
+}
+
+
+/*
+ * "input=first": the client has seen the questions, and gets a task now.  An
+ * upstream may ask without a request state.
+ */
+
+static ngx_uint_t
+ngx_mcp_call_is_retry(ngx_mcp_ctx_t *ctx)
+{
+    ngx_mcp_json_t    responses, state;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("inputResponses"), &responses },
+        { ngx_string("requestState"), &state }
+    };
+
+    (void) ngx_mcp_members(ctx, members, 2);
+
+    return responses.type != NGX_MCP_JSON_NONE
+           || state.type != NGX_MCP_JSON_NONE;
 }
 
 
@@ -367,7 +401,7 @@ ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
     switch (o->reason) {
 
     case NGX_MCP_OK:
-        ngx_mcp_set_task(r, ctx, &op->view);
+        /* without answers nothing has changed, and op->view is empty */
         return ngx_mcp_wait_outcome(r, ctx, &op->id, ctx->call->mode,
                                     ctx->call->after);
 

@@ -27,7 +27,7 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     if (ngx_mcp_header(r, &header, &value)) {
         rev = ngx_mcp_revision(&value);
 
-        if (rev == NULL && lcf->pass.len) {
+        if (rev == NULL && lcf->pass.len && lcf->schemas == NULL) {
             /* the upstream may support that revision */
             return ngx_mcp_pass(r, ctx);
         }

@@ -69,7 +69,8 @@ ngx_int_t ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v,
 /* what a request waits for */
 #define NGX_MCP_WAIT_CALL     0    /* the result of a call */
 #define NGX_MCP_WAIT_AFTER    1    /* the same for a time, then the task */
-#define NGX_MCP_WAIT_RESULT   2    /* tasks/result */
+#define NGX_MCP_WAIT_TASK     2    /* nothing: the response is the task */
+#define NGX_MCP_WAIT_RESULT   3    /* tasks/result */
 
 /* ngx_mcp_stream.c, ngx_mcp_listen.c */
 

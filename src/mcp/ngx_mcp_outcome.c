@@ -42,7 +42,8 @@ static void ngx_mcp_outcome_abort(ngx_mcp_wait_t *w);
 
 /*
  * Waits until the task ends or, with NGX_MCP_WAIT_AFTER, until the time is
- * over: then the response is the task.  Returns the value to finalize with.
+ * over: then the response is the task.  With NGX_MCP_WAIT_TASK it is the task
+ * at once, even if it has ended.  Returns the value to finalize with.
  */
 
 ngx_int_t
@@ -189,6 +190,10 @@ ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool)
 {
     o->version = v->task.version;
+
+    if (o->mode == NGX_MCP_WAIT_TASK) {
+        return ngx_mcp_outcome_task(o, v);
+    }
 
     if (ngx_mcp_terminal(v->task.state)) {
         return ngx_mcp_outcome_end(o, v);
