@@ -73,7 +73,9 @@ ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
         ngx_mcp_out_str(&out, &value.text);
     }
 
-    if (ngx_mcp_job_token(job, &meta) != NGX_OK) {
+    if (ngx_mcp_job_token(job, &meta) != NGX_OK
+        || ngx_mcp_sender_trace(&job->sender, &meta) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 

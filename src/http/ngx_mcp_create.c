@@ -27,7 +27,8 @@ ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
     ngx_mcp_op_create_t  *op;
 
     op = ngx_mcp_op(r, NGX_MCP_OP_CREATE, size);
-    if (op == NULL) {
+
+    if (op == NULL || ngx_mcp_trace_keep(r, ctx) != NGX_OK) {
         return NULL;
     }
 
