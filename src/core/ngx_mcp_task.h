@@ -132,9 +132,24 @@ typedef enum {
 /* flags of a background call */
 
 /* the call may safely run more than once */
-#define NGX_MCP_IDEMPOTENT  0x01
+#define NGX_MCP_IDEMPOTENT     0x01
 /* only the process that holds the call has the data to run it */
-#define NGX_MCP_BOUND       0x02
+#define NGX_MCP_BOUND          0x02
+
+
+/*
+ * Ends of an attempt that another attempt may follow.  The flags are saved as
+ * the difference from the default: tasks of older releases have none.
+ */
+
+#define NGX_MCP_RETRY_TIMEOUT  0x10  /* the run timeout */
+#define NGX_MCP_RETRY_LEASE    0x20  /* the lease or the process was lost */
+#define NGX_MCP_RETRY_ERROR    0x40  /* an error that may be temporary */
+
+#define NGX_MCP_RETRY_DEFAULT  (NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR)
+
+/* all flags of a policy that may be saved */
+#define NGX_MCP_CALLS          0x73
 
 
 /* set when the task is created, never changed afterwards */
@@ -152,7 +167,8 @@ typedef struct {
                                     0: workers claim the task */
     uint8_t   attempts;          /* at most */
     uint8_t   priority;          /* the highest is claimed first */
-    uint8_t   calls;             /* flags of a background call */
+    uint8_t   calls;             /* flags of a background call, and the
+                                    retries that are not the default */
 } ngx_mcp_policy_t;
 
 

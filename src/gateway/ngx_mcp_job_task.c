@@ -20,10 +20,10 @@ static void ngx_mcp_job_begun(ngx_mcp_job_t *job);
 static void ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event);
 static void ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static void ngx_mcp_job_keep(ngx_mcp_job_t *job);
+static void ngx_mcp_job_lost(ngx_mcp_job_t *job);
 static void ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_is_final(ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
-static void ngx_mcp_job_restart(ngx_mcp_job_t *job);
 static ngx_uint_t ngx_mcp_job_may_retry(ngx_mcp_job_t *job);
 static ngx_str_t ngx_mcp_job_reason(ngx_mcp_job_t *job);
 
@@ -291,6 +291,11 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
+    if (reason == NGX_MCP_LEASE_LOST) {
+        ngx_mcp_job_lost(job);
+        return;
+    }
+
     if (ngx_mcp_job_is_final(reason)) {
         ngx_mcp_job_over(job);
         return;
@@ -333,12 +338,31 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job)
 }
 
 
+/*
+ * The attempt has ended without this outcome.  The next event finds out if the
+ * task is repeated, or has another holder.
+ */
+
+static void
+ngx_mcp_job_lost(ngx_mcp_job_t *job)
+{
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
+        ngx_mcp_job_post(job);
+    }
+}
+
+
 static void
 ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
     ngx_mcp_op_update_t  *op;
 
     op = &job->op.update;
+
+    if (reason == NGX_MCP_LEASE_LOST) {
+        ngx_mcp_job_lost(job);
+        return;
+    }
 
     if (ngx_mcp_job_is_final(reason)) {
 
@@ -379,7 +403,6 @@ ngx_mcp_job_is_final(ngx_uint_t reason)
     case NGX_MCP_OK:
     case NGX_MCP_TERMINAL:
     case NGX_MCP_NOT_FOUND:
-    case NGX_MCP_LEASE_LOST:
     case NGX_MCP_STATE_INVALID:
         return 1;
     default:
@@ -400,7 +423,7 @@ ngx_mcp_job_unsaved(ngx_uint_t reason)
 
 /* Prepares another attempt. */
 
-static void
+void
 ngx_mcp_job_restart(ngx_mcp_job_t *job)
 {
     ngx_mcp_detached_t  *call;

@@ -30,6 +30,7 @@ static char *ngx_mcp_route_name(ngx_conf_t *cf, ngx_str_t *value,
     ngx_mcp_tool_t *tool);
 static ngx_int_t ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool);
 static ngx_int_t ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool);
+static ngx_int_t ngx_mcp_route_retry(ngx_str_t *arg, ngx_mcp_tool_t *tool);
 static ngx_int_t ngx_mcp_route_word(ngx_str_t *arg, ngx_mcp_tool_t *tool);
 static void ngx_mcp_route_init(ngx_mcp_tool_t *tool);
 static void ngx_mcp_route_defaults(ngx_mcp_tool_t *tool);
@@ -219,6 +220,13 @@ ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_mcp_route_defaults(tool);
 
+    if (tool->retry & NGX_MCP_RETRY_TIMEOUT && !tool->idempotent) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"retry_on=timeout\" of tool \"%V\" requires "
+                           "the \"idempotent\" parameter", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
     return NGX_CONF_OK;
 }
 
@@ -309,6 +317,10 @@ ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool)
         return NGX_OK;
     }
 
+    if (ngx_strncmp(arg->data, "retry_on=", 9) == 0) {
+        return ngx_mcp_route_retry(arg, tool);
+    }
+
     n = ngx_mcp_route_time(arg, tool);
 
     return (n == NGX_DONE) ? ngx_mcp_route_word(arg, tool) : n;
@@ -363,6 +375,47 @@ ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool)
     }
 
     return NGX_DONE;
+}
+
+
+/* words separated by commas, or "off" */
+
+static ngx_int_t
+ngx_mcp_route_retry(ngx_str_t *arg, ngx_mcp_tool_t *tool)
+{
+    u_char      *p, *last;
+    ngx_str_t    word;
+    ngx_uint_t   end;
+
+    if (tool->retry != NGX_CONF_UNSET_UINT) {
+        return NGX_DECLINED;
+    }
+
+    tool->retry = NGX_MCP_RETRY_DEFAULT;
+
+    if (ngx_strcmp(arg->data + 9, "off") == 0) {
+        return NGX_OK;
+    }
+
+    last = arg->data + arg->len;
+
+    for (p = arg->data + 9; p <= last; p = word.data + word.len + 1) {
+
+        word.data = p;
+
+        for ( /* void */ ; p < last && *p != ','; p++) { /* void */ }
+
+        word.len = p - word.data;
+        end = ngx_mcp_retry_word(&word);
+
+        if (end == 0 || (tool->retry ^ NGX_MCP_RETRY_DEFAULT) & end) {
+            return NGX_ERROR;
+        }
+
+        tool->retry ^= end;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -423,6 +476,7 @@ ngx_mcp_route_init(ngx_mcp_tool_t *tool)
     tool->ttl = NGX_CONF_UNSET_MSEC;
     tool->attempts = NGX_CONF_UNSET;
     tool->priority = 1;
+    tool->retry = NGX_CONF_UNSET_UINT;
 }
 
 
@@ -434,6 +488,7 @@ ngx_mcp_route_defaults(ngx_mcp_tool_t *tool)
     ngx_conf_init_uint_value(tool->support, NGX_MCP_OPTIONAL);
     ngx_conf_init_uint_value(tool->asks, NGX_MCP_INPUT_TASK);
     ngx_conf_init_uint_value(tool->idempotent, 0);
+    ngx_conf_init_uint_value(tool->retry, 0);
     ngx_conf_init_msec_value(tool->after, 0);
 }
 

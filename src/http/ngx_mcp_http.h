@@ -107,6 +107,11 @@ ngx_uint_t ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status);
 void *ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *name, ngx_mcp_tool_t *tool, size_t size);
 
+/* ngx_mcp_tracing.c */
+
+ngx_int_t ngx_mcp_tracing(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_trace_keep(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
 /* ngx_mcp_arguments.c */
 
 ngx_int_t ngx_mcp_schema_check(ngx_pool_t *pool, ngx_mcp_schema_t *schema,

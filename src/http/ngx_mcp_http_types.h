@@ -19,6 +19,7 @@
 #include "ngx_mcp_out.h"
 #include "ngx_mcp_revision.h"
 #include "ngx_mcp_rpc.h"
+#include "ngx_mcp_trace.h"
 
 
 typedef struct ngx_mcp_ctx_s           ngx_mcp_ctx_t;
@@ -117,6 +118,7 @@ typedef struct {
     ngx_mcp_json_t  token;     /* progressToken */
     ngx_mcp_json_t  client;    /* clientInfo */
     ngx_mcp_json_t  capabilities;
+    ngx_mcp_json_t  trace[NGX_MCP_TRACES];
 
     /* members of the client's capabilities */
     ngx_mcp_json_t  elicitation;
@@ -178,6 +180,7 @@ struct ngx_mcp_ctx_s {
     ngx_str_t                  task_id;
     ngx_str_t                 *status;    /* NULL: no task */
     ngx_str_t                  client;
+    ngx_mcp_trace_t           *trace;     /* NULL: not determined yet */
     ngx_int_t                  error;     /* JSON-RPC code; 0: none */
 
     struct ngx_mcp_calling_s  *call;

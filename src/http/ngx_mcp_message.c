@@ -43,6 +43,12 @@ static ngx_mcp_shape_t  ngx_mcp_meta[] = {
     { ngx_string("io.modelcontextprotocol/clientCapabilities"),
       ngx_mcp_param_offset(capabilities),
       ngx_mcp_capabilities },
+    { ngx_string("traceparent"),
+      ngx_mcp_param_offset(trace[NGX_MCP_TRACEPARENT]), NULL },
+    { ngx_string("tracestate"),
+      ngx_mcp_param_offset(trace[NGX_MCP_TRACESTATE]), NULL },
+    { ngx_string("baggage"),
+      ngx_mcp_param_offset(trace[NGX_MCP_BAGGAGE]), NULL },
     { ngx_null_string, 0, NULL }
 };
 

@@ -14,6 +14,7 @@
 #include "ngx_mcp_tools.h"
 #include "ngx_mcp_params.h"
 #include "ngx_mcp_json.h"
+#include "ngx_mcp_task.h"
 
 /* after the headers of nginx, which define the size of off_t */
 #include <jansson.h>
@@ -53,6 +54,8 @@ static char *ngx_mcp_tool_input(ngx_mcp_tools_rd_t *rd, json_t *json);
 static char *ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
     ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name,
+    json_t *value, ngx_mcp_tool_t *tool);
+static char *ngx_mcp_tool_retry(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *value, ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *json, ngx_msec_t *value);
@@ -388,6 +391,7 @@ ngx_mcp_tool_settings(ngx_mcp_tools_rd_t *rd, json_t *json,
     tool->attempts = NGX_CONF_UNSET;
     tool->priority = 1;
     tool->asks = NGX_MCP_INPUT_TASK;
+    tool->retry = 0;
 
     value = json_object_get(json, NGX_MCP_POLICY);
 
@@ -571,8 +575,79 @@ ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
         return NGX_CONF_OK;
     }
 
+    if (ngx_strcmp(name, "retryOn") == 0) {
+        return ngx_mcp_tool_retry(rd, name, value, tool);
+    }
+
     return ngx_mcp_tools_error(rd, name, "is an unknown parameter of \""
                                          NGX_MCP_POLICY "\"");
+}
+
+
+/* ends of an attempt that another attempt may follow */
+
+static char *
+ngx_mcp_tool_retry(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
+    ngx_mcp_tool_t *tool)
+{
+    size_t       i;
+    json_t      *word;
+    ngx_str_t    s;
+    ngx_uint_t   end;
+
+    tool->retry = NGX_MCP_RETRY_DEFAULT;
+
+    if (!json_is_array(value)) {
+        goto invalid;
+    }
+
+    json_array_foreach(value, i, word) {
+
+        s.data = (u_char *) json_string_value(word);
+        s.len = json_string_length(word);
+        end = ngx_mcp_retry_word(&s);
+
+        /* a word that is used twice would have no effect */
+
+        if (end == 0 || (tool->retry ^ NGX_MCP_RETRY_DEFAULT) & end) {
+            goto invalid;
+        }
+
+        tool->retry ^= end;
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    return ngx_mcp_tools_error(rd, name,
+              "must be an array of \"timeout\", \"lease\" and \"error\", "
+              "each at most once");
+}
+
+
+ngx_uint_t
+ngx_mcp_retry_word(ngx_str_t *word)
+{
+    ngx_uint_t  i;
+    static struct {
+        ngx_str_t   word;
+        ngx_uint_t  end;
+    } words[] = {
+        { ngx_string("timeout"), NGX_MCP_RETRY_TIMEOUT },
+        { ngx_string("lease"), NGX_MCP_RETRY_LEASE },
+        { ngx_string("error"), NGX_MCP_RETRY_ERROR }
+    };
+
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (words[i].word.len == word->len
+            && ngx_memcmp(words[i].word.data, word->data, word->len) == 0)
+        {
+            return words[i].end;
+        }
+    }
+
+    return 0;
 }
 
 

@@ -56,6 +56,7 @@ typedef struct {
     ngx_msec_t         ttl;
     ngx_int_t          attempts;
     ngx_int_t          priority;
+    ngx_uint_t         retry;      /* NGX_MCP_RETRY_*, not the default */
 } ngx_mcp_tool_t;
 
 
@@ -70,6 +71,9 @@ char *ngx_mcp_tools_read_schemas(ngx_conf_t *cf, ngx_str_t *file,
 
 ngx_str_t *ngx_mcp_support_name(ngx_uint_t support);
 ngx_mcp_tool_t *ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name);
+
+/* a mask of NGX_MCP_RETRY_*; 0: unknown word */
+ngx_uint_t ngx_mcp_retry_word(ngx_str_t *word);
 
 /* whether any of them has an outputSchema */
 ngx_uint_t ngx_mcp_tools_output(ngx_array_t *tools);

@@ -59,6 +59,10 @@ ngx_mcp_record_valid(ngx_mcp_record_t *rec)
         return "version";
     }
 
+    if (rec->task.policy.calls & ~NGX_MCP_CALLS) {
+        return "calls";
+    }
+
     if (rec->task.created > NGX_MCP_VALID_DATE) {
         return "created_at";
     }

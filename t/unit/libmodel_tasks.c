@@ -113,6 +113,12 @@ model_do_create(void)
                                       : NGX_MCP_UNLIMITED;
     }
 
+    /* half of the tasks are retried as by default */
+
+    if (model_rnd(2)) {
+        op.task.policy.calls |= model_rnd(8) << 4;
+    }
+
     op.task.params.len = model_random_len();
     op.task.params.data = buf[0];
     op.task.metadata.len = model_rnd(3) ? 0 : model_random_len();

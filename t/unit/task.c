@@ -265,6 +265,87 @@ test_attempts(void)
 
 
 /*
+ * Which ends of an attempt another one follows: each set of them, with
+ * attempts left and without, against what is written down for the set.  A
+ * letter is the state afterwards of a run timeout, a lost lease and an error.
+ */
+
+static void
+test_retry_on(void)
+{
+    char                want;
+    ngx_uint_t          i, e, left, calls;
+    ngx_mcp_task_t      task;
+    static ngx_uint_t   ends[] = {
+        NGX_MCP_EV_RUN_TIMEOUT, NGX_MCP_EV_LEASE_LOST, NGX_MCP_EV_RETRY
+    };
+    static ngx_uint_t   causes[] = {
+        NGX_MCP_CAUSE_RUN_TIMEOUT, NGX_MCP_CAUSE_LEASE_LOST,
+        NGX_MCP_CAUSE_NONE
+    };
+    static struct {
+        ngx_uint_t      calls;
+        const char     *after;
+    } sets[] = {
+        { 0, "fqq" },
+        { NGX_MCP_RETRY_TIMEOUT, "qqq" },
+        { NGX_MCP_RETRY_LEASE, "ffq" },
+        { NGX_MCP_RETRY_ERROR, "fqf" },
+        { NGX_MCP_RETRY_TIMEOUT|NGX_MCP_RETRY_LEASE, "qfq" },
+        { NGX_MCP_RETRY_TIMEOUT|NGX_MCP_RETRY_ERROR, "qqf" },
+        { NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR, "fff" },
+        { NGX_MCP_RETRY_TIMEOUT|NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR,
+          "qff" }
+    };
+
+    is(NGX_MCP_CALLS, NGX_MCP_IDEMPOTENT|NGX_MCP_BOUND|NGX_MCP_RETRY_TIMEOUT
+                      |NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR,
+       "all flags are saved");
+
+    for (i = 0; i < 8 * 3 * 2; i++) {
+        e = i % 3;
+        left = i / 3 % 2;
+        calls = sets[i / 6].calls;
+        want = left ? sets[i / 6].after[e] : 'f';
+
+        make(&task, NGX_MCP_RUNNING);
+        task.policy.calls = (uint8_t) calls;
+        task.progress = 1;
+
+        if (!left) {
+            task.attempt = task.policy.attempts;
+        }
+
+        is(apply(&task, ends[e], NOW + 10), NGX_MCP_OK, "%s, calls 0x%lx, %s",
+           events[ends[e]], (unsigned long) calls,
+           left ? "attempts left" : "the last attempt");
+        is(task.state, want == 'q' ? NGX_MCP_QUEUED : NGX_MCP_FAILED,
+           "  gives %c", want);
+
+        if (want == 'f') {
+            is(task.cause, causes[e], "  and why");
+            is(task.lease_token, LEASE, "  the token is known");
+            continue;
+        }
+
+        is(task.cause, NGX_MCP_CAUSE_NONE, "  without a cause");
+        is(task.lease_token, 0, "  the old worker is fenced");
+        is(apply(&task, NGX_MCP_EV_COMPLETE, NOW + 20), NGX_MCP_LEASE_LOST,
+           "  and its result refused");
+        is(task.step_end, NOW + 10 + 1000, "  after a backoff");
+        ok(task.progress < 0, "  it begins anew");
+    }
+
+    /* questions suspend the run timeout, whatever the policy */
+
+    make(&task, NGX_MCP_INPUT_REQUIRED);
+    task.policy.calls = NGX_MCP_RETRY_TIMEOUT;
+    is(apply(&task, NGX_MCP_EV_RUN_TIMEOUT, NOW), NGX_MCP_STATE_INVALID,
+       "no run timeout while it waits for input");
+}
+
+
+/*
  * A call whose process is dead goes to another one, if there is one, if it
  * does not take what only the dead one knew, and, once it may have begun, if
  * running it again does no harm and is still allowed.
@@ -311,16 +392,25 @@ orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
         {
             want = NGX_MCP_QUEUED;
         }
+
+        /* a lost attempt is not repeated */
+
+        if (calls == (NGX_MCP_IDEMPOTENT|NGX_MCP_RETRY_LEASE)
+            && state == NGX_MCP_QUEUED)
+        {
+            want = NGX_MCP_QUEUED;
+        }
     }
 
     if (want == NGX_MCP_QUEUED) {
         cause = NGX_MCP_CAUSE_NONE;
     }
 
-    diag("%s, %s%s%s attempts, %s",
+    diag("%s, %s%s%s%s attempts, %s",
          ngx_mcp_state_name(state)->data,
          calls & NGX_MCP_IDEMPOTENT ? "idempotent, " : "",
          calls & NGX_MCP_BOUND ? "bound, " : "",
+         calls & NGX_MCP_RETRY_LEASE ? "not if lost, " : "",
          left ? "more" : "no", holder ? "a new holder" : "no holder");
 
     if (state == NGX_MCP_FREE
@@ -371,6 +461,11 @@ test_orphaned(void)
 
     for (i = 0; i < NGX_MCP_STATES * 16; i++) {
         orphan(i >> 4, i & 3, i >> 2 & 1, i & 8 ? 44 : 0);
+    }
+
+    for (i = 0; i < NGX_MCP_STATES * 4; i++) {
+        orphan(i >> 2, NGX_MCP_IDEMPOTENT|NGX_MCP_RETRY_LEASE, i & 1,
+               i & 2 ? 44 : 0);
     }
 
     /* a backoff goes on with the new holder */
@@ -608,6 +703,7 @@ main(void)
     test_rules();
     test_leases();
     test_attempts();
+    test_retry_on();
     test_orphaned();
     test_lists();
     test_times();
