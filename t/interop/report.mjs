@@ -43,6 +43,25 @@ export async function test(name, body, seconds = 30) {
 }
 
 
+// Several at the same time, each a function that calls its argument as test();
+// their lines are printed one after the other.
+export async function together(all) {
+  const running = all.map((one) => {
+    const lines = [];
+    const line = async (name, body, seconds = 30) => {
+      let error;
+      await within(seconds, body).catch((e) => { error = e; });
+      lines.push([name, error]);
+    };
+    return one(line).then(() => lines);
+  });
+
+  for (const lines of running)
+    for (const [name, error] of await lines)
+      await test(name, async () => { if (error) throw error; });
+}
+
+
 // the total; whether nothing failed
 export function total(seconds) {
   const said = Object.entries(counts).filter(([, n]) => n > 0)

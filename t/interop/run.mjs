@@ -7,7 +7,7 @@ import * as report from "./report.mjs";
 
 // the last one looks at what all the others were told
 const parts = ["conformance", "subscriptions", "sdk-legacy", "sdk-modern",
-               "inspector", "schemas"];
+               "inspector", "clients", "schemas"];
 
 // these have a server of their own
 const gateways = ["gateway-legacy", "gateway-modern", "gateway-everything",
