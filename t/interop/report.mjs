@@ -1,5 +1,7 @@
 // One line for each scenario as it comes, and a total at the end.
 
+import assert from "node:assert/strict";
+
 const counts = { ok: 0, FAILED: 0, "not applicable": 0 };
 
 
@@ -59,6 +61,13 @@ export async function together(all) {
   for (const lines of running)
     for (const [name, error] of await lines)
       await test(name, async () => { if (error) throw error; });
+}
+
+
+// Asserts that there was progress: a client is shown the latest, not each.
+export function increases(shown) {
+  assert.ok(shown.length > 0);
+  for (const [i, one] of shown.entries()) assert.ok(!i || one > shown[i - 1]);
 }
 
 
