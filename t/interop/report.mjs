@@ -1,5 +1,7 @@
 // One line for each scenario as it comes, and a total at the end.
 
+import assert from "node:assert/strict";
+
 const counts = { ok: 0, FAILED: 0, "not applicable": 0 };
 
 
@@ -40,6 +42,32 @@ export async function test(name, body, seconds = 30) {
     failed(name, e.message);
     console.log((e.stack ?? "").replace(/^/gm, "    "));
   }
+}
+
+
+// Several at the same time, each a function that calls its argument as test();
+// their lines are printed one after the other.
+export async function together(all) {
+  const running = all.map((one) => {
+    const lines = [];
+    const line = async (name, body, seconds = 30) => {
+      let error;
+      await within(seconds, body).catch((e) => { error = e; });
+      lines.push([name, error]);
+    };
+    return one(line).then(() => lines);
+  });
+
+  for (const lines of running)
+    for (const [name, error] of await lines)
+      await test(name, async () => { if (error) throw error; });
+}
+
+
+// Asserts that there was progress: a client is shown the latest, not each.
+export function increases(shown) {
+  assert.ok(shown.length > 0);
+  for (const [i, one] of shown.entries()) assert.ok(!i || one > shown[i - 1]);
 }
 
 

@@ -7,11 +7,12 @@ import * as report from "./report.mjs";
 
 // the last one looks at what all the others were told
 const parts = ["conformance", "subscriptions", "sdk-legacy", "sdk-modern",
-               "inspector", "schemas"];
+               "inspector", "clients", "schemas"];
 
 // these have a server of their own
 const gateways = ["gateway-legacy", "gateway-modern", "gateway-everything",
-                  "gateway-conformance"];
+                  "gateway-conformance", "gateway-clients",
+                  "gateway-servers"];
 
 const [nginx, module, dir] = process.argv.slice(2);
 const only = process.env.ONLY?.split(",") ?? [...parts, ...gateways];

@@ -118,12 +118,16 @@ export async function startServer(how) {
 // The gateway, and the servers behind it; "plain" has the same servers behind
 // nothing but nginx, "seen" says what one of our own was asked.
 export async function startGateway(how) {
-  const [plain, legacy, modern, everything, gone] =
-    await Promise.all(Array.from({ length: 5 }, freePort));
+  const [plain, legacy, modern, everything, gone, supergateway, stateless,
+         mcpproxy, fastmcp, python] =
+    await Promise.all(Array.from({ length: 10 }, freePort));
 
   const server = await launch({ ...how, file: "gateway.conf", values: {
     PLAIN: String(plain), LEGACY: String(legacy), MODERN: String(modern),
-    EVERYTHING: String(everything), GONE: String(gone) } });
+    EVERYTHING: String(everything), GONE: String(gone),
+    SUPERGATEWAY: String(supergateway), STATELESS: String(stateless),
+    MCPPROXY: String(mcpproxy), FASTMCP: String(fastmcp),
+    PYTHON: String(python) } });
 
   const node = (port, args, env) =>
     server.up(server.start(process.execPath, args, env), port);
@@ -136,11 +140,12 @@ export async function startGateway(how) {
          { PORT: String(everything) }),
   ]);
 
-  const ports = { legacy, modern };
+  const ports = { legacy, modern, supergateway, stateless, mcpproxy, fastmcp,
+                  python };
   const seen = async (name) =>
     (await fetch(`http://127.0.0.1:${ports[name]}/seen`)).json();
 
-  return { ...server, plain: `http://127.0.0.1:${plain}`, seen,
+  return { ...server, plain: `http://127.0.0.1:${plain}`, seen, ports, node,
 
            // nobody listens there, and a session ends during a call: nginx
            // rightly says so

@@ -1,6 +1,7 @@
 // An MCP server of 2026-07-28 that knows nothing of tasks:
 //
 //     node upstream-modern.mjs PORT
+//     node upstream-modern.mjs stdio
 //
 // /mcp answers with JSON, or a stream if there is something to tell before;
 // /sse with streams, /json without; /both knows the era before, too, without
@@ -15,6 +16,7 @@ import { acceptedContent, createMcpHandler, createRequestStateCodec,
          fromJsonSchema, inputRequired, inputResponse, McpServer,
          UrlElicitationRequiredError }
   from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod/v4";
 import { asking, listen, prompt, question, text, tools, watch }
   from "./upstream.mjs";
@@ -197,4 +199,5 @@ serve("/crlf", create, { legacy: "reject", responseMode: "sse" }, crlf);
 serve("/gzip", create, { legacy: "reject" }, gzip);
 serve("/conformance", createForSuite, { legacy: "reject" });
 
-listen(app);
+if (process.argv[2] === "stdio") serveStdio(create);
+else listen(app);
