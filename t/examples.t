@@ -141,7 +141,8 @@ for my $example (@examples) {
 
     # greet, legacy: the question comes on the stream of tasks/result
     $id = create('greet');
-    $s = $c->stream($c->legacy_bytes('tasks/result', { taskId => $id }));
+    $s = $c->stream($c->in_session()->legacy_bytes('tasks/result',
+                                                   { taskId => $id }));
     my $question = $s->message();
     is($question->{method}, 'elicitation/create', "$name: greet asks");
     is($question->{params}{message}, 'What is your name?', "$name: the name");
