@@ -41,7 +41,8 @@ static void ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev);
  * one for the clock and EV_ANNOUNCE, and one for EV_ORPHANED.
  *
  * EV_RETRY and EV_LEASE_LOST lead to FAILED instead if no attempts are left,
- * and so does EV_ORPHANED if no other process may run the task.  Terminal
+ * and so does EV_ORPHANED if no other process may run the task.  EV_ANSWER_ALL
+ * leads to QUEUED instead if EV_ASK has released the task.  Terminal
  * states have no row: they accept only EV_EXPIRE, which removes a task in any
  * state, and EV_ANNOUNCE, which does not depend on the state.
  */
@@ -203,6 +204,20 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 
         break;
 
+    case NGX_MCP_EV_ASK:
+        if (ev->release) {
+            task->lease_token = 0;
+        }
+
+        break;
+
+    case NGX_MCP_EV_ANSWER_ALL:
+        if (task->lease_token == 0) {
+            next = NGX_MCP_QUEUED;
+        }
+
+        break;
+
     case NGX_MCP_EV_RETRY:
         if (exhausted) {
             next = NGX_MCP_FAILED;
@@ -287,7 +302,9 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
 
     case NGX_MCP_QUEUED:
 
-        if (ev->type == NGX_MCP_EV_RELEASE) {
+        if (ev->type == NGX_MCP_EV_RELEASE
+            || ev->type == NGX_MCP_EV_ANSWER_ALL)
+        {
             /* a released attempt does not count */
             task->attempt--;
             from = ev->now;

@@ -282,9 +282,9 @@ ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     nt = &call->op.task;
     nt->holder = ngx_mcp_job_holder(call->job);
     nt->policy.route = lcf->route;
-    nt->policy.calls = (uint8_t) ((bound ? NGX_MCP_BOUND : 0)
-                                  | (tool->idempotent
-                                     ? NGX_MCP_IDEMPOTENT : 0));
+    nt->policy.calls |= (uint8_t) ((bound ? NGX_MCP_BOUND : 0)
+                                   | (tool->idempotent
+                                      ? NGX_MCP_IDEMPOTENT : 0));
 
     return NGX_OK;
 }
