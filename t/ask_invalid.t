@@ -26,8 +26,8 @@ my $meta = 'io.modelcontextprotocol';
 my $c = MCPClient->new($t, headers => { 'X-User' => 'ann' });
 
 my $form = { type => 'object', properties => {} };
-my $url = ', a URL must be absolute and valid, use https, or http on a loopback '
-          . 'host, and have no user information';
+my $url = ', a URL must be absolute and valid, use https, or http on a '
+          . 'loopback host, and have no user information';
 
 
 sub elicit {
@@ -149,7 +149,7 @@ for my $question (
 
 # as many as there may be, each with many fields
 {
-    my %fields = map { ("f$_" => { type => 'string', title => "t$_" }) } 1 .. 50;
+    my %fields = map { ("f$_" => { type => 'string', title => "t" }) } 1 .. 50;
     my %many = map { ("q$_" => elicit(message => 'm', requestedSchema => {
         type => 'object', properties => \%fields })) } 1 .. 64;
     my $id = $c->create_modern('slow');

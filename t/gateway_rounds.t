@@ -353,8 +353,8 @@ for my $bad ('{"method":"foo/bar","params":{}}',
 
 # an id that only the legacy era has
 {
-    my $link = '{"method":"elicitation/create","params":{"mode":"url","message":'
-               . '"m", "elicitationId":"e","url":"https://a.example/"}}';
+    my $link = '{"method":"elicitation/create","params":{"mode":"url",'
+               . '"message":"m", "elicitationId":"e","url":"https://a.example/"}}';
     $up->script(early => [['result', asks("{\"a\":$link}", $state)]]);
     my $res = call('early');
     like($res->{body}, qr/"inputRequests":\{"a":\{[^{]*"params":\{"mode":"url",

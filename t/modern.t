@@ -275,8 +275,8 @@ $c->complete($work, '{}');
 
 $id = $c->create_modern('slow');
 $work = $c->claim('slow', leaseMs => 60000);
-my $requests = '{"a":{"method":"elicitation/create","params":{"x":1.0,"message":'
-               . '"?", "requestedSchema":{"properties":{},"type":"object"}}},'
+my $requests = '{"a":{"method":"elicitation/create","params":{"x":1.0,'
+               . '"message":"?", "requestedSchema":{"properties":{},"type":"object"}}},'
                . '"b\u00e9":{"method":"sampling/createMessage","params":{'
                . '"messages":[],"maxTokens":1e1}},'
                . '"c":{"method":"roots/list","params":{}}}';

@@ -43,9 +43,10 @@ static void ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev);
  *
  * EV_RETRY, EV_LEASE_LOST and EV_RUN_TIMEOUT lead to FAILED instead if the
  * policy does not retry them or no attempts are left, and so does EV_ORPHANED
- * if no other process may run the task.  Terminal states have no row: they
- * accept only EV_EXPIRE, which removes a task in any state, and EV_ANNOUNCE,
- * which does not depend on the state.
+ * if no other process may run the task.  EV_ANSWER_ALL leads to QUEUED instead
+ * if EV_ASK has released the task.  Terminal states have no row: they accept
+ * only EV_EXPIRE, which removes a task in any state, and EV_ANNOUNCE, which
+ * does not depend on the state.
  */
 
 static const uint8_t
@@ -203,6 +204,20 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 
         break;
 
+    case NGX_MCP_EV_ASK:
+        if (ev->release) {
+            task->lease_token = 0;
+        }
+
+        break;
+
+    case NGX_MCP_EV_ANSWER_ALL:
+        if (task->lease_token == 0) {
+            next = NGX_MCP_QUEUED;
+        }
+
+        break;
+
     case NGX_MCP_EV_RETRY:
         if (!ngx_mcp_task_again(task, NGX_MCP_RETRY_ERROR)) {
             next = NGX_MCP_FAILED;
@@ -302,7 +317,9 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
 
     case NGX_MCP_QUEUED:
 
-        if (ev->type == NGX_MCP_EV_RELEASE) {
+        if (ev->type == NGX_MCP_EV_RELEASE
+            || ev->type == NGX_MCP_EV_ANSWER_ALL)
+        {
             /* a released attempt does not count */
             task->attempt--;
             from = ev->now;

@@ -129,12 +129,14 @@ typedef enum {
 #define NGX_MCP_FLAGS_SAVED  0x77
 
 
-/* flags of a background call */
+/* flags of a call; the first two are of a background call */
 
 /* the call may safely run more than once */
 #define NGX_MCP_IDEMPOTENT     0x01
 /* only the process that holds the call has the data to run it */
 #define NGX_MCP_BOUND          0x02
+/* the client can be asked to open a URL, instead of the error -32042 */
+#define NGX_MCP_ASKABLE        0x04
 
 
 /*
@@ -149,7 +151,7 @@ typedef enum {
 #define NGX_MCP_RETRY_DEFAULT  (NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR)
 
 /* all flags of a policy that may be saved */
-#define NGX_MCP_CALLS          0x73
+#define NGX_MCP_CALLS          0x77
 
 
 /* set when the task is created, never changed afterwards */
@@ -167,7 +169,7 @@ typedef struct {
                                     0: workers claim the task */
     uint8_t   attempts;          /* at most */
     uint8_t   priority;          /* the highest is claimed first */
-    uint8_t   calls;             /* flags of a background call, and the
+    uint8_t   calls;             /* flags of a call, and the
                                     retries that are not the default */
 } ngx_mcp_policy_t;
 
@@ -202,7 +204,8 @@ typedef struct {
      */
     uint64_t          since;
 
-    uint64_t          lease_token;       /* 0: none */
+    uint64_t          lease_token;       /* 0: none; input required: the
+                                            answers are for the next claim */
     uint64_t          holder;            /* the stream that runs the
                                             background call or announces
                                             the task; see ngx_mcp_signal.h;
@@ -233,6 +236,8 @@ typedef struct {
     double      progress;          /* negative: none */
     double      total;             /* negative: none */
     uint8_t     flags;             /* added when the task ends */
+    uint8_t     release;           /* EV_ASK: the attempt ends, it does not
+                                      count */
 } ngx_mcp_event_t;
 
 

@@ -79,6 +79,7 @@ ngx_uint_t ngx_mcp_job_connected(ngx_http_request_t *r);
 
 void ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
 void ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+void ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error);
 void ngx_mcp_job_answered(ngx_mcp_job_t *job);
 void ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 ngx_uint_t ngx_mcp_job_asks_pending(ngx_mcp_job_t *job);

@@ -40,6 +40,10 @@ static ngx_int_t ngx_mcp_job_input_read(ngx_mcp_job_t *job,
     ngx_mcp_json_t *result, ngx_mcp_json_t *requests, ngx_mcp_json_t *state);
 static void ngx_mcp_job_pass_questions(ngx_mcp_job_t *job,
     ngx_mcp_json_t *result);
+static void ngx_mcp_job_round_ended(ngx_mcp_job_t *job);
+static ngx_int_t ngx_mcp_job_required(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *error);
+static ngx_uint_t ngx_mcp_job_accepted(ngx_mcp_json_t *answer);
 static ngx_int_t ngx_mcp_job_with_params(ngx_mcp_job_t *job,
     ngx_mcp_json_t *requests);
 static ngx_int_t ngx_mcp_job_questions(ngx_mcp_job_t *job,
@@ -294,14 +298,110 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         return;
     }
 
-    /* without questions, the next event starts the next round trip */
+    ngx_mcp_job_round_ended(job);
+}
 
+
+/* Asks; without questions, the next event starts the next round trip. */
+
+static void
+ngx_mcp_job_round_ended(ngx_mcp_job_t *job)
+{
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_INPUT_REQUIRED) == NGX_OK
         && job->questions.nelts
         && !ngx_mcp_job_waits(job))
     {
         ngx_mcp_job_ask(job);
     }
+}
+
+
+/*
+ * Handles an error.  The error that requires URLs is for legacy clients only:
+ * a modern client is asked to open them, and the call is sent again.
+ */
+
+void
+ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
+{
+    ngx_mcp_mismatch_t  mismatch;
+
+    if (!ngx_mcp_question_is_error(error)) {
+        ngx_mcp_job_error(job, &error->text);
+        return;
+    }
+
+    if (ngx_mcp_question_check(job->round_pool, NGX_MCP_QUESTION_ERROR, error,
+                               &mismatch)
+        != NGX_OK)
+    {
+        job->failure = NGX_MCP_FAILED_BAD_QUESTION;
+        ngx_mcp_job_failed(job);
+        return;
+    }
+
+    if (job->sender.era == NGX_MCP_LEGACY) {
+        ngx_mcp_job_error(job, &error->text);
+        return;
+    }
+
+    if (ngx_mcp_job_required(job, error) != NGX_OK) {
+        ngx_mcp_job_not_asked(job);
+    }
+}
+
+
+/* Modern: the URLs of the error become the questions of this round. */
+
+static ngx_int_t
+ngx_mcp_job_required(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
+{
+    ngx_str_t            text;
+    ngx_uint_t           i;
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       requests;
+    ngx_mcp_question_t  *q;
+
+    ngx_mcp_out_init(&out, job->round_pool, error->text.len + 256);
+    ngx_mcp_question_of_error(&out, error, job->round_trips);
+
+    requests.type = NGX_MCP_JSON_OBJECT;
+
+    if (ngx_mcp_out_end(&out, &requests.text) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (job->caller && job->asks) {
+
+        /* "input=call": as a result of this era */
+
+        ngx_mcp_out_init(&out, job->pool, requests.text.len + 64);
+        ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
+                              "\"inputRequests\":");
+        ngx_mcp_question_modern(&out, &requests.text);
+        ngx_mcp_out_lit(&out, "}");
+
+        if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_mcp_job_complete(job, &text, 0);
+        return NGX_OK;
+    }
+
+    if (ngx_mcp_job_questions(job, &requests) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->questions.nelts; i++) {
+        q[i].required = 1;
+    }
+
+    ngx_mcp_job_round_ended(job);
+
+    return NGX_OK;
 }
 
 
@@ -878,7 +978,8 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
     ngx_destroy_pool(pool);
 
     if (rc != NGX_OK) {
-        job->failure = NGX_MCP_FAILED_UNREACHABLE;
+        job->failure = (rc == NGX_DECLINED) ? NGX_MCP_FAILED_DECLINED
+                                            : NGX_MCP_FAILED_UNREACHABLE;
         ngx_mcp_job_failed(job);
     }
 }
@@ -964,7 +1065,10 @@ ngx_mcp_job_reply(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
 }
 
 
-/* Modern: sends the call again, with the answers under the upstream's keys. */
+/*
+ * Modern: sends the call again, with the answers under the upstream's keys.
+ * NGX_DECLINED: a URL that the call requires was not opened.
+ */
 
 static ngx_int_t
 ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
@@ -987,6 +1091,15 @@ ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
             continue;
         }
 
+        if (q[i].required) {
+
+            if (!ngx_mcp_job_accepted(&answer)) {
+                return NGX_DECLINED;
+            }
+
+            continue;
+        }
+
         if (n++) {
             ngx_mcp_out_lit(&out, ",");
         }
@@ -1003,6 +1116,21 @@ ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
     ngx_mcp_job_forget(job);
 
     return (rc == NGX_OK) ? ngx_mcp_job_send(job, &text) : rc;
+}
+
+
+static ngx_uint_t
+ngx_mcp_job_accepted(ngx_mcp_json_t *answer)
+{
+    ngx_mcp_json_t    action;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("action"), &action }
+    };
+    static ngx_str_t  accept = ngx_string("accept");
+
+    return ngx_mcp_json_members(answer, members, 1) == NGX_OK
+           && action.type == NGX_MCP_JSON_STRING
+           && ngx_mcp_json_is(&action, &accept);
 }
 
 

@@ -42,6 +42,7 @@ static struct {
     { "upstream_invalid", "The upstream response is not valid" },
     { "upstream_too_large", "The upstream response is too large" },
     { "upstream_question", "The upstream server asked an invalid question" },
+    { "url_declined", "A URL that the upstream server requires was declined" },
     { "shutdown", "nginx shut down before the call ended" }
 };
 

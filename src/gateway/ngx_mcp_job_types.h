@@ -63,6 +63,8 @@ typedef struct {
     ngx_str_t   request;     /* method and params, JSON */
     uint64_t    version;     /* task version of the last withdrawal */
     ngx_uint_t  withdrawn;   /* the withdrawal is still to be submitted */
+    ngx_uint_t  required;    /* made of an error: the call is sent again
+                                without the answer */
 } ngx_mcp_question_t;
 
 
@@ -93,6 +95,7 @@ typedef enum {
     NGX_MCP_FAILED_NOT_VALID,
     NGX_MCP_FAILED_TOO_LARGE,
     NGX_MCP_FAILED_BAD_QUESTION,
+    NGX_MCP_FAILED_DECLINED,
     NGX_MCP_FAILED_SHUTDOWN
 } ngx_mcp_failed_e;
 

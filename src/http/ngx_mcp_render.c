@@ -190,7 +190,7 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
 
     case NGX_MCP_FAILED:
         ngx_mcp_out_lit(out, ",\"error\":");
-        ngx_mcp_render_error(out, v);
+        ngx_mcp_render_error(out, NGX_MCP_MODERN, v);
         break;
     }
 }
@@ -283,18 +283,44 @@ ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
  */
 
 void
-ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
+ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 {
+    ngx_mcp_json_t    error, message;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("message"), &message }
+    };
+
+    error.type = NGX_MCP_JSON_OBJECT;
+    error.text = v->payload[NGX_MCP_RESULT];
+
     /* if there is a cause, a stored error is that of an earlier attempt */
 
-    if (v->task.cause == NGX_MCP_CAUSE_NONE
-        && v->payload[NGX_MCP_RESULT].len)
-    {
-        ngx_mcp_out_str(out, &v->payload[NGX_MCP_RESULT]);
+    if (v->task.cause != NGX_MCP_CAUSE_NONE || error.text.len == 0) {
+        ngx_mcp_out_str(out, &ngx_mcp_render_cause(v)->error);
         return;
     }
 
-    ngx_mcp_out_str(out, &ngx_mcp_render_cause(v)->error);
+    if (era == NGX_MCP_LEGACY || !ngx_mcp_question_is_error(&error)) {
+        ngx_mcp_out_str(out, &error.text);
+        return;
+    }
+
+    /* the modern era has no such code */
+
+    (void) ngx_mcp_json_members(&error, members, 1);
+
+    ngx_mcp_out_lit(out, "{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED)
+                         ",\"message\":");
+
+    if (message.type == NGX_MCP_JSON_STRING) {
+        ngx_mcp_out_str(out, &message.text);
+
+    } else {
+        ngx_mcp_out_lit(out, "\"\"");
+    }
+
+    ngx_mcp_out_lit(out, ",\"data\":{\"reason\":"
+                         "\"url_elicitation_required\"}}");
 }
 
 
@@ -348,7 +374,7 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
 
     if (v->task.state != NGX_MCP_COMPLETED) {
         ngx_mcp_out_lit(out, "\"error\":");
-        ngx_mcp_render_error(out, v);
+        ngx_mcp_render_error(out, era, v);
         return;
     }
 

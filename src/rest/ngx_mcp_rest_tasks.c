@@ -455,7 +455,7 @@ ngx_mcp_rest_failed(ngx_http_request_t *r, ngx_mcp_view_t *v)
                     "\"reason\":\"task_");
     ngx_mcp_out_str(&out, ngx_mcp_status_name(v->task.state));
     ngx_mcp_out_lit(&out, "\",\"error\":");
-    ngx_mcp_render_error(&out, v);
+    ngx_mcp_render_error(&out, NGX_MCP_MODERN, v);
     ngx_mcp_out_lit(&out, "}");
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK) {

@@ -109,7 +109,11 @@ ngx_mcp_valid_state(ngx_mcp_record_t *rec)
 
     case NGX_MCP_RUNNING:
     case NGX_MCP_INPUT_REQUIRED:
-        if (task->lease_token == 0) {
+        /* only workers release a task when they ask */
+
+        if (task->lease_token == 0
+            && (task->state == NGX_MCP_RUNNING || task->policy.route))
+        {
             return "lease";
         }
 

@@ -6,6 +6,7 @@
 
 #include "ngx_mcp_question.h"
 #include "ngx_mcp_capability.h"
+#include "ngx_mcp_code.h"
 #include "ngx_mcp_schema_types.h"
 
 
@@ -220,6 +221,10 @@
 static ngx_uint_t ngx_mcp_question_loopback(ngx_str_t *host);
 static u_char *ngx_mcp_question_host(u_char *p, u_char *end, ngx_str_t *host);
 static u_char *ngx_mcp_question_port(u_char *p, u_char *end);
+static void ngx_mcp_question_iter(ngx_mcp_json_iter_t *it, ngx_uint_t kind,
+    ngx_mcp_json_t *value);
+static void ngx_mcp_question_links(ngx_mcp_json_t *error,
+    ngx_mcp_json_t *links);
 static ngx_int_t ngx_mcp_question_check_url(ngx_pool_t *pool,
     ngx_mcp_json_t *root, ngx_mcp_json_t *params, ngx_mcp_mismatch_t *mismatch);
 static void ngx_mcp_question_without_id(ngx_mcp_out_t *out,
@@ -230,7 +235,18 @@ static ngx_str_t  ngx_mcp_question_texts[NGX_MCP_QUESTION_KINDS] = {
     NGX_MCP_QUESTION_SCHEMA("\"$ref\":\"#/$defs/question\""),
     NGX_MCP_QUESTION_SCHEMA("\"type\":\"object\","
                             "\"additionalProperties\":"
-                            NGX_MCP_DEF("question"))
+                            NGX_MCP_DEF("question")),
+    NGX_MCP_QUESTION_SCHEMA("\"type\":\"object\",\"required\":[\"data\"],"
+                            "\"properties\":{\"code\":true,"
+                            "\"message\":true,\"data\":{"
+                              "\"type\":\"object\","
+                              "\"required\":[\"elicitations\"],"
+                              "\"properties\":{\"elicitations\":{"
+                                "\"type\":\"array\",\"minItems\":1,"
+                                "\"maxItems\":64,\"items\":{"
+                                  "\"required\":[\"mode\","
+                                    "\"elicitationId\"],"
+                                  "\"$ref\":\"#/$defs/url\"}}}}}")
 };
 
 static ngx_mcp_schema_t  *ngx_mcp_question_schemas[NGX_MCP_QUESTION_KINDS];
@@ -285,17 +301,104 @@ ngx_mcp_question_check(ngx_pool_t *pool, ngx_uint_t kind,
         return rc;
     }
 
-    ngx_mcp_json_iter(&it, value);
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_mcp_question_iter(&it, kind, value);
 
     while (rc == NGX_OK
            && ngx_mcp_json_next(&it, &key, &question) == NGX_OK)
     {
-        if (ngx_mcp_question_is_url(&question, &params)) {
+        if (kind == NGX_MCP_QUESTION_ERROR) {
+            rc = ngx_mcp_question_check_url(pool, value, &question, mismatch);
+
+        } else if (ngx_mcp_question_is_url(&question, &params)) {
             rc = ngx_mcp_question_check_url(pool, value, &params, mismatch);
         }
     }
 
     return rc;
+}
+
+
+/* the questions of an object, or the URLs of an error */
+
+static void
+ngx_mcp_question_iter(ngx_mcp_json_iter_t *it, ngx_uint_t kind,
+    ngx_mcp_json_t *value)
+{
+    ngx_mcp_json_t  links;
+
+    if (kind == NGX_MCP_QUESTION_ERROR) {
+        ngx_mcp_question_links(value, &links);
+        value = &links;
+    }
+
+    ngx_mcp_json_iter(it, value);
+}
+
+
+static void
+ngx_mcp_question_links(ngx_mcp_json_t *error, ngx_mcp_json_t *links)
+{
+    ngx_mcp_json_t    data;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("data"), &data }
+    };
+    ngx_mcp_member_t  members_of_data[] = {
+        { ngx_string("elicitations"), links }
+    };
+
+    (void) ngx_mcp_json_members(error, members, 1);
+    (void) ngx_mcp_json_members(&data, members_of_data, 1);
+}
+
+
+ngx_uint_t
+ngx_mcp_question_is_error(ngx_mcp_json_t *error)
+{
+    int64_t           n;
+    ngx_mcp_json_t    code;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("code"), &code }
+    };
+
+    return ngx_mcp_json_members(error, members, 1) == NGX_OK
+           && ngx_mcp_json_integer(&code, &n) == NGX_OK
+           && n == NGX_MCP_RPC_URL_REQUIRED;
+}
+
+
+void
+ngx_mcp_question_of_error(ngx_mcp_out_t *out, ngx_mcp_json_t *error, uint64_t n)
+{
+    ngx_uint_t           i;
+    ngx_mcp_json_t       links, params;
+    ngx_mcp_json_iter_t  it;
+
+    ngx_mcp_question_links(error, &links);
+
+    ngx_mcp_out_lit(out, "{");
+    ngx_mcp_json_iter(&it, &links);
+
+    for (i = 1; ngx_mcp_json_next(&it, NULL, &params) == NGX_OK; i++) {
+
+        if (i > 1) {
+            ngx_mcp_out_lit(out, ",");
+        }
+
+        ngx_mcp_out_lit(out, "\"url-");
+        ngx_mcp_out_number(out, n);
+        ngx_mcp_out_lit(out, "-");
+        ngx_mcp_out_number(out, i);
+        ngx_mcp_out_lit(out, "\":{\"method\":\"elicitation/create\","
+                             "\"params\":");
+        ngx_mcp_out_str(out, &params.text);
+        ngx_mcp_out_lit(out, "}");
+    }
+
+    ngx_mcp_out_lit(out, "}");
 }
 
 

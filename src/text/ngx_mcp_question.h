@@ -30,6 +30,7 @@
 typedef enum {
     NGX_MCP_QUESTION_ONE = 0,    /* a question */
     NGX_MCP_QUESTION_ALL,        /* an object of questions */
+    NGX_MCP_QUESTION_ERROR,      /* an error object of the code -32042 */
 
     NGX_MCP_QUESTION_KINDS
 } ngx_mcp_question_e;
@@ -57,6 +58,16 @@ ngx_uint_t ngx_mcp_question_url(ngx_str_t *url);
 /* Tells if a question asks to open a URL, and finds its params. */
 ngx_uint_t ngx_mcp_question_is_url(ngx_mcp_json_t *question,
     ngx_mcp_json_t *params);
+
+/* Tells if a JSON-RPC error object has the code -32042. */
+ngx_uint_t ngx_mcp_question_is_error(ngx_mcp_json_t *error);
+
+/*
+ * Writes the URLs of an error object that has been checked as questions.  The
+ * keys have the number, which must be another one for each error of a task.
+ */
+void ngx_mcp_question_of_error(ngx_mcp_out_t *out, ngx_mcp_json_t *error,
+    uint64_t n);
 
 /*
  * Writes an object of questions without the ids that only legacy has: those

@@ -137,7 +137,7 @@ const complaints = [];
 
 
 // A page of the console.  Whatever goes wrong in it is remembered.  What it
-// reads of a task may be rewritten: a database can have what no worker can send.
+// reads of a task may be rewritten: a database may have what nobody can send.
 export async function open(browser, path, { rewrite, ...options } = {}) {
     const context = await browser.newContext({
         viewport: { width: 1280, height: 900 }, ...options });

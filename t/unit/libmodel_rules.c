@@ -206,6 +206,7 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
 
         m->state = NGX_MCP_INPUT_REQUIRED;
         m->asker = 0;
+        m->lease = ev->release ? 0 : m->lease;
         m->step = NEVER;
         m->phase = (m->phase > now) ? m->phase - now : 0;
         m->since = now - m->since;
@@ -245,6 +246,13 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
     case NGX_MCP_EV_ANSWER_ALL:
         if (!input) {
             return NGX_MCP_STATE_INVALID;
+        }
+
+        if (m->lease == 0) {
+            model.batch++;
+            requeue(m, now, 0);
+            m->attempt--;
+            break;
         }
 
         m->state = NGX_MCP_RUNNING;

@@ -408,6 +408,10 @@ model_do_event(void)
         op.event.holder = model_rnd(2) ? model_any_stream() : 0;
     }
 
+    /* only workers release a task when they ask */
+
+    op.event.release = (!m->held && op.event.type == NGX_MCP_EV_ASK)
+                       ? (uint8_t) model_rnd(2) : 0;
     op.event.lease_token = model_rnd(10) ? m->lease
                                          : model_rnd(2) ? model_rnd(1000) : 0;
     op.event.progress = model_rnd(100) / 100.0;

@@ -290,6 +290,76 @@ test_modern(void)
 }
 
 
+/* the error of the legacy era, and the same as questions */
+
+#define ERROR(links)                                                          \
+    "{\"code\":-32042,\"message\":\"m\",\"data\":{\"elicitations\":" links  \
+    "}}"
+
+#define LINK(url, rest)                                                       \
+    "{\"mode\":\"url\",\"message\":\"m\",\"url\":\"" url "\"" rest "}"
+
+
+static void
+test_error(void)
+{
+    ngx_str_t       text;
+    ngx_uint_t      i;
+    ngx_mcp_out_t   out;
+    ngx_mcp_json_t  error;
+    static struct {
+        const char  *text;
+        const char  *where;
+    } all[] = {
+        { ERROR("[" LINK("https://a", ",\"elicitationId\":\"1\"") "]"), "" },
+        { "{\"code\":-32042,\"message\":\"m\"}", ": required data" },
+        { "{\"code\":-32042,\"data\":[]}", "/data: type" },
+        { "{\"code\":-32042,\"data\":{}}", "/data: required elicitations" },
+        { ERROR("{}"), "/data/elicitations: type" },
+        { ERROR("[]"), "/data/elicitations: minItems" },
+        { ERROR("[1]"), "/data/elicitations/0: type" },
+        { ERROR("[" LINK("https://a", "") "]"),
+          "/data/elicitations/0: required elicitationId" },
+        { ERROR("[{\"message\":\"m\",\"url\":\"https://a\","
+                "\"elicitationId\":\"1\"}]"),
+          "/data/elicitations/0: required mode" },
+        { ERROR("[" LINK("https://a", ",\"elicitationId\":\"1\"") ","
+                LINK("http://a", ",\"elicitationId\":\"2\"") "]"),
+          "/data/elicitations/1/url: format" },
+        { ERROR("[" LINK("https://a", ",\"elicitationId\":\"1\"") "],"
+                "\"elicitations\":[]"),
+          "/data/elicitations: properties" },
+        { NULL, NULL }
+    };
+
+    for (i = 0; all[i].text; i++) {
+        same(check(NGX_MCP_QUESTION_ERROR, all[i].text), all[i].where,
+             all[i].text);
+    }
+
+    error = test_json(ERROR("[" LINK("https://a", ",\"elicitationId\":\"1\"")
+                            ", " LINK("https://b", ",\"elicitationId\":2")
+                            "]"));
+
+    ok(ngx_mcp_question_is_error(&error), "an error that requires URLs");
+
+    ngx_mcp_out_init(&out, test_pool, 16);
+    ngx_mcp_question_of_error(&out, &error, 7);
+    ngx_mcp_out_add(&out, (u_char *) "", 1);
+    ok(ngx_mcp_out_end(&out, &text) == NGX_OK, "as questions");
+    same((char *) text.data,
+         "{\"url-7-1\":{\"method\":\"elicitation/create\",\"params\":"
+         LINK("https://a", ",\"elicitationId\":\"1\"") "},"
+         "\"url-7-2\":{\"method\":\"elicitation/create\",\"params\":"
+         LINK("https://b", ",\"elicitationId\":2") "}}", "with keys");
+
+    error = test_json("{\"code\":-32043,\"message\":\"m\"}");
+    ok(!ngx_mcp_question_is_error(&error), "another error");
+    error = test_json("{\"code\":\"-32042\"}");
+    ok(!ngx_mcp_question_is_error(&error), "not a number");
+}
+
+
 int
 main(void)
 {
@@ -301,6 +371,7 @@ main(void)
     test_invalid();
     test_urls();
     test_modern();
+    test_error();
 
     ngx_destroy_pool(test_pool);
 

@@ -12,6 +12,9 @@
 #define WALL   1700000000000ULL
 #define LEASE  77
 
+/* input required, and the worker has released the task */
+#define RELEASED  NGX_MCP_STATES
+
 
 static const char  *events[] = {
     "heartbeat", "progress", "ask", "complete", "fail", "retry", "release",
@@ -38,7 +41,8 @@ static struct {
     { NGX_MCP_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!I" "f" },
     { NGX_MCP_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
     { NGX_MCP_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
-    { NGX_MCP_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" }
+    { NGX_MCP_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
+    { RELEASED,               "LLLLLLL" "!IqxII" "!!!!!I" "f" }
 };
 
 
@@ -74,6 +78,9 @@ make(ngx_mcp_task_t *task, ngx_uint_t state)
     switch (state) {
     case NGX_MCP_RUNNING:
         return;
+    case RELEASED:
+        ev.release = 1;
+        /* fall through */
     case NGX_MCP_INPUT_REQUIRED:
         ev.type = NGX_MCP_EV_ASK;
         break;
@@ -101,7 +108,7 @@ test_rules(void)
     static const char  after[] = "-qricfx";
     static const char  stay[] = "-QRIAAA";
 
-    for (i = 0; i < NGX_MCP_STATES; i++) {
+    for (i = 0; i <= RELEASED; i++) {
         for (e = 0; e < NGX_MCP_EVENTS; e++) {
 
             make(&task, rules[i].state);
@@ -139,8 +146,9 @@ test_rules(void)
                 got = '?';
             }
 
-            ok(got == want, "%s: %s gives %c",
-               ngx_mcp_state_name(i)->data, events[e], want);
+            ok(got == want, "%s%s: %s gives %c",
+               i == RELEASED ? "released, " : "",
+               ngx_mcp_state_name(before.state)->data, events[e], want);
 
             if (rc != NGX_MCP_OK) {
                 ok(ngx_memcmp(&task, &before, sizeof(task)) == 0,
@@ -246,6 +254,24 @@ test_attempts(void)
     is(apply(&task, NGX_MCP_EV_RELEASE, NOW), 0, "release");
     is(task.attempt, 0, "is no attempt");
     ok(ngx_mcp_task_claimable(&task), "claimable at once");
+
+    /* neither does one that ends with questions, and is queued when answered */
+
+    make(&task, RELEASED);
+    is(task.state, NGX_MCP_INPUT_REQUIRED, "released with questions");
+    is(task.lease_token, 0, "without a lease");
+    is(task.attempt, 1, "the attempt is shown");
+    is(apply(&task, NGX_MCP_EV_ANSWER, NOW + 5), 0, "an answer");
+    is(task.state, NGX_MCP_INPUT_REQUIRED, "one is left");
+    is(apply(&task, NGX_MCP_EV_ANSWER_ALL, NOW + 900000), 0, "all answers");
+    is(task.state, NGX_MCP_QUEUED, "queued");
+    is(task.attempt, 0, "is no attempt");
+    ok(ngx_mcp_task_claimable(&task), "claimable at once");
+    is(task.phase_end, NOW + 900000 + task.policy.queue_timeout,
+       "with the time of a new one to be claimed");
+    is(apply(&task, NGX_MCP_EV_CLAIM, NOW + 900000), 0, "claimed");
+    is(task.lease_token, LEASE, "with a lease");
+    is(task.attempt, 1, "the same attempt");
 
     /* a retry does, and ends when there are none left */
 
