@@ -11,6 +11,7 @@ use Test::More;
 use Time::HiRes qw/ sleep /;
 
 use MCPClient qw/ answer /;
+use MCPPattern qw/ $server /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -107,7 +108,8 @@ my $state = qr/\A[0-9a-f]{80}\z/;
               'what it asks');
     like($got->{result}{requestState}, $state, 'and a state');
     is_deeply([sort keys %{ $got->{result} }],
-              [qw/ inputRequests requestState resultType /], 'nothing else');
+              [qw/ _meta inputRequests requestState resultType /],
+              'nothing else');
 
     my $s = begin($c, 'slow', { inputResponses => { name => \%yes },
                                 requestState => $got->{result}{requestState} });
@@ -116,7 +118,7 @@ my $state = qr/\A[0-9a-f]{80}\z/;
     $c->complete($work, '{"content":[],"n":1.0}');
     is(MCPTasks::read_response($s)->{body},
        '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
-       . '"content":[],"n":1.0}}', 'the result of the second call');
+       . $server . ',"content":[],"n":1.0}}', 'the result of the second call');
 
     is_invalid(call($c, 'slow', { inputResponses => { name => \%yes },
                     requestState => $got->{result}{requestState} }),
