@@ -187,9 +187,8 @@ for my $char ('x', "\xc3\xa9", "\xf0\x9f\x98\x80", '\u00e9', '\ud83d\ude00',
     my $work = begun('plain', $session);
     give_up($work, 'told');
 
-    my ($last, $got);
-    $last = $got while ($got = $stream->message(10)->{params})
-                       && $got->{status} ne 'failed';
+    my $got = $stream->message()->{params};
+    $got = $stream->message()->{params} while $got->{status} ne 'failed';
     is($got->{statusMessage}, 'told', 'notifications/tasks/status');
     $stream->close();
 
@@ -200,8 +199,8 @@ for my $char ('x', "\xc3\xa9", "\xf0\x9f\x98\x80", '\u00e9', '\ud83d\ude00',
     $c->held('progress', $work, progress => 3, message => 'at 3', total => 4);
     give_up($work, 'told later');
     $stream = $session->get_stream();
-    is($stream->message(10)->{params}{statusMessage}, 'told later', 'later');
-    $got = $stream->message(10);
+    is($stream->message()->{params}{statusMessage}, 'told later', 'later');
+    $got = $stream->message();
     is($got->{method}, 'notifications/progress', 'and its progress');
     ok(!exists $got->{params}{message}, 'without the diagnosis');
     $stream->close();
@@ -209,11 +208,11 @@ for my $char ('x', "\xc3\xa9", "\xf0\x9f\x98\x80", '\u00e9', '\ud83d\ude00',
     $work = begun('plain');
     $stream = $c->stream($c->modern_bytes('subscriptions/listen',
         { notifications => { taskIds => [$work->{taskId}] } }));
-    $stream->message(10);
-    is($stream->message(10)->{params}{statusMessage}, 'at 3 of 5',
+    $stream->message();
+    is($stream->message()->{params}{statusMessage}, 'at 3 of 5',
        'notifications/tasks: progress');
     give_up($work, 'listened');
-    is($stream->message(10)->{params}{statusMessage}, 'listened',
+    is($stream->message()->{params}{statusMessage}, 'listened',
        'notifications/tasks: why it failed');
     $stream->close();
 }
@@ -238,7 +237,7 @@ for my $case (
     ['isError', 'no such city',
      ['result', '{"content":[{"type":"text","text":"no such city"}],'
                 . '"isError":true}']],
-    ['a result of no type', 'The upstream response is not valid',
+    ['a result that is not valid', 'The upstream response is not valid',
      ['result', '{"isError":true,"isError":true}']],
     ['no result', 'The upstream response is incomplete', ['close']])
 {

@@ -11,6 +11,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPPattern qw/ $server /;
 use MCPTasks qw/ wait_for workers /;
 
 # with a socket of its own for each worker, connections go to all of them
@@ -492,7 +493,7 @@ for my $how ('reload', 'stop') {
         my $event = $stream->event(SOON);
         $good++, next if $event && $event->{data}
             eq "{\"jsonrpc\":\"2.0\",\"id\":\"s$i\",\"result\":{\"resultType\""
-               . ":\"complete\",\"_meta\":{\"$key\":\"s$i\"}}}"
+               . ":\"complete\"," . $server =~ s/\}\z/,"$key":"s$i"}/r . '}}'
             && !$stream->event(SOON) && $stream->{whole} && !$stream->{cut};
         diag($event ? $event->{data} : 'no event');
     }

@@ -12,6 +12,7 @@ use Time::HiRes qw/ sleep /;
 
 use MCPClient qw/ answer /;
 use MCPFile qw/ slurp /;
+use MCPPattern qw/ $server /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -110,7 +111,8 @@ my $state = qr/\A[0-9a-f]{80}\z/;
               'what it asks');
     like($got->{result}{requestState}, $state, 'and a state');
     is_deeply([sort keys %{ $got->{result} }],
-              [qw/ inputRequests requestState resultType /], 'nothing else');
+              [qw/ _meta inputRequests requestState resultType /],
+              'nothing else');
 
     my $s = begin($c, 'slow', { inputResponses => { name => \%yes },
                                 requestState => $got->{result}{requestState} });
@@ -119,7 +121,7 @@ my $state = qr/\A[0-9a-f]{80}\z/;
     $c->complete($work, '{"content":[],"n":1.0}');
     is(MCPTasks::read_response($s)->{body},
        '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
-       . '"content":[],"n":1.0}}', 'the result of the second call');
+       . $server . ',"content":[],"n":1.0}}', 'the result of the second call');
 
     is_invalid(call($c, 'slow', { inputResponses => { name => \%yes },
                     requestState => $got->{result}{requestState} }),

@@ -116,11 +116,12 @@ ngx_mcp_arguments_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_mcp_out_answer(&out, r, ctx, text->len + 128);
+    ngx_mcp_out_answer(&out, r, ctx, text->len + 256);
     ngx_mcp_out_lit(&out, "{");
 
     if (ctx->era == NGX_MCP_MODERN) {
-        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\",");
+        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\","
+                        NGX_MCP_SERVER_META ",");
     }
 
     ngx_mcp_out_lit(&out, "\"content\":[{\"type\":\"text\",\"text\":");

@@ -161,6 +161,14 @@ void *ngx_mcp_op(ngx_http_request_t *r, ngx_uint_t type, size_t size);
 
 #define NGX_MCP_WANT_REST  (NGX_MCP_WANT_DETAIL | NGX_MCP_WANT_TOOL)
 
+/* what ngx_mcp_render_outcome() adds to the _meta of a result */
+
+typedef enum {
+    NGX_MCP_META_NONE = 0,
+    NGX_MCP_META_RELATED,      /* the task; replaces another one */
+    NGX_MCP_META_IDENTIFIED    /* this server, unless one is named */
+} ngx_mcp_meta_e;
+
 void ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era,
     ngx_mcp_view_t *v);
 void ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era,
@@ -173,7 +181,7 @@ void ngx_mcp_render_short(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 void ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_str_t *token, ngx_uint_t related);
 void ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era,
-    ngx_mcp_view_t *v, ngx_uint_t related);
+    ngx_mcp_view_t *v, ngx_uint_t meta);
 void ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_json_t *key, ngx_mcp_json_t *question);
 void ngx_mcp_render_cursor(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,

@@ -25,12 +25,15 @@ static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
 static void ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_json_t *key);
-static void ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v, ngx_uint_t has_meta);
+static void ngx_mcp_render_with_meta(ngx_mcp_out_t *out,
+    ngx_mcp_json_t *object, ngx_mcp_view_t *v, ngx_uint_t has_meta,
+    ngx_uint_t what);
 static void ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v);
+    ngx_mcp_view_t *v, ngx_uint_t what);
 static void ngx_mcp_render_others(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
     ngx_str_t *except);
+static void ngx_mcp_render_meta(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_uint_t what);
 static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 
 
@@ -41,6 +44,15 @@ static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
                  "\"message\":\"" message "\","                               \
                  "\"data\":{\"reason\":\"" reason "\"}}"),                    \
       ngx_string("\"" message "\"") }
+
+
+/* in the order of ngx_mcp_meta_e */
+
+static ngx_str_t  ngx_mcp_meta_names[] = {
+    ngx_null_string,
+    ngx_string(NGX_MCP_RELATED_TASK),
+    ngx_string(NGX_MCP_META_SERVER_KEY)
+};
 
 
 ngx_str_t *
@@ -161,7 +173,8 @@ ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
         ngx_mcp_out_lit(out, "}}");
 
     } else {
-        ngx_mcp_out_lit(out, "{\"resultType\":\"task\",");
+        ngx_mcp_out_lit(out, "{\"resultType\":\"task\","
+                        NGX_MCP_SERVER_META ",");
         ngx_mcp_render_task(out, era, v);
         ngx_mcp_out_lit(out, "}");
     }
@@ -185,7 +198,7 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
 
     case NGX_MCP_COMPLETED:
         ngx_mcp_out_lit(out, ",");
-        ngx_mcp_render_outcome(out, NGX_MCP_MODERN, v, 0);
+        ngx_mcp_render_outcome(out, NGX_MCP_MODERN, v, NGX_MCP_META_NONE);
         break;
 
     case NGX_MCP_FAILED:
@@ -367,7 +380,7 @@ ngx_mcp_render_cause(ngx_mcp_view_t *v)
 
 void
 ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
-    ngx_uint_t related)
+    ngx_uint_t meta)
 {
     ngx_uint_t      flags;
     ngx_mcp_json_t  result;
@@ -390,13 +403,14 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
     {
         ngx_mcp_out_lit(out, "\"resultType\":\"complete\"");
 
-        if (ngx_mcp_json_filled(&result)) {
+        if (meta || ngx_mcp_json_filled(&result)) {
             ngx_mcp_out_lit(out, ",");
         }
     }
 
-    if (related) {
-        ngx_mcp_render_relating(out, &result, v, flags & NGX_MCP_HAS_META);
+    if (meta) {
+        ngx_mcp_render_with_meta(out, &result, v, flags & NGX_MCP_HAS_META,
+                                 meta);
 
     } else {
         ngx_mcp_out_add(out, result.text.data + 1, result.text.len - 2);
@@ -466,7 +480,7 @@ ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
         ngx_mcp_out_lit(out, ",");
     }
 
-    ngx_mcp_render_relating(out, &params, v, 1);
+    ngx_mcp_render_with_meta(out, &params, v, 1, NGX_MCP_META_RELATED);
     ngx_mcp_out_lit(out, "}}");
 }
 
@@ -489,50 +503,58 @@ ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 
 
 /*
- * The members of an object, with the task id added to its _meta.  If has_meta
- * is 0, the object has no _meta.
+ * The members of an object, with what is added to its _meta.  If has_meta is 0,
+ * the object has no _meta.
  */
 
 static void
-ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v, ngx_uint_t has_meta)
+ngx_mcp_render_with_meta(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v, ngx_uint_t has_meta, ngx_uint_t what)
 {
     u_char            *p, *end;
-    ngx_mcp_json_t     meta, related;
+    ngx_mcp_json_t     meta, present;
     ngx_mcp_member_t   members[] = {
         { ngx_string("_meta"), &meta }
     };
     ngx_mcp_member_t   members_of_meta[] = {
-        { ngx_string(NGX_MCP_RELATED_TASK), &related }
+        { ngx_mcp_meta_names[what], &present }
     };
 
     meta.type = NGX_MCP_JSON_NONE;
-    related.type = NGX_MCP_JSON_NONE;
+    present.type = NGX_MCP_JSON_NONE;
 
     if (has_meta) {
         (void) ngx_mcp_json_members(object, members, 1);
     }
 
-    if (meta.type == NGX_MCP_JSON_OBJECT) {
-        (void) ngx_mcp_json_members(&meta, members_of_meta, 1);
-    }
-
-    if ((meta.type != NGX_MCP_JSON_NONE && meta.type != NGX_MCP_JSON_OBJECT)
-        || related.type != NGX_MCP_JSON_NONE)
+    if (meta.type == NGX_MCP_JSON_OBJECT
+        && ngx_mcp_json_members(&meta, members_of_meta, 1) != NGX_OK)
     {
-        ngx_mcp_render_replaced(out, object, v);
+        ngx_mcp_render_replaced(out, object, v, what);
         return;
     }
 
     p = object->text.data + 1;
     end = object->text.data + object->text.len - 1;
 
+    if (present.type != NGX_MCP_JSON_NONE && what == NGX_MCP_META_IDENTIFIED) {
+        ngx_mcp_out_add(out, p, end - p);
+        return;
+    }
+
+    if ((meta.type != NGX_MCP_JSON_NONE && meta.type != NGX_MCP_JSON_OBJECT)
+        || present.type != NGX_MCP_JSON_NONE)
+    {
+        ngx_mcp_render_replaced(out, object, v, what);
+        return;
+    }
+
     if (meta.type == NGX_MCP_JSON_OBJECT) {
 
         /* up to the brace of _meta, the new member, then the rest */
 
         ngx_mcp_out_add(out, p, meta.text.data + 1 - p);
-        ngx_mcp_render_related(out, v);
+        ngx_mcp_render_meta(out, v, what);
 
         if (ngx_mcp_json_filled(&meta)) {
             ngx_mcp_out_lit(out, ",");
@@ -542,7 +564,7 @@ ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
 
     } else {
         ngx_mcp_out_lit(out, "\"_meta\":{");
-        ngx_mcp_render_related(out, v);
+        ngx_mcp_render_meta(out, v, what);
         ngx_mcp_out_lit(out, "}");
 
         if (ngx_mcp_json_filled(object)) {
@@ -556,21 +578,20 @@ ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
 
 /*
  * The same for an object that relates to a task of another server already, or
- * whose _meta is not an object or is duplicate.  Parsers take the last of two
- * members, so neither may remain.
+ * whose _meta is not an object, or where one of them is duplicate.  Parsers
+ * take the last of two members, so neither may remain.
  */
 
 static void
 ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v)
+    ngx_mcp_view_t *v, ngx_uint_t what)
 {
     ngx_mcp_json_t       key, value;
     ngx_mcp_json_iter_t  it;
     static ngx_str_t     meta = ngx_string("_meta");
-    static ngx_str_t     related = ngx_string(NGX_MCP_RELATED_TASK);
 
     ngx_mcp_out_lit(out, "\"_meta\":{");
-    ngx_mcp_render_related(out, v);
+    ngx_mcp_render_meta(out, v, what);
 
     ngx_mcp_json_iter(&it, object);
 
@@ -578,7 +599,7 @@ ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
         if (value.type == NGX_MCP_JSON_OBJECT
             && ngx_mcp_json_is(&key, &meta))
         {
-            ngx_mcp_render_others(out, &value, &related);
+            ngx_mcp_render_others(out, &value, &ngx_mcp_meta_names[what]);
             break;
         }
     }
@@ -609,6 +630,20 @@ ngx_mcp_render_others(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
         ngx_mcp_out_str(out, &key.text);
         ngx_mcp_out_lit(out, ":");
         ngx_mcp_out_str(out, &value.text);
+    }
+}
+
+
+/* a member of _meta */
+
+static void
+ngx_mcp_render_meta(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t what)
+{
+    if (what == NGX_MCP_META_RELATED) {
+        ngx_mcp_render_related(out, v);
+
+    } else {
+        ngx_mcp_out_lit(out, NGX_MCP_META_SERVER);
     }
 }
 

@@ -316,8 +316,7 @@ ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ngx_mcp_out_lit(&out, ",\"capabilities\":{\"tools\":{},\"extensions\":{"
                     "\"io.modelcontextprotocol/tasks\":{},"
                     "\"" NGX_MCP_EXTENSION "\":{}}},"
-                    "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-                    NGX_MCP_SERVER_INFO "},"
+                    NGX_MCP_SERVER_META ","
                     "\"ttlMs\":3600000,\"cacheScope\":\"public\"}");
 
     return ngx_mcp_out_result(r, &out);

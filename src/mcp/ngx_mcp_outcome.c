@@ -394,6 +394,7 @@ static ngx_int_t
 ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
     ngx_str_t             message;
+    ngx_uint_t            meta;
     ngx_http_request_t   *r;
     ngx_mcp_out_t         out;
     ngx_mcp_op_delete_t  *op;
@@ -407,12 +408,23 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
         return ngx_mcp_wait_close(&o->wait);
     }
 
-    ngx_mcp_out_init(&out, r->pool, 256 + v->payload[NGX_MCP_RESULT].len);
+    meta = NGX_MCP_META_NONE;
+
+    if (o->mode == NGX_MCP_WAIT_RESULT) {
+        meta = NGX_MCP_META_RELATED;
+
+    } else if (o->wait.ctx->era == NGX_MCP_MODERN
+               && v->task.policy.route == 0)
+    {
+        /* the result of an upstream says itself who has produced it */
+        meta = NGX_MCP_META_IDENTIFIED;
+    }
+
+    ngx_mcp_out_init(&out, r->pool, 384 + v->payload[NGX_MCP_RESULT].len);
     ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
     ngx_mcp_out_str(&out, &o->wait.ctx->rpc.id.text);
     ngx_mcp_out_lit(&out, ",");
-    ngx_mcp_render_outcome(&out, o->wait.ctx->era, v,
-                           o->mode == NGX_MCP_WAIT_RESULT);
+    ngx_mcp_render_outcome(&out, o->wait.ctx->era, v, meta);
     ngx_mcp_out_lit(&out, "}");
 
     if (ngx_mcp_out_end(&out, &message) != NGX_OK) {

@@ -187,9 +187,9 @@ ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     (void) ngx_hex_dump(text, (u_char *) &state, sizeof(state));
 
-    ngx_mcp_out_answer(&out, r, ctx, requests->len + 256);
+    ngx_mcp_out_answer(&out, r, ctx, requests->len + 384);
     ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
-                    "\"inputRequests\":");
+                    NGX_MCP_SERVER_META ",\"inputRequests\":");
     ngx_mcp_question_modern(&out, requests, ctx->can);
     ngx_mcp_out_lit(&out, ",\"requestState\":\"");
     ngx_mcp_out_add(&out, text, sizeof(text));
