@@ -15,8 +15,11 @@
 #include <ngx_core.h>
 
 
+/* of names that this module adds to MCP */
+#define NGX_MCP_NAMESPACE      "io.github.nginx-mcp-tasks/"
+
 /* the extension with the methods and members that this module adds to MCP */
-#define NGX_MCP_EXTENSION      "io.github.nginx-mcp-tasks/extended"
+#define NGX_MCP_EXTENSION      NGX_MCP_NAMESPACE "extended"
 
 /* its name in 0.1.0, accepted from clients until the release after the next */
 #define NGX_MCP_EXTENSION_OLD  "org.nginx.mcp-tasks/extended"

@@ -100,6 +100,10 @@ const char *ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token,
     ngx_str_t *value);
 const char *ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl,
     uint64_t *value);
+const char *ngx_mcp_client_timeout(ngx_mcp_loc_conf_t *lcf,
+    ngx_mcp_json_t *timeout, ngx_mcp_policy_t *policy);
+const char *ngx_mcp_client_priority(ngx_mcp_loc_conf_t *lcf,
+    ngx_mcp_json_t *priority, ngx_mcp_policy_t *policy);
 const char *ngx_mcp_progress_args(ngx_mcp_json_t *progress,
     ngx_mcp_json_t *total, ngx_mcp_json_t *message, ngx_mcp_op_update_t *op);
 uint64_t ngx_mcp_lease_token(ngx_mcp_json_t *value);

@@ -58,6 +58,10 @@ typedef struct {
     ngx_msec_t                 backoff;
     ngx_uint_t                 retries;
 
+    /* what clients may request at most; 0, NGX_MCP_PRIORITIES: nothing */
+    ngx_msec_t                 client_timeout;
+    ngx_uint_t                 client_priority;
+
     ngx_uint_t                 max_owner_tasks;
     size_t                     max_owner_bytes;
     size_t                     max_payload;
@@ -119,6 +123,8 @@ typedef struct {
     ngx_mcp_json_t  client;    /* clientInfo */
     ngx_mcp_json_t  capabilities;
     ngx_mcp_json_t  trace[NGX_MCP_TRACES];
+    ngx_mcp_json_t  timeout;   /* of an attempt */
+    ngx_mcp_json_t  priority;
 
     /* members of the client's capabilities */
     ngx_mcp_json_t  elicitation;

@@ -49,6 +49,10 @@ static ngx_mcp_shape_t  ngx_mcp_meta[] = {
       ngx_mcp_param_offset(trace[NGX_MCP_TRACESTATE]), NULL },
     { ngx_string("baggage"),
       ngx_mcp_param_offset(trace[NGX_MCP_BAGGAGE]), NULL },
+    { ngx_string(NGX_MCP_NAMESPACE "timeout"),
+      ngx_mcp_param_offset(timeout), NULL },
+    { ngx_string(NGX_MCP_NAMESPACE "priority"),
+      ngx_mcp_param_offset(priority), NULL },
     { ngx_null_string, 0, NULL }
 };
 

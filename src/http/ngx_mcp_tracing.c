@@ -23,6 +23,7 @@ ngx_int_t
 ngx_mcp_tracing(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_str_t         headers[NGX_MCP_TRACES];
+    ngx_uint_t        n;
     ngx_mcp_json_t   *meta;
     ngx_mcp_trace_t  *trace;
 
@@ -31,8 +32,9 @@ ngx_mcp_tracing(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     meta = ctx->params.trace;
+    n = ngx_mcp_trace_headers(r, headers);
 
-    if (!ngx_mcp_trace_headers(r, headers)
+    if (n == 0
         && meta[NGX_MCP_TRACEPARENT].type == NGX_MCP_JSON_NONE
         && meta[NGX_MCP_TRACESTATE].type == NGX_MCP_JSON_NONE
         && meta[NGX_MCP_BAGGAGE].type == NGX_MCP_JSON_NONE)
@@ -44,7 +46,8 @@ ngx_mcp_tracing(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     trace = ngx_palloc(r->pool, sizeof(ngx_mcp_trace_t));
 
     if (trace == NULL
-        || ngx_mcp_trace_read(r->pool, meta, headers, trace) != NGX_OK)
+        || ngx_mcp_trace_read(r->pool, meta, n ? headers : NULL, trace)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -55,7 +58,10 @@ ngx_mcp_tracing(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* a header that is duplicate is not used; returns 0 if there are none at all */
+/*
+ * A header that is duplicate is not used.  Returns 0 if there are none at all,
+ * and then leaves the values as they are.
+ */
 
 static ngx_uint_t
 ngx_mcp_trace_headers(ngx_http_request_t *r, ngx_str_t *headers)
@@ -102,10 +108,6 @@ ngx_mcp_trace_headers(ngx_http_request_t *r, ngx_str_t *headers)
                 }
             }
         }
-    }
-
-    if (n == 0) {
-        ngx_memzero(headers, sizeof(ngx_str_t) * NGX_MCP_TRACES);
     }
 
     return n;

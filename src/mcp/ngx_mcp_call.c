@@ -31,6 +31,8 @@ struct ngx_mcp_calling_s {
 
 static ngx_mcp_calling_t *ngx_mcp_calling(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_str_t *name, ngx_mcp_tool_t *tool);
+static const char *ngx_mcp_call_requested(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_new_t *nt);
 static ngx_int_t ngx_mcp_call_support(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_tool_t *tool, ngx_mcp_json_t *task,
     ngx_uint_t *wants);
@@ -38,8 +40,7 @@ static ngx_int_t ngx_mcp_call_arguments(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_tool_t *tool, ngx_mcp_json_t *arguments,
     ngx_uint_t task);
 static ngx_int_t ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
-    ngx_uint_t passes);
+    ngx_mcp_tool_t *tool, ngx_uint_t wants, ngx_uint_t passes);
 static ngx_uint_t ngx_mcp_call_is_retry(ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_mcp_calling_t *call);
@@ -133,7 +134,7 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_pass(r, ctx);
     }
 
-    return ngx_mcp_call_task(r, ctx, tool, &params->ttl, wants, passes);
+    return ngx_mcp_call_task(r, ctx, tool, wants, passes);
 }
 
 
@@ -212,25 +213,17 @@ ngx_mcp_call_arguments(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
 static ngx_int_t
 ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
-    ngx_uint_t passes)
+    ngx_mcp_tool_t *tool, ngx_uint_t wants, ngx_uint_t passes)
 {
-    const char          *err;
-    ngx_mcp_calling_t   *call;
-    ngx_mcp_loc_conf_t  *lcf;
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    const char         *err;
+    ngx_mcp_calling_t  *call;
 
     call = ngx_mcp_calling(r, ctx, &ctx->tool, tool);
     if (call == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_mcp_token(r->pool, &ctx->params.token, &call->op.task.token);
-
-    if (err == NULL) {
-        err = ngx_mcp_ttl(lcf, ttl, &call->op.task.ttl);
-    }
+    err = ngx_mcp_call_requested(r, ctx, &call->op.task);
 
     if (err) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
@@ -295,6 +288,39 @@ ngx_mcp_call_is_retry(ngx_mcp_ctx_t *ctx)
 
     return responses.type != NGX_MCP_JSON_NONE
            || state.type != NGX_MCP_JSON_NONE;
+}
+
+
+/* what the client requests of its task; returns NULL, or an error message */
+
+static const char *
+ngx_mcp_call_requested(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_new_t *nt)
+{
+    const char                *err;
+    ngx_mcp_loc_conf_t        *lcf;
+    ngx_mcp_request_params_t  *params;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    params = &ctx->params;
+
+    err = ngx_mcp_token(r->pool, &params->token, &nt->token);
+
+    if (err == NULL) {
+        err = ngx_mcp_ttl(lcf, &params->ttl, &nt->ttl);
+    }
+
+    /* the others are additions to MCP */
+
+    if (err == NULL && ctx->extended) {
+        err = ngx_mcp_client_timeout(lcf, &params->timeout, &nt->policy);
+    }
+
+    if (err == NULL && ctx->extended) {
+        err = ngx_mcp_client_priority(lcf, &params->priority, &nt->policy);
+    }
+
+    return err;
 }
 
 
@@ -428,7 +454,7 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ngx_str_t             text;
     const char           *err;
     ngx_mcp_tool_t       *tool;
-    ngx_mcp_json_t        action, params, metadata, ttl, token;
+    ngx_mcp_json_t        action, params, metadata, token;
     ngx_mcp_calling_t    *call;
     ngx_mcp_loc_conf_t   *lcf;
     ngx_mcp_mismatch_t    mismatch;
@@ -436,13 +462,15 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         { ngx_string("action"), &action },
         { ngx_string("params"), &params },
         { ngx_string("metadata"), &metadata },
-        { ngx_string("ttl"), &ttl },
-        { ngx_string("progressToken"), &token }
+        { ngx_string("progressToken"), &token },
+        { ngx_string("ttl"), &ctx->params.ttl },
+        { ngx_string("timeout"), &ctx->params.timeout },
+        { ngx_string("priority"), &ctx->params.priority }
     };
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_mcp_members(ctx, members, 5) != NGX_OK) {
+    if (ngx_mcp_members(ctx, members, 7) != NGX_OK) {
         return ngx_mcp_duplicate(r, ctx);
     }
 
@@ -483,15 +511,11 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     call->op.task.metadata = metadata.text;
 
-    if (token.type == NGX_MCP_JSON_NONE) {
-        token = ctx->params.token;
+    if (token.type != NGX_MCP_JSON_NONE) {
+        ctx->params.token = token;
     }
 
-    err = ngx_mcp_token(r->pool, &token, &call->op.task.token);
-
-    if (err == NULL) {
-        err = ngx_mcp_ttl(lcf, &ttl, &call->op.task.ttl);
-    }
+    err = ngx_mcp_call_requested(r, ctx, &call->op.task);
 
     if (err) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
