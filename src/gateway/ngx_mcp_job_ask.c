@@ -195,7 +195,7 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         { ngx_string("requestState"), &state }
     };
 
-    if (job->caller && job->asks) {
+    if (job->caller && job->asks && job->remote.len == 0) {
 
         /* "input=call": the client still waits, and gets the questions */
 

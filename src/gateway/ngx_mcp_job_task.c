@@ -40,6 +40,7 @@ static struct {
     { "upstream_closed", "The upstream response is incomplete" },
     { "upstream_invalid", "The upstream response is not valid" },
     { "upstream_too_large", "The upstream response is too large" },
+    { "upstream_cancelled", "The upstream server has cancelled its task" },
     { "shutdown", "nginx shut down before the call ended" }
 };
 
@@ -190,6 +191,7 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
                   ngx_mcp_failures[job->failure].reason,
                   &job->sender.task_id);
 
+    ngx_mcp_job_follow_cancel(job);
     ngx_mcp_job_end(job, NGX_MCP_EV_RETRY);
 }
 
@@ -398,6 +400,7 @@ ngx_mcp_job_restart(ngx_mcp_job_t *job)
     job->failure = NGX_MCP_FAILED_NOT;
     job->asked = 0;
     job->questions.nelts = 0;
+    ngx_mcp_job_follow_clear(job);
     ngx_mcp_job_note_drop(job);
     ngx_mcp_job_post(job);
 

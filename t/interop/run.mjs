@@ -12,7 +12,7 @@ const parts = ["conformance", "subscriptions", "sdk-legacy", "sdk-modern",
 // these have a server of their own
 const gateways = ["gateway-legacy", "gateway-modern", "gateway-everything",
                   "gateway-conformance", "gateway-clients",
-                  "gateway-servers"];
+                  "gateway-servers", "gateway-queue"];
 
 const [nginx, module, dir] = process.argv.slice(2);
 const only = process.env.ONLY?.split(",") ?? [...parts, ...gateways];
