@@ -154,8 +154,8 @@ export async function startGateway(how) {
     await queue.stop();
   };
 
-  return { ...server, plain: `http://127.0.0.1:${plain}`, seen, ports, node,
-           queue, stop,
+  return { ...server, plain: `http://127.0.0.1:${plain}`, seen, ports, queue,
+           stop,
 
            // nobody listens there, and a session ends during a call: nginx
            // rightly says so
