@@ -504,6 +504,10 @@ ngx_mcp_job_more(ngx_mcp_job_t *job)
     if (left > 0) {
         ngx_mcp_job_wait(job, left);
 
+    } else if (job->call) {
+        /* its response is complete; its end posts the event again */
+        ngx_mcp_detached_end(job->call);
+
     } else if (ngx_mcp_job_resume(job) != NGX_OK) {
         job->failure = NGX_MCP_FAILED_UNREACHABLE;
         job->reached = 1;

@@ -73,7 +73,19 @@ void ngx_mcp_job_repeat_attempt(ngx_mcp_job_t *job);
 /* ngx_mcp_job_read.c: responses of the upstream */
 
 extern ngx_mcp_reader_t  ngx_mcp_job_reader;
+ngx_uint_t ngx_mcp_job_is_error(ngx_mcp_json_t *error);
+void ngx_mcp_job_outcome(ngx_mcp_job_t *job, ngx_mcp_json_t *object);
 ngx_uint_t ngx_mcp_job_connected(ngx_http_request_t *r);
+
+/* ngx_mcp_job_follow.c: tasks of the upstream */
+
+ngx_uint_t ngx_mcp_job_as_task(ngx_mcp_job_t *job, ngx_mcp_json_t *error);
+ngx_uint_t ngx_mcp_job_follow(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+void ngx_mcp_job_followed(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+ngx_int_t ngx_mcp_job_follow_body(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
+    ngx_str_t *responses);
+void ngx_mcp_job_follow_cancel(ngx_mcp_job_t *job);
+void ngx_mcp_job_follow_clear(ngx_mcp_job_t *job);
 
 /* ngx_mcp_job_ask.c: questions and answers */
 

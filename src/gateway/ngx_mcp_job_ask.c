@@ -268,7 +268,7 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         return;
     }
 
-    if (job->caller && job->asks) {
+    if (job->caller && job->asks && job->remote.len == 0) {
 
         /* not "input=task": the client still waits, and gets the questions */
 

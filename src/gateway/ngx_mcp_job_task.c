@@ -43,6 +43,7 @@ static struct {
     { "upstream_too_large", "The upstream response is too large" },
     { "upstream_question", "The upstream server asked an invalid question" },
     { "url_declined", "A URL that the upstream server requires was declined" },
+    { "upstream_cancelled", "The upstream server has cancelled its task" },
     { "shutdown", "nginx shut down before the call ended" }
 };
 
@@ -204,6 +205,7 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
                   ngx_mcp_failures[job->failure].reason,
                   &job->sender.task_id);
 
+    ngx_mcp_job_follow_cancel(job);
     ngx_mcp_job_end(job, NGX_MCP_EV_RETRY);
 }
 
@@ -440,6 +442,7 @@ ngx_mcp_job_restart(ngx_mcp_job_t *job)
     job->failure = NGX_MCP_FAILED_NOT;
     job->asked = 0;
     job->questions.nelts = 0;
+    ngx_mcp_job_follow_clear(job);
     ngx_mcp_job_note_drop(job);
     ngx_mcp_job_post(job);
 

@@ -451,6 +451,45 @@ ngx_mcp_sender_trace(ngx_mcp_sender_t *sender, ngx_mcp_json_t *meta)
 
 
 /*
+ * Sets the headers that repeat the method and a name of the body, where the
+ * client sent them; NULL: the name of the call.  Both are not copied.
+ */
+
+void
+ngx_mcp_sender_method(ngx_mcp_sender_t *sender, ngx_str_t *method,
+    ngx_str_t *name)
+{
+    ngx_uint_t                     i;
+    ngx_table_elt_t               *h;
+    static ngx_mcp_header_name_t   is_method[] = {
+        { ngx_string("mcp-method"), 0 },
+        { ngx_null_string, 0 }
+    };
+    static ngx_mcp_header_name_t   is_name[] = {
+        { ngx_string("mcp-name"), 0 },
+        { ngx_null_string, 0 }
+    };
+
+    h = sender->headers.elts;
+
+    for (i = 0; i < sender->headers.nelts; i++) {
+
+        if (ngx_mcp_sender_known(is_method, &h[i])) {
+            h[i].value = *method;
+
+        } else if (ngx_mcp_sender_known(is_name, &h[i])) {
+
+            if (sender->name.data == NULL) {
+                sender->name = h[i].value;
+            }
+
+            h[i].value = name ? *name : sender->name;
+        }
+    }
+}
+
+
+/*
  * Copies a string with a space before it and a null after it.  nginx expects
  * header values to end with a null, and reads the byte before an empty value,
  * which is a space in a client's request.

@@ -62,6 +62,14 @@ const servers = {
   },
 };
 
+// from Debian, hence the version that it has today
+const fastmcpPython = {
+  path: "/fastmcp-python/mcp", port: "python",
+  eras: ["legacy"], asks: true, tools: ours,
+  command: `${here}/../../build/python-mcp/python`,
+  args: (port) => [`${here}/upstream-fastmcp.py`, String(port)],
+};
+
 function supergateway(port, server, ...options) {
   return ["--import", `${here}/loopback.mjs`,
           `${packages}/supergateway/dist/index.js`, "--stdio",
@@ -181,15 +189,22 @@ async function inEra(gateway, era, title, { path, asks, tools }, line) {
 export async function run(gateway) {
   report.heading("Servers that people use, behind the gateway");
 
-  await report.together(Object.entries(servers).map(([title, server]) =>
+  const { version, missing } = await gateway.python;
+  const all = { ...servers };
+  if (version) all[`FastMCP for Python ${version}`] = fastmcpPython;
+
+  await report.together(Object.entries(all).map(([title, server]) =>
     async (line) => {
-      const { port, args, eras } = server;
+      const { command = process.execPath, args, eras } = server;
+      const port = gateway.ports[server.port];
       let up;
       await line(`starts (${title})`, async () => {
-        await gateway.node(gateway.ports[port], args(gateway.ports[port]));
+        await gateway.up(gateway.start(command, args(port)), port);
         up = true;
-      });
+      }, 60);
       if (up) for (const era of eras)
         await inEra(gateway, era, title, server, line);
     }));
+
+  if (missing) report.notApplicable("FastMCP for Python", missing);
 }

@@ -2,6 +2,8 @@
 //
 // ONLY=conformance,inspector runs just these parts; "schemas" needs the others.
 
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { startGateway, startServer } from "./server.mjs";
 import * as report from "./report.mjs";
 
@@ -12,11 +14,20 @@ const parts = ["conformance", "subscriptions", "sdk-legacy", "sdk-modern",
 // these have a server of their own
 const gateways = ["gateway-legacy", "gateway-modern", "gateway-everything",
                   "gateway-conformance", "gateway-clients",
-                  "gateway-servers"];
+                  "gateway-servers", "gateway-queue"];
 
 const [nginx, module, dir] = process.argv.slice(2);
 const only = process.env.ONLY?.split(",") ?? [...parts, ...gateways];
 const begin = Date.now();
+
+// Python's servers are fetched while the other parts run: the version, or why
+// there is none
+const python = only.includes("gateway-servers")
+  ? promisify(execFile)(`${import.meta.dirname}/../../tools/python-mcp.sh`)
+    .then(({ stdout }) => ({ version: stdout.trim().split("\n").at(-1) }),
+          (e) => ({ missing: e.stderr?.trim().split("\n").at(-1)
+                             || e.message }))
+  : undefined;
 
 const running = [];
 let ended = false;
@@ -49,7 +60,7 @@ async function run(names, start, where) {
 
   for (const part of chosen) {
     const { run } = await import(`./${part}.mjs`);
-    await run({ ...server, env, record });
+    await run({ ...server, env, record, python });
   }
 
   report.heading("nginx");

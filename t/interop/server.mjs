@@ -122,7 +122,11 @@ export async function startGateway(how) {
          mcpproxy, fastmcp, python] =
     await Promise.all(Array.from({ length: 10 }, freePort));
 
+  // another nginx, with the queue, is one of the servers
+  const queue = await startServer({ ...how, dir: `${how.dir}-queue` });
+
   const server = await launch({ ...how, file: "gateway.conf", values: {
+    QUEUE: new URL(queue.url).port,
     PLAIN: String(plain), LEGACY: String(legacy), MODERN: String(modern),
     EVERYTHING: String(everything), GONE: String(gone),
     SUPERGATEWAY: String(supergateway), STATELESS: String(stateless),
@@ -145,11 +149,17 @@ export async function startGateway(how) {
   const seen = async (name) =>
     (await fetch(`http://127.0.0.1:${ports[name]}/seen`)).json();
 
-  return { ...server, plain: `http://127.0.0.1:${plain}`, seen, ports, node,
+  const stop = async () => {
+    await server.stop();
+    await queue.stop();
+  };
+
+  return { ...server, plain: `http://127.0.0.1:${plain}`, seen, ports, queue,
+           stop,
 
            // nobody listens there, and a session ends during a call: nginx
            // rightly says so
-           faults: () => server.faults().filter((line) =>
+           faults: () => [...queue.faults(), ...server.faults()].filter((line) =>
              !line.includes(`127.0.0.1:${gone}/`)
              && !/failed: upstream_(unreachable|closed), task/.test(line)) };
 }

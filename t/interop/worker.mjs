@@ -120,6 +120,8 @@ const ours = {
     return text(`counted to ${to}`);
   },
 
+  must_count: (held, args) => ours.count(held, args),
+
   ask_model: asks(({ prompt = "?" }) => ({ answer: sample(prompt) })),
 
   async structured(held, { city = "Rome" }) {
