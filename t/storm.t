@@ -326,10 +326,14 @@ my %kinds = (
     result => sub {
         my ($n) = @_;
         my $id = create($c, 'legacy', n => $n, ask => 1) or return;
+        my $who;
 
         for (1 .. 200) {
-            my $stream = eval { $c->stream($c->legacy_bytes('tasks/result',
-                                               { taskId => $id })) } or next;
+            my $stream = eval {
+                $who ||= $c->in_session();
+                $c->stream($who->legacy_bytes('tasks/result',
+                                              { taskId => $id }));
+            } or next;
             my $head = $stream->head(60);
             my $got;
 
@@ -589,8 +593,8 @@ my $idle_work = $c->claim('slow', leaseMs => 600000);
 $c->held('ask', $idle_work, inputRequests => { q => MCPClient::form() });
 
 # it is asked once, and neither the task nor its version changes after that
-my $asked = $c->stream($c->legacy_bytes('tasks/result',
-                                        { taskId => $idle_id }));
+my $asked = $c->stream($idle->legacy_bytes('tasks/result',
+                                           { taskId => $idle_id }));
 $asked->message(SOON);
 my ($version) = ($t->request('GET', "/mcp/tasks/$idle_id/poll?timeout=0", {})
                  ->{header}{etag} || '') =~ /"(\d+)"/;

@@ -378,7 +378,7 @@ ngx_mcp_job_required(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
         ngx_mcp_out_init(&out, job->pool, requests.text.len + 64);
         ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
                               "\"inputRequests\":");
-        ngx_mcp_question_modern(&out, &requests.text);
+        ngx_mcp_question_modern(&out, &requests.text, NGX_MCP_CAN_ALL);
         ngx_mcp_out_lit(&out, "}");
 
         if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
