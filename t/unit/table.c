@@ -317,7 +317,8 @@ test_diagnosis(void)
     is(test_diagnosis_event(zone, &v, NGX_MCP_EV_RETRY, "{}", "\"no\""),
        NGX_MCP_OK, "the last attempt fails");
     is(v.task.state, NGX_MCP_FAILED, "the task fails");
-    ok(same(&v.payload[NGX_MCP_MESSAGE], "\"no\""), "the diagnosis is its message");
+    ok(same(&v.payload[NGX_MCP_MESSAGE], "\"no\""),
+       "the diagnosis is its message");
     ok(test_check(zone) == NULL, "table is consistent");
 
     /* without room for it */
