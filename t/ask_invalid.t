@@ -51,11 +51,10 @@ sub field {
 
 # --- what is not asked: where it is wrong, and the keyword
 
-# 2026-07-28, basic/patterns/mrtr: "The input request types defined by this
-# specification are: elicitation/create, roots/list, sampling/createMessage"
-# client/elicitation: "requestedSchema: A JSON Schema defining the structure",
-# limited to flat objects with primitive properties; "The url parameter MUST
-# contain a valid URL"
+# 2026-07-28, basic/patterns/mrtr: "inputRequests values are request objects that
+# MUST be one of ElicitRequest, CreateMessageRequest, or ListRootsRequest";
+# client/elicitation: "form mode elicitation schemas are limited to flat objects
+# with primitive properties only", "The url parameter MUST contain a valid URL"
 my @invalid = (
     [{ method => 'foo/bar', params => {} }, '/method', 'enum'],
     [{ method => 'tools/call', params => {} }, '/method', 'enum'],
@@ -161,8 +160,9 @@ for my $question (
 
 # --- a URL has an id in the legacy era only
 
-# 2025-11-25, client/elicitation: "mode, url, message and elicitationId" are
-# required; 2026-07-28 has removed elicitationId
+# 2025-11-25, client/elicitation: "URL mode elicitation requests MUST ... include
+# these additional parameters": url, elicitationId; 2026-07-28, changelog:
+# "Remove ... the elicitationId field of URL mode elicitation requests"
 {
     my $legacy = $c->in_session();
     my $id = $c->create_modern('slow');

@@ -238,7 +238,7 @@ for my $method (sort keys %params) {
 
 # --- questions that are none: the server is told, the client is not asked
 
-# 2025-11-25, basic: "Invalid params" is -32602
+# 2025-11-25, client/elicitation: "The url parameter MUST contain a valid URL"
 {
     my ($id, $call) = $g->begin('slow');
     my $n = 0;

@@ -100,8 +100,8 @@ my $urls = join ' ', map {
 
 # --- a task of a modern client
 
-# 2026-07-28, client/elicitation: "URLElicitationRequiredError (-32042) ...
-# MUST NOT be emitted"
+# 2026-07-28, basic: "Implementations of this protocol version MUST NOT emit these
+# codes: ... -32042 - URL elicitation required (2025-11-25 only)"
 for my $tool ('slow', 'stream', 'status') {
     my $id = task($tool);
     my $requests = asked($id);
@@ -175,8 +175,8 @@ for my $tool ('slow', 'stream', 'status') {
 
 # --- a legacy client: the error as it is
 
-# 2025-11-25, client/elicitation: "the server MUST return" -32042 with "a list of
-# elicitations"; then the client may call again
+# 2025-11-25, client/elicitation: "The error MUST include a list of elicitations
+# that are required to complete before the original can be retried"
 {
     my $id = $g->task('old');
     my $got = $g->ends($id, 15);

@@ -128,6 +128,24 @@ my ($id, %answered);
         or diag($res->{body});
 }
 
+# a worker that waits for work gets it with the last answer
+{
+    my $id = $c->create_modern('once');
+    $c->held('fail', $c->claim('once'), error => required(link_to(1)));
+    my ($key) = keys %{ $c->get_modern($id)->{inputRequests} };
+
+    my $s = $t->connect();
+    MCPTasks::send_raw($s, MCPClient::bytes('/worker', MCPClient::rpc(
+        'worker/claim', { tools => ['once'], waitMs => 60000 })));
+    $c->modern('tasks/update', { taskId => $id, inputResponses => {
+        $key => { action => 'accept' } } });
+    my $work = answer($s)->{json}{result}{tasks}[0];
+    is($work->{taskId}, $id, 'it gets the task that was answered');
+    is_deeply($work->{inputResponses}, { $key => { action => 'accept' } },
+              'with the answer');
+    $c->complete($work, '{}');
+}
+
 # over REST, and by a legacy client: both may answer
 {
     my $id = $c->create_rest('slow');
@@ -157,8 +175,8 @@ my ($id, %answered);
 
 # --- a plain call of a modern client
 
-# 2026-07-28, client/elicitation: "URLElicitationRequiredError (-32042) ...
-# MUST NOT be emitted"
+# 2026-07-28, basic: "Implementations of this protocol version MUST NOT emit these
+# codes: ... -32042 - URL elicitation required (2025-11-25 only)"
 {
     my $s = $t->connect();
     MCPTasks::send_raw($s, $c->modern_bytes('tools/call', { name => 'slow' },
@@ -195,8 +213,8 @@ my ($id, %answered);
 
 # --- a task of a legacy client fails as it is; nobody else sees the code
 
-# 2025-11-25, client/elicitation: "URLElicitationRequiredError (code -32042)
-# ... MUST include a list of elicitations"
+# 2025-11-25, client/elicitation: "Any elicitations returned in the error MUST be
+# URL mode elicitations and have an elicitationId property"
 {
     my $error = required(link_to(1), link_to(2));
     my $id = $c->create('slow');

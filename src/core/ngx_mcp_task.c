@@ -204,13 +204,6 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 
         break;
 
-    case NGX_MCP_EV_ASK:
-        if (ev->release) {
-            task->lease_token = 0;
-        }
-
-        break;
-
     case NGX_MCP_EV_ANSWER_ALL:
         if (task->lease_token == 0) {
             next = NGX_MCP_QUEUED;
@@ -366,6 +359,11 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
         }
 
         task->since = ev->now - task->since;
+
+        if (ev->release) {
+            task->lease_token = 0;
+        }
+
         return;
 
     default: /* terminal */
