@@ -125,6 +125,10 @@ is($c->legacy('tools/call', '{"name":"sum","arguments":[]}')
        'so is a revision that is not known');
 }
 
+is($c->post('{"jsonrpc":"2.0","method":"tools/call","params":'
+            . '{"name":"sum","arguments":{"n":0}}}')->{status}, 202,
+   'a call without an id is dropped');
+
 is(scalar(my @requests = $up->requests()), 0,
    'nothing of this has reached upstream');
 

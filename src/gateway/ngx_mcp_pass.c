@@ -44,10 +44,21 @@ ngx_int_t
 ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t modern, ngx_mcp_dispatch_pt dispatch)
 {
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
     ctx->era = modern ? NGX_MCP_MODERN : NGX_MCP_LEGACY;
 
     if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
         return ngx_mcp_pass_answer(r, ctx, dispatch);
+    }
+
+    if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION && lcf->schemas
+        && ngx_mcp_pass_is(ctx, "tools/call"))
+    {
+        /* not a call, but the upstream might take it for one */
+        return ngx_mcp_accepted(r);
     }
 
     if (ngx_mcp_pass_is_local(ctx, modern)) {

@@ -5,7 +5,7 @@
 
 
 /*
- * Reads a file of tools, or of the schemas of an upstream's tools.  It is parsed
+ * Reads a file of tools, or of schemas of an upstream's tools.  It is parsed
  * twice: by jansson, for the values, and by the scanner, which knows the
  * position of each value in the text.
  */
