@@ -171,6 +171,33 @@ sub said {
     ok($up->left($asked), 'and nobody waits for its result');
 }
 
+# --- legacy: a call that has asked has run, and is not sent again
+
+for my $end ($no_method, created('up-1')) {
+    on(must => $rounds->([$no_method], [['sse'], ['event',
+       '{"jsonrpc":"2.0","id":"q","method":"elicitation/create",'
+       . '"params":{"message":"Who?"}}'], ['hold']]));
+    my $id = legacy_task();
+    $g->becomes($id, 'input_required', 15);
+    $g->go('must', $end);
+    my $got = $g->ends($id, 15);
+    is($got->{status}, 'failed', "asked, then $end->[0]");
+    is($up->count('must'), 2, 'not again');
+    is(scalar(my @asked = $up->said('tasks/result')), 0, 'not followed');
+}
+
+{
+    on(must => [['sse'], ['event', '{"jsonrpc":"2.0","id":"q","method":'
+       . '"elicitation/create","params":{"message":"Who?"}}'], ['hold']]);
+    my $id = legacy_task();
+    $g->becomes($id, 'input_required', 15);
+    $g->go('must', $no_method);
+    my $got = $g->ends($id, 15);
+    is("$got->{status} $got->{error}{code}", 'failed -32601',
+       'asked, then refused');
+    is($up->count('must'), 1, 'not again');
+}
+
 # --- modern: tasks/get
 
 {
@@ -318,6 +345,20 @@ for my $tool ('must', 'waits') {
        'a task that the upstream does not know any more');
 }
 
-$g->done(qr/background\ call\ failed:\ upstream_(invalid|cancelled|closed)
+# --- a process that has to exit does not poll for ever
+
+{
+    ok($t->reload_all(main => 'worker_shutdown_timeout 1s;'), 'reloaded');
+    on(must => $modern, 'tasks/get' => [shown('up-1', 'working')]);
+    my $id = modern_task();
+    ok(said('tasks/get'), 'the upstream\'s task is polled');
+    ok($t->reload_all(), 'reloaded again');
+    $g->fails($id, 'shutdown', 'it is polled until the time is up', 30);
+    is((said('tasks/cancel') || {})->{json}{params}{taskId}, 'up-1',
+       'and cancelled');
+}
+
+$g->done(qr/background\ call\ failed:\ (upstream_(invalid|cancelled|closed)
+                                         |shutdown)
             |upstream\ prematurely\ closed|Connection\ reset\ by\ peer/x);
 done_testing();

@@ -519,7 +519,7 @@ ngx_mcp_job_more(ngx_mcp_job_t *job)
 /*
  * Keeps an exiting worker process running until its jobs are over, but not
  * longer than worker_shutdown_timeout.  A timer does this; while a request is
- * open, its connection does.
+ * open, its connection does.  A job that polls always has one or the other.
  */
 
 void
@@ -528,7 +528,8 @@ ngx_mcp_job_stay(ngx_mcp_job_t *job)
     ngx_msec_t        time, passed;
     ngx_core_conf_t  *ccf;
 
-    if (!ngx_exiting || job->requests || job->event.timer_set
+    if (!ngx_exiting || job->requests
+        || (job->event.timer_set && !job->renew)
         || job->state == NGX_MCP_JOB_OVER)
     {
         return;

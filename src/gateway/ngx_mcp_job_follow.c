@@ -73,7 +73,12 @@ ngx_mcp_job_as_task(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
 {
     ngx_mcp_json_t  params;
 
-    if (job->as_task || !ngx_mcp_job_task_required(job, error)) {
+    /* an upstream that has asked questions has run the tool */
+
+    if (job->as_task
+        || job->state != NGX_MCP_JOB_CALLING || job->questions.nelts
+        || !ngx_mcp_job_task_required(job, error))
+    {
         return 0;
     }
 
@@ -165,6 +170,7 @@ ngx_mcp_job_follow(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
     }
 
     if (ngx_mcp_json_members(&task, members, 2) != NGX_OK
+        || job->state != NGX_MCP_JOB_CALLING || job->questions.nelts
         || ngx_mcp_job_remote(job, &id) != NGX_OK)
     {
         ngx_mcp_job_not_valid(job);

@@ -205,7 +205,10 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
                   ngx_mcp_failures[job->failure].reason,
                   &job->sender.task_id);
 
-    ngx_mcp_job_follow_cancel(job);
+    if (job->failure != NGX_MCP_FAILED_CANCELLED) {
+        ngx_mcp_job_follow_cancel(job);
+    }
+
     ngx_mcp_job_end(job, NGX_MCP_EV_RETRY);
 }
 

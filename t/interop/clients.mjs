@@ -87,8 +87,6 @@ async function all(server, name, line) {
 
 
 export async function run(server) {
-  report.heading("Clients that people use, with the queue");
-
-  await report.together(Object.keys(hosts).map((name) =>
-    (line) => all(server, name, line)));
+  await report.together("Clients that people use, with the queue",
+    Object.keys(hosts).map((name) => (line) => all(server, name, line)));
 }

@@ -74,8 +74,8 @@ async function all(gateway, name, path, line) {
 
 
 export async function run(gateway) {
-  report.heading("Clients that people use, through the gateway");
-
-  await report.together(Object.entries(hosts).flatMap(([name, { offers }]) =>
-    paths[offers].map((path) => (line) => all(gateway, name, path, line))));
+  await report.together("Clients that people use, through the gateway",
+    Object.entries(hosts).map(([name, { offers }]) => async (line) => {
+      for (const path of paths[offers]) await all(gateway, name, path, line);
+    }));
 }

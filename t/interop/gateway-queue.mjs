@@ -118,11 +118,9 @@ const modern = {
 
 export async function run(gateway) {
   ({ queue } = gateway);
-  report.heading("nginx with the queue, behind the gateway");
-
   const defaults = { base: gateway.url, path: "/queue", owner: "ann" };
 
-  await report.together([
+  await report.together("nginx with the queue, behind the gateway", [
     async (line) => {
       const clients = legacyClients(defaults);
       const it = await clients.answering({ name: "Ann" });

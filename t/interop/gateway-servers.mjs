@@ -187,21 +187,19 @@ async function inEra(gateway, era, title, { path, asks, tools }, line) {
 
 
 export async function run(gateway) {
-  report.heading("Servers that people use, behind the gateway");
-
   const { version, missing } = await gateway.python;
   const all = { ...servers };
   if (version) all[`FastMCP for Python ${version}`] = fastmcpPython;
 
-  await report.together(Object.entries(all).map(([title, server]) =>
-    async (line) => {
+  await report.together("Servers that people use, behind the gateway",
+    Object.entries(all).map(([title, server]) => async (line) => {
       const { command = process.execPath, args, eras } = server;
       const port = gateway.ports[server.port];
       let up;
       await line(`starts (${title})`, async () => {
         await gateway.up(gateway.start(command, args(port)), port);
         up = true;
-      }, 60);
+      });
       if (up) for (const era of eras)
         await inEra(gateway, era, title, server, line);
     }));

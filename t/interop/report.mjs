@@ -35,32 +35,34 @@ async function within(seconds, body) {
 
 // a test of our own: a function that throws if it fails
 export async function test(name, body, seconds = 30) {
-  try {
-    await within(seconds, body);
-    ok(name);
-  } catch (e) {
-    failed(name, e.message);
-    console.log((e.stack ?? "").replace(/^/gm, "    "));
-  }
+  let error;
+  await within(seconds, body).catch((e) => { error = e; });
+  outcome(name, error);
+}
+
+function outcome(name, error) {
+  if (!error) return ok(name);
+  failed(name, error.message);
+  console.log((error.stack ?? "").replace(/^/gm, "    "));
 }
 
 
 // Several at the same time, each a function that calls its argument as test();
-// their lines are printed one after the other.
-export async function together(all) {
-  const running = all.map((one) => {
+// all of them may start programs, so they have more time.  What they have to say
+// is printed under one heading, when all have ended.
+export async function together(title, all) {
+  const said = await Promise.all(all.map(async (one) => {
     const lines = [];
-    const line = async (name, body, seconds = 30) => {
+    await one(async (name, body, seconds = 120) => {
       let error;
       await within(seconds, body).catch((e) => { error = e; });
       lines.push([name, error]);
-    };
-    return one(line).then(() => lines);
-  });
+    });
+    return lines;
+  }));
 
-  for (const lines of running)
-    for (const [name, error] of await lines)
-      await test(name, async () => { if (error) throw error; });
+  heading(title);
+  for (const [name, error] of said.flat()) outcome(name, error);
 }
 
 
