@@ -32,7 +32,8 @@ typedef enum {
     NGX_MCP_SEAL_CURSOR,
     NGX_MCP_SEAL_CURSOR_MASK,
     NGX_MCP_SEAL_REQUEST_STATE,
-    NGX_MCP_SEAL_CALL
+    NGX_MCP_SEAL_CALL,
+    NGX_MCP_SEAL_STREAM
 } ngx_mcp_seal_e;
 
 

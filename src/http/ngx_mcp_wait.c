@@ -91,6 +91,10 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
     last->handler = ngx_mcp_wait_free;
     last->data = w;
 
+    if (w->at_once && ngx_mcp_wait_open(w) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     /* allocated before it is counted, so that leaving cannot fail */
 
     if ((w->limited || w->stream_id) && ngx_mcp_wait_prepare(w) != NGX_OK) {

@@ -14,7 +14,6 @@
 #include "ngx_mcp_wait.h"
 
 
-static ngx_int_t ngx_mcp_wait_open(ngx_mcp_wait_t *w);
 static ngx_chain_t *ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size);
 static ngx_int_t ngx_mcp_wait_retry(ngx_mcp_wait_t *w, ngx_uint_t retry,
     ngx_uint_t last);
@@ -22,9 +21,9 @@ static ngx_int_t ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out,
     ngx_uint_t last);
 
 
-/* sends the header of the stream */
+/* sends the header of the stream, and its first event if it has one */
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_wait_open(ngx_mcp_wait_t *w)
 {
     ngx_int_t            rc;
@@ -58,7 +57,7 @@ ngx_mcp_wait_open(ngx_mcp_wait_t *w)
     w->stream = 1;
     ngx_mcp_wait_count(w, 0, 1);
 
-    return NGX_OK;
+    return (w->first && w->first(w) == NGX_ERROR) ? NGX_ERROR : NGX_OK;
 }
 
 
@@ -146,14 +145,17 @@ ngx_mcp_wait_text(ngx_mcp_wait_t *w, ngx_str_t *text)
 ngx_int_t
 ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message)
 {
+    ngx_str_t    *id;
     ngx_chain_t  *out;
 
-    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(NULL, message));
+    id = w->last_id.len ? &w->last_id : NULL;
+
+    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(id, message));
     if (out == NULL) {
         return NGX_ERROR;
     }
 
-    out->buf->last = ngx_mcp_sse_event(out->buf->last, NULL, message);
+    out->buf->last = ngx_mcp_sse_event(out->buf->last, id, message);
 
     return ngx_mcp_wait_output(w, out, 1);
 }

@@ -66,11 +66,25 @@ ngx_int_t ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 ngx_int_t ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
 
+ngx_int_t ngx_mcp_resume_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_id_t *id, ngx_uint_t mode, double progress);
+
 /* what a request waits for */
 #define NGX_MCP_WAIT_CALL     0    /* the result of a call */
 #define NGX_MCP_WAIT_AFTER    1    /* the same for a time, then the task */
 #define NGX_MCP_WAIT_TASK     2    /* nothing: the response is the task */
 #define NGX_MCP_WAIT_RESULT   3    /* tasks/result */
+
+/* ngx_mcp_resume.c */
+
+/* the maximum length of the id of an event */
+#define NGX_MCP_RESUME_LEN    256
+
+ngx_uint_t ngx_mcp_primes(ngx_http_request_t *r);
+ngx_uint_t ngx_mcp_resumable(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+u_char *ngx_mcp_resume_id(u_char *p, ngx_mcp_wait_t *w, ngx_uint_t mode,
+    double progress, ngx_uint_t ended);
+ngx_int_t ngx_mcp_resume(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 /* ngx_mcp_stream.c, ngx_mcp_listen.c */
 

@@ -224,6 +224,8 @@ typedef struct {
     ngx_str_t    *owner;
     uint64_t      unsaved;    /* a change: delete only if it is not
                                  saved; 0: delete in any case */
+    ngx_uint_t    waiting;    /* delete only if fewer requests wait for
+                                 it; 0: delete in any case */
 
     uint64_t      changed;
 } ngx_mcp_op_delete_t;

@@ -448,11 +448,12 @@ sub next_event {
 }
 
 
+# a first event with an id and no data is not a message
 sub next_data {
     my ($self, $seconds) = @_;
 
     while (my $event = $self->event($seconds)) {
-        return $event if defined $event->{data};
+        return $event if length($event->{data} // '');
     }
 
     return {};
@@ -474,7 +475,7 @@ sub any {
     for (;;) {
         for my $stream (@$streams) {
             while (my $event = $stream->event(0)) {
-                return ($stream, $event) if defined $event->{data};
+                return ($stream, $event) if length($event->{data} // '');
             }
         }
 

@@ -488,12 +488,28 @@ model_do_event(void)
 void
 model_do_delete(void)
 {
-    model_task_t  *m;
+    model_task_t         *m;
+    ngx_mcp_op_delete_t   op;
 
     m = model_pick();
 
     if (m) {
-        expect(test_delete(model.zone, &m->id),
+        ngx_memzero(&op, sizeof(op));
+        op.op.type = NGX_MCP_OP_DELETE;
+        op.id = m->id;
+        op.waiting = model_rnd(3);
+
+        (void) ngx_mcp_submit(model.zone, &op.op);
+
+        if (op.waiting && m->waiting >= op.waiting
+            && ngx_current_msec < m->expires)
+        {
+            expect(op.op.reason, NGX_MCP_STATE_INVALID,
+                   "delete of a task that others wait for");
+            return;
+        }
+
+        expect(op.op.reason,
                ngx_current_msec < m->expires ? NGX_MCP_OK
                                              : NGX_MCP_NOT_FOUND,
                "delete");

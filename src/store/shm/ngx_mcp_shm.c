@@ -624,7 +624,10 @@ ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_lock(t);
 
     s = ngx_mcp_find_locked(t, &op->id, op->owner, ngx_current_msec);
-    if (op->unsaved && ngx_mcp_is_saved_locked(t, op->unsaved)) {
+    if ((op->unsaved && ngx_mcp_is_saved_locked(t, op->unsaved))
+        || (op->waiting && s && s->epoch == t->sh->epoch
+            && s->waiting >= op->waiting))
+    {
         op->op.reason = NGX_MCP_STATE_INVALID;
 
     } else if (s) {
