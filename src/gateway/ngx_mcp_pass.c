@@ -298,17 +298,10 @@ ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 static ngx_uint_t
 ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body)
 {
-    size_t               i;
-    ngx_str_t            version;
-    ngx_mcp_revision_t  *rev;
-    static ngx_str_t     header = ngx_string("mcp-protocol-version");
+    size_t  i;
 
-    if (ngx_mcp_header(r, &header, &version)) {
-        rev = ngx_mcp_revision(&version);
-
-        if (rev == NULL || !rev->batches) {
-            return 0;
-        }
+    if (!ngx_mcp_header_batches(r)) {
+        return 0;
     }
 
     for (i = 0; i < body->len; i++) {

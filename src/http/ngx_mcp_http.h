@@ -48,10 +48,17 @@ ngx_mcp_ctx_t *ngx_mcp_ctx(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_post(ngx_http_request_t *r,
     ngx_http_client_body_handler_pt handler);
 ngx_int_t ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **ctx);
+ngx_int_t ngx_mcp_read_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *message);
+ngx_int_t ngx_mcp_identify(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
     ngx_int_t code, const char *why);
 ngx_mcp_method_t *ngx_mcp_method_find(ngx_mcp_method_t *methods,
     ngx_str_t *name);
+
+/* ngx_mcp_batch.c */
+
+ngx_http_cleanup_t *ngx_mcp_cleanup_add(ngx_http_request_t *r);
 
 /* ngx_mcp_reply.c */
 
@@ -83,6 +90,7 @@ ngx_int_t ngx_mcp_problem_refused(ngx_http_request_t *r, ngx_uint_t reason);
 
 /* ngx_mcp_era.c */
 
+ngx_uint_t ngx_mcp_header_batches(ngx_http_request_t *r);
 void ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras);
 ngx_int_t ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);

@@ -23,6 +23,7 @@
 
 
 typedef struct ngx_mcp_ctx_s           ngx_mcp_ctx_t;
+typedef struct ngx_mcp_element_s       ngx_mcp_element_t;
 typedef struct ngx_mcp_merge_filter_s  ngx_mcp_merge_filter_t;
 
 
@@ -191,6 +192,7 @@ struct ngx_mcp_ctx_s {
 
     struct ngx_mcp_calling_s  *call;
     struct ngx_mcp_wait_s     *wait;
+    ngx_mcp_element_t         *element;   /* of a batch; NULL: not in one */
 };
 
 

@@ -580,7 +580,7 @@ ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
     }
 
     if (ctx->session.len) {
-        cln = ngx_http_cleanup_add(r, 0);
+        cln = ngx_mcp_cleanup_add(r);
         if (cln == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }

@@ -18,6 +18,7 @@
 /* ngx_mcp_endpoint.c */
 
 ngx_int_t ngx_mcp_handler(ngx_http_request_t *r);
+ngx_int_t ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 /* ngx_mcp_methods.c */
 
@@ -33,6 +34,11 @@ ngx_int_t ngx_mcp_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_uint_t ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
     ngx_mcp_json_t *arguments);
+
+/* ngx_mcp_legacy_batch.c */
+
+ngx_int_t ngx_mcp_legacy_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_str_t *body);
 
 /* ngx_mcp_tools_list.c: tools/list */
 
@@ -80,7 +86,7 @@ ngx_int_t ngx_mcp_resume_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 /* the maximum length of the id of an event */
 #define NGX_MCP_RESUME_LEN    256
 
-ngx_uint_t ngx_mcp_primes(ngx_http_request_t *r);
+ngx_uint_t ngx_mcp_primes(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_uint_t ngx_mcp_resumable(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 u_char *ngx_mcp_resume_id(u_char *p, ngx_mcp_wait_t *w, ngx_uint_t mode,
     double progress, ngx_uint_t ended);

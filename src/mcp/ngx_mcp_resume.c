@@ -46,8 +46,6 @@ typedef struct {
 #define NGX_MCP_RESUME_ENDED   0x100
 
 
-static ngx_mcp_revision_t *ngx_mcp_resume_revision(ngx_http_request_t *r);
-static ngx_uint_t ngx_mcp_revision_primes(ngx_mcp_revision_t *rev);
 static void ngx_mcp_resume_seal(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_resume_id_t *id, size_t len, ngx_mcp_seal_t *seal);
 static ngx_int_t ngx_mcp_resume_ended(ngx_http_request_t *r,
@@ -56,34 +54,22 @@ static ngx_int_t ngx_mcp_resume_open(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *text, ngx_mcp_resume_id_t *id, size_t *len);
 
 
-/* whether the client of the request is sent a first event without data */
+/*
+ * Whether the client of the request is sent a first event without data.
+ * Clients of earlier revisions take the empty data for a message.
+ */
 
 ngx_uint_t
-ngx_mcp_primes(ngx_http_request_t *r)
+ngx_mcp_primes(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_mcp_revision_primes(ngx_mcp_resume_revision(r));
-}
+    ngx_str_t            value;
+    ngx_mcp_revision_t  *rev;
+    static ngx_str_t     header = ngx_string("mcp-protocol-version");
 
+    rev = ngx_mcp_header(r, &header, &value) ? ngx_mcp_revision(&value)
+                                             : ctx->revision;
 
-/* clients of earlier revisions take the empty data for a message */
-
-static ngx_uint_t
-ngx_mcp_revision_primes(ngx_mcp_revision_t *rev)
-{
     return rev == ngx_mcp_legacy_latest;
-}
-
-
-/* NULL: the client has not sent it */
-
-static ngx_mcp_revision_t *
-ngx_mcp_resume_revision(ngx_http_request_t *r)
-{
-    ngx_str_t         value;
-    static ngx_str_t  header = ngx_string("mcp-protocol-version");
-
-    return ngx_mcp_header(r, &header, &value) ? ngx_mcp_revision(&value)
-                                              : NULL;
 }
 
 
@@ -95,7 +81,7 @@ ngx_mcp_resumable(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     return ctx->era == NGX_MCP_LEGACY
            && ctx->session.len
            && ctx->rpc.id.text.len <= NGX_MCP_RESUME_MAX
-           && ngx_mcp_primes(r);
+           && ngx_mcp_primes(r, ctx);
 }
 
 

@@ -130,7 +130,7 @@ ngx_mcp_stream_first(ngx_mcp_wait_t *w)
 
     s = (ngx_mcp_stream_t *) w;
 
-    if (!s->known || !ngx_mcp_primes(w->r)) {
+    if (!s->known || !ngx_mcp_primes(w->r, w->ctx)) {
         return NGX_OK;
     }
 
