@@ -346,7 +346,10 @@ for my $bad ('{"method":"foo/bar","params":{}}',
     my $script = [['result', asks("{\"a\":$name,\"b\":$bad}", 's')]];
     $up->script(slow => $script);
     $up->script(early => $script);
-    $g->fails(task('slow'), 'upstream_question', "question: $bad", 15);
+    my $got = $g->fails(task('slow'), 'upstream_question', "question: $bad",
+                        15);
+    like($got->{error}{data}{detail}, qr{^/b/(method|params(/url)?): \w+ is not },
+         'where and why');
     is(call('early')->{json}{error}{data}{reason}, 'upstream_question',
        'input=call: likewise');
 }

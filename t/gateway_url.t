@@ -194,7 +194,9 @@ for my $bad (required(), required(link_to(1), link_to(2, 'javascript:x')),
              '{"code":-32042,"message":"m"}')
 {
     $up->script(old => [['error', $bad]]);
-    $g->fails(task('old'), 'upstream_question', "modern: $bad", 15);
+    my $got = $g->fails(task('old'), 'upstream_question', "modern: $bad", 15);
+    like($got->{error}{data}{detail}, qr/^(\/data\S*: )?\w+ is not satisfied/,
+         'where and why');
     $g->fails($g->task('old'), 'upstream_question', 'legacy: likewise', 15);
 }
 

@@ -91,11 +91,24 @@ void ngx_mcp_job_follow_clear(ngx_mcp_job_t *job);
 
 void ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
 void ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
-void ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error);
+void ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
+    ngx_str_t *value);
+ngx_int_t ngx_mcp_job_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *requests);
+void ngx_mcp_job_round_ended(ngx_mcp_job_t *job);
+void ngx_mcp_job_not_asked(ngx_mcp_job_t *job);
 void ngx_mcp_job_answered(ngx_mcp_job_t *job);
 void ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 ngx_uint_t ngx_mcp_job_asks_pending(ngx_mcp_job_t *job);
 void ngx_mcp_job_ask_pending(ngx_mcp_job_t *job);
+
+/* ngx_mcp_job_check.c: checks of questions, and the error -32042 */
+
+ngx_int_t ngx_mcp_job_check(ngx_mcp_job_t *job, ngx_uint_t kind,
+    ngx_mcp_json_t *value);
+ngx_uint_t ngx_mcp_job_refuses(ngx_mcp_job_t *job, ngx_str_t *id,
+    ngx_str_t *request);
+void ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error);
+ngx_uint_t ngx_mcp_job_accepted(ngx_mcp_json_t *answer);
 
 
 #endif /* _NGX_MCP_JOB_H_INCLUDED_ */

@@ -30,23 +30,13 @@
 
 static ngx_uint_t ngx_mcp_job_answers_itself(ngx_mcp_job_t *job,
     ngx_mcp_rpc_t *rpc);
-static ngx_uint_t ngx_mcp_job_refuses(ngx_mcp_job_t *job, ngx_str_t *id,
-    ngx_str_t *request);
-static void ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id,
-    const char *kind, ngx_str_t *value);
 static ngx_int_t ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id,
     ngx_str_t *request);
 static ngx_int_t ngx_mcp_job_input_read(ngx_mcp_job_t *job,
     ngx_mcp_json_t *result, ngx_mcp_json_t *requests, ngx_mcp_json_t *state);
 static void ngx_mcp_job_pass_questions(ngx_mcp_job_t *job,
     ngx_mcp_json_t *result);
-static void ngx_mcp_job_round_ended(ngx_mcp_job_t *job);
-static ngx_int_t ngx_mcp_job_required(ngx_mcp_job_t *job,
-    ngx_mcp_json_t *error);
-static ngx_uint_t ngx_mcp_job_accepted(ngx_mcp_json_t *answer);
 static ngx_int_t ngx_mcp_job_with_params(ngx_mcp_job_t *job,
-    ngx_mcp_json_t *requests);
-static ngx_int_t ngx_mcp_job_questions(ngx_mcp_job_t *job,
     ngx_mcp_json_t *requests);
 static ngx_int_t ngx_mcp_job_key(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
     ngx_str_t *responses);
@@ -54,7 +44,6 @@ static ngx_uint_t ngx_mcp_job_used(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
     ngx_str_t *responses);
 static void ngx_mcp_job_ask(ngx_mcp_job_t *job);
 static void ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason);
-static void ngx_mcp_job_not_asked(ngx_mcp_job_t *job);
 static ngx_int_t ngx_mcp_job_requests(ngx_mcp_job_t *job, ngx_str_t *responses,
     ngx_pool_t *pool, ngx_str_t *text);
 static void ngx_mcp_job_remove(ngx_mcp_job_t *job, ngx_uint_t i);
@@ -164,63 +153,9 @@ ngx_mcp_job_answers_itself(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 }
 
 
-/*
- * Responds to a question whose params are invalid.  The server learns what is
- * wrong, and its tool decides how the call continues.
- */
-
-static ngx_uint_t
-ngx_mcp_job_refuses(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
-{
-    ngx_int_t            rc;
-    ngx_str_t            text, error;
-    ngx_pool_t          *pool;
-    ngx_mcp_out_t        out;
-    ngx_mcp_json_t       question;
-    ngx_mcp_mismatch_t   mismatch;
-
-    pool = ngx_create_pool(1024, ngx_cycle->log);
-    if (pool == NULL) {
-        job->invalid = 1;
-        return 1;
-    }
-
-    question.type = NGX_MCP_JSON_OBJECT;
-    question.text = *request;
-
-    rc = ngx_mcp_question_check(pool, NGX_MCP_QUESTION_ONE, &question,
-                                &mismatch);
-    rc = ngx_mcp_mismatch_text(pool, rc, &mismatch, &text);
-
-    if (rc == NGX_DECLINED) {
-        ngx_mcp_out_init(&out, pool, text.len + 128);
-        ngx_mcp_out_lit(&out, "{\"code\":-32602,\"message\":"
-                              "\"Invalid params\",\"data\":{\"reason\":"
-                              "\"invalid_question\",\"detail\":");
-        ngx_mcp_out_string(&out, &text);
-        ngx_mcp_out_lit(&out, "}}");
-
-        if (ngx_mcp_out_end(&out, &error) == NGX_OK) {
-            ngx_mcp_job_answer(job, id, "error", &error);
-
-        } else {
-            rc = NGX_ERROR;
-        }
-    }
-
-    if (rc == NGX_ERROR) {
-        job->invalid = 1;
-    }
-
-    ngx_destroy_pool(pool);
-
-    return rc != NGX_OK;
-}
-
-
 /* Above the limit nothing is sent: it would use up all connections. */
 
-static void
+void
 ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
     ngx_str_t *value)
 {
@@ -304,7 +239,7 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 
 /* Asks; without questions, the next event starts the next round trip. */
 
-static void
+void
 ngx_mcp_job_round_ended(ngx_mcp_job_t *job)
 {
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_INPUT_REQUIRED) == NGX_OK
@@ -316,104 +251,14 @@ ngx_mcp_job_round_ended(ngx_mcp_job_t *job)
 }
 
 
-/*
- * Handles an error.  The error that requires URLs is for legacy clients only:
- * a modern client is asked to open them, and the call is sent again.
- */
-
-void
-ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
-{
-    ngx_mcp_mismatch_t  mismatch;
-
-    if (!ngx_mcp_question_is_error(error)) {
-        ngx_mcp_job_error(job, &error->text);
-        return;
-    }
-
-    if (ngx_mcp_question_check(job->round_pool, NGX_MCP_QUESTION_ERROR, error,
-                               &mismatch)
-        != NGX_OK)
-    {
-        job->failure = NGX_MCP_FAILED_BAD_QUESTION;
-        ngx_mcp_job_failed(job);
-        return;
-    }
-
-    if (job->sender.era == NGX_MCP_LEGACY) {
-        ngx_mcp_job_error(job, &error->text);
-        return;
-    }
-
-    if (ngx_mcp_job_required(job, error) != NGX_OK) {
-        ngx_mcp_job_not_asked(job);
-    }
-}
-
-
-/* Modern: the URLs of the error become the questions of this round. */
-
-static ngx_int_t
-ngx_mcp_job_required(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
-{
-    ngx_str_t            text;
-    ngx_uint_t           i;
-    ngx_mcp_out_t        out;
-    ngx_mcp_json_t       requests;
-    ngx_mcp_question_t  *q;
-
-    ngx_mcp_out_init(&out, job->round_pool, error->text.len + 256);
-    ngx_mcp_question_of_error(&out, error, job->round_trips);
-
-    requests.type = NGX_MCP_JSON_OBJECT;
-
-    if (ngx_mcp_out_end(&out, &requests.text) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (job->caller && job->asks) {
-
-        /* "input=call": as a result of this era */
-
-        ngx_mcp_out_init(&out, job->pool, requests.text.len + 64);
-        ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
-                              "\"inputRequests\":");
-        ngx_mcp_question_modern(&out, &requests.text, NGX_MCP_CAN_ALL);
-        ngx_mcp_out_lit(&out, "}");
-
-        if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        ngx_mcp_job_complete(job, &text, 0);
-        return NGX_OK;
-    }
-
-    if (ngx_mcp_job_questions(job, &requests) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    q = job->questions.elts;
-
-    for (i = 0; i < job->questions.nelts; i++) {
-        q[i].required = 1;
-    }
-
-    ngx_mcp_job_round_ended(job);
-
-    return NGX_OK;
-}
-
-
 /* NGX_ERROR: the failure is set; without questions, requests are NONE. */
 
 static ngx_int_t
 ngx_mcp_job_input_read(ngx_mcp_job_t *job, ngx_mcp_json_t *result,
     ngx_mcp_json_t *requests, ngx_mcp_json_t *state)
 {
-    ngx_str_t           none;
-    ngx_mcp_mismatch_t  mismatch;
-    ngx_mcp_member_t    members[] = {
+    ngx_str_t         none;
+    ngx_mcp_member_t  members[] = {
         { ngx_string("inputRequests"), requests },
         { ngx_string("requestState"), state }
     };
@@ -433,16 +278,9 @@ ngx_mcp_job_input_read(ngx_mcp_job_t *job, ngx_mcp_json_t *result,
         return NGX_ERROR;
     }
 
-    if (requests->type != NGX_MCP_JSON_NONE
-        && ngx_mcp_question_check(job->round_pool, NGX_MCP_QUESTION_ALL,
-                                  requests, &mismatch)
-           != NGX_OK)
-    {
-        job->failure = NGX_MCP_FAILED_BAD_QUESTION;
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    return (requests->type == NGX_MCP_JSON_NONE)
+           ? NGX_OK
+           : ngx_mcp_job_check(job, NGX_MCP_QUESTION_ALL, requests);
 }
 
 
@@ -544,7 +382,7 @@ ngx_mcp_job_with_params(ngx_mcp_job_t *job, ngx_mcp_json_t *requests)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_job_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *requests)
 {
     ngx_mcp_json_t       key, value;
@@ -667,7 +505,7 @@ ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason)
 
 /* The questions cannot be stored: the call cannot continue or be retried. */
 
-static void
+void
 ngx_mcp_job_not_asked(ngx_mcp_job_t *job)
 {
     job->failure = NGX_MCP_FAILED_TOO_LARGE;
@@ -1116,21 +954,6 @@ ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
     ngx_mcp_job_forget(job);
 
     return (rc == NGX_OK) ? ngx_mcp_job_send(job, &text) : rc;
-}
-
-
-static ngx_uint_t
-ngx_mcp_job_accepted(ngx_mcp_json_t *answer)
-{
-    ngx_mcp_json_t    action;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("action"), &action }
-    };
-    static ngx_str_t  accept = ngx_string("accept");
-
-    return ngx_mcp_json_members(answer, members, 1) == NGX_OK
-           && action.type == NGX_MCP_JSON_STRING
-           && ngx_mcp_json_is(&action, &accept);
 }
 
 

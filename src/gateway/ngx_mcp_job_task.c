@@ -12,7 +12,7 @@
 
 
 /* buffer for the text of a failure */
-#define NGX_MCP_JOB_REASON  512
+#define NGX_MCP_JOB_REASON  2048
 
 
 static void ngx_mcp_job_attempt_done(ngx_mcp_job_t *job, ngx_uint_t reason);
@@ -510,6 +510,14 @@ ngx_mcp_job_reason(ngx_mcp_job_t *job)
 
     if (job->failure == NGX_MCP_FAILED_BAD_STATUS) {
         p = ngx_slprintf(p, last, ",\"status\":%ui", job->status);
+    }
+
+    /* the names in it may be long when they are escaped */
+
+    if (job->failure == NGX_MCP_FAILED_BAD_QUESTION
+        && job->detail.len && job->detail.len < NGX_MCP_JOB_REASON / 2)
+    {
+        p = ngx_slprintf(p, last, ",\"detail\":%V", &job->detail);
     }
 
     p = ngx_slprintf(p, last, "}}");

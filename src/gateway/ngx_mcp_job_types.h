@@ -209,6 +209,8 @@ struct ngx_mcp_job_s {
     ngx_str_t             diagnosis;   /* why it failed, JSON; or empty */
     ngx_uint_t            failure;     /* ngx_mcp_failed_e */
     ngx_uint_t            status;      /* HTTP status, 0: no response */
+    ngx_str_t             detail;      /* of FAILED_BAD_QUESTION: a JSON
+                                          string, or empty */
     u_char               *reason;      /* buffer for the failure as JSON */
 
     /* changed by ngx_mcp_job_enter() only */
