@@ -72,6 +72,7 @@ struct ngx_mcp_rpc_batch_s {
 
 
 static ngx_int_t ngx_mcp_rpc_batch_look(ngx_mcp_wait_t *w);
+static ngx_uint_t ngx_mcp_rpc_batch_streams(ngx_mcp_rpc_batch_t *b);
 static ngx_int_t ngx_mcp_rpc_batch_start(ngx_mcp_rpc_batch_t *b);
 static ngx_int_t ngx_mcp_rpc_batch_request(ngx_mcp_element_t *e);
 static void ngx_mcp_rpc_batch_run(ngx_http_request_t *r);
@@ -160,7 +161,7 @@ ngx_mcp_rpc_batch_look(ngx_mcp_wait_t *w)
         return ngx_mcp_rpc_batch_array(b);
     }
 
-    if (w->stream || b->size > NGX_MCP_RPC_BATCH_COLLECT) {
+    if (w->stream || ngx_mcp_rpc_batch_streams(b)) {
         rc = ngx_mcp_rpc_batch_flush(b);
 
         if (rc != NGX_DECLINED) {
@@ -184,6 +185,21 @@ ngx_mcp_rpc_batch_look(ngx_mcp_wait_t *w)
     }
 
     return NGX_DECLINED;
+}
+
+
+/* tells if the collected responses have to be sent as a stream */
+
+static ngx_uint_t
+ngx_mcp_rpc_batch_streams(ngx_mcp_rpc_batch_t *b)
+{
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(b->wait.r, ngx_http_mcp_tasks_module);
+
+    return b->size > NGX_MCP_RPC_BATCH_COLLECT
+           || (b->answers
+               && ngx_current_msec - b->wait.alive >= lcf->keepalive);
 }
 
 
