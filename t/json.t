@@ -21,8 +21,8 @@ my $s = $t->connect();
 
 
 sub post {
-    my ($body) = @_;
-    my $res = $t->post('/mcp', $body, {}, $s);
+    my ($body, %headers) = @_;
+    my $res = $t->post('/mcp', $body, \%headers, $s);
     return $res if $res;
 
     $s = $t->connect();
@@ -39,8 +39,8 @@ sub printable {
 
 
 sub refused {
-    my ($body, $code, $message, $id) = @_;
-    my $res = post($body);
+    my ($body, $code, $message, $id, %headers) = @_;
+    my $res = post($body, %headers);
 
     is("$res->{status} $res->{body}",
        '400 {"jsonrpc":"2.0"' . (defined $id ? ",\"id\":$id" : '')
@@ -58,6 +58,15 @@ sub malformed {
 sub invalid {
     my ($body, $why, $id) = @_;
     refused($body, -32600, "Invalid Request: $why", $id);
+}
+
+
+# t/batch.t has those that may send batches
+sub no_batch {
+    my ($body) = @_;
+    refused($body, -32600, 'Invalid Request: batches are not supported, send '
+            . 'one message per POST', undef,
+            'MCP-Protocol-Version' => '2025-11-25');
 }
 
 
@@ -88,7 +97,6 @@ my $no_key = 'expected an object key in double quotes';
 my $more = 'unexpected characters after the value';
 my $escape = 'invalid escape sequence in a string';
 my $deep = 'nested deeper than 128 levels';
-my $no_batch = 'batches are not supported, send one message per POST';
 my $no_method = 'the message has no method and is not a valid response';
 
 # --- the text as a whole
@@ -271,7 +279,7 @@ fine(params('[{"a":' x 63 . '1' . '}]' x 63));
 malformed(params('[' x 127 . ']' x 127), $deep);
 malformed(params('{"a":' x 127 . '1' . '}' x 127), $deep);
 malformed(params('[' x 127), $deep);
-invalid('[' x 128 . ']' x 128, $no_batch);
+no_batch('[' x 128 . ']' x 128);
 malformed('[' x 129 . ']' x 129, $deep);
 malformed('[' x 1000000, $deep);
 malformed('{"":' x 1000000, $deep);
@@ -284,7 +292,7 @@ invalid($_, 'the message must be a JSON object')
 
 my $ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-invalid($_, $no_batch)
+no_batch($_)
     for '[]', '[1]', "[$ping]", "[$ping,$ping]", '[[]]';
 
 for ('{}', '{"method":"ping"}', '{"jsonrpc":"1.0","method":"ping"}',

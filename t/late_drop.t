@@ -56,6 +56,13 @@ sub worker {
 }
 
 
+sub batch_bytes {
+    my (@messages) = @_;
+    my $body = join ',', map { MCPClient::rpc(@$_) } @messages;
+    return MCPClient::bytes('/mcp', "[$body]", %{ $c->{headers} });
+}
+
+
 # --- acknowledged is there
 
 my @ids = grep { defined } map {
@@ -85,6 +92,11 @@ for my $n (1 .. $rounds) {
     call('update', 'tasks/update', { taskId => $id,
                                      metadata => { n => $n } });
     call('list', 'tasks/list', {});
+
+    # one message of a batch that is dropped ends all of them
+    try_one('batch', batch_bytes(['tasks/get', { taskId => $id }],
+        (map { ['tasks/update', { taskId => $id, metadata => { $_ => $n } }] }
+             1 .. 3), ['tasks/list', {}], ['ping']));
 }
 
 # streams are cut from here, if the store has not done it before
@@ -97,7 +109,9 @@ for my $n (1 .. $rounds / 2) {
                        headers => { Accept => 'text/event-stream' }),
         $c->modern_bytes('subscriptions/listen',
                          { notifications => { taskIds => [@ids[0 .. 1]] } }),
-        $c->legacy_bytes('tasks/result', { taskId => $id });
+        $c->legacy_bytes('tasks/result', { taskId => $id }),
+        batch_bytes((map { ['tasks/result', { taskId => $_ }] } @ids[0 .. 3]),
+                    ['tasks/get', { taskId => $id }]);
     select(undef, undef, undef, 0.01);
     close($_) for @streams;
 }
@@ -146,6 +160,8 @@ for my $work (values %work) {
 }
 
 is(scalar(grep { seen($_) eq 'completed' } @ids), scalar @ids, 'all complete');
+
+cmp_ok($lost{batch}, '>', 0, 'batches were lost');
 
 note(join ', ', map { "$_ " . ($lost{$_} // 0) . "/$sent{$_}" } sort keys %sent);
 

@@ -110,6 +110,10 @@ if [ -z "$(printf '#include <%s.h>\n' time ngx_core | system_first)" ] \
 then
     complain "the order of headers is not seen" <<< tools/check.sh
 fi
+# such a cleanup outlives the element of a batch, which it may refer to
+grep -n 'ngx_http_cleanup_add(' "${sources[@]}" \
+    | grep -v '^src/http/ngx_mcp_rpc_batch.c:' \
+    | complain "ngx_http_cleanup_add() instead of ngx_mcp_cleanup_add()"
 grep -nE '(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\b' \
     console/*.js | complain "markup or code made of text"
 

@@ -56,7 +56,7 @@ ngx_int_t ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
 ngx_mcp_method_t *ngx_mcp_method_find(ngx_mcp_method_t *methods,
     ngx_str_t *name);
 
-/* ngx_mcp_batch.c */
+/* ngx_mcp_rpc_batch.c */
 
 ngx_http_cleanup_t *ngx_mcp_cleanup_add(ngx_http_request_t *r);
 

@@ -8,7 +8,7 @@
 
 
 #include "ngx_mcp_http.h"
-#include "ngx_mcp_batch.h"
+#include "ngx_mcp_rpc_batch.h"
 
 
 static ngx_str_t  ngx_mcp_json_type = ngx_string("application/json");
@@ -46,7 +46,7 @@ ngx_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
     text.len = len;
 
     if (r != r->main && ctx && ctx->element) {
-        return ngx_mcp_batch_answer(ctx, status, &text);
+        return ngx_mcp_rpc_batch_answer(ctx, status, &text);
     }
 
     if (ctx && ctx->wait && ctx->wait->stream) {

@@ -16,7 +16,7 @@
 
 
 #include "ngx_mcp_http.h"
-#include "ngx_mcp_batch.h"
+#include "ngx_mcp_rpc_batch.h"
 
 
 /* debug logs read the fd of an event's data as that of a connection */
@@ -135,7 +135,14 @@ ngx_mcp_wait_first(ngx_mcp_wait_t *w)
     ngx_http_request_t  *r;
 
     r = w->r;
-    rc = w->look(w);
+
+    if (w->ctx->element && ngx_mcp_rpc_batch_hold(w->ctx)) {
+        w->missed = 1;
+        rc = NGX_DECLINED;
+
+    } else {
+        rc = w->look(w);
+    }
 
     if (rc != NGX_DECLINED && rc != NGX_BUSY) {
         return ngx_mcp_wait_over(w, rc);
@@ -378,7 +385,7 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
     ngx_int_t            rc;
     ngx_mcp_loc_conf_t  *lcf;
 
-    if (w->ctx->element && ngx_mcp_batch_hold(w->ctx)) {
+    if (w->ctx->element && ngx_mcp_rpc_batch_hold(w->ctx)) {
         w->missed = 1;
 
     } else if (ngx_mcp_wait_busy(w)) {

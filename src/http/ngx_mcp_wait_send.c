@@ -11,7 +11,7 @@
 
 
 #include "ngx_mcp_http.h"
-#include "ngx_mcp_batch.h"
+#include "ngx_mcp_rpc_batch.h"
 
 
 static ngx_chain_t *ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size);
@@ -112,7 +112,7 @@ ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id, ngx_str_t *message)
     ngx_chain_t  *out;
 
     if (w->ctx->element) {
-        w = ngx_mcp_batch_stream(w->ctx);
+        w = ngx_mcp_rpc_batch_stream(w->ctx);
     }
 
     out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(id, message));

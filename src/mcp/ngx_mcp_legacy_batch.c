@@ -8,7 +8,7 @@
 
 
 #include "ngx_mcp_methods.h"
-#include "ngx_mcp_batch.h"
+#include "ngx_mcp_rpc_batch.h"
 
 
 static ngx_uint_t ngx_mcp_legacy_batches(ngx_http_request_t *r,
@@ -53,7 +53,7 @@ ngx_mcp_legacy_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    return ngx_mcp_batch(r, ctx, &messages, ngx_mcp_legacy_element);
+    return ngx_mcp_rpc_batch(r, ctx, &messages, ngx_mcp_legacy_element);
 }
 
 

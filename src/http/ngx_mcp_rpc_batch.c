@@ -23,39 +23,39 @@
 
 
 #include "ngx_mcp_http.h"
-#include "ngx_mcp_batch.h"
+#include "ngx_mcp_rpc_batch.h"
 
 
 /* bytes of collected responses, after which they are sent as a stream */
-#define NGX_MCP_BATCH_COLLECT  (256 * 1024)
+#define NGX_MCP_RPC_BATCH_COLLECT  (256 * 1024)
 
 
-typedef struct ngx_mcp_batch_s  ngx_mcp_batch_t;
+typedef struct ngx_mcp_rpc_batch_s  ngx_mcp_rpc_batch_t;
 
 /* a cleanup in the main request, which refers to memory of an element */
 
-typedef struct ngx_mcp_batch_cleanup_s  ngx_mcp_batch_cleanup_t;
+typedef struct ngx_mcp_rpc_batch_cleanup_s  ngx_mcp_rpc_batch_cleanup_t;
 
-struct ngx_mcp_batch_cleanup_s {
-    ngx_http_cleanup_t       *cln;
-    ngx_mcp_batch_cleanup_t  *next;
+struct ngx_mcp_rpc_batch_cleanup_s {
+    ngx_http_cleanup_t           *cln;
+    ngx_mcp_rpc_batch_cleanup_t  *next;
 };
 
 
 struct ngx_mcp_element_s {
-    ngx_mcp_batch_t             *batch;
-    ngx_mcp_json_t               message;
-    ngx_str_t                    answer;    /* empty: none, or sent */
-    ngx_pool_t                  *pool;      /* NULL: not started, or freed */
-    ngx_http_request_t          *r;
-    ngx_mcp_ctx_t               *ctx;
-    ngx_mcp_batch_cleanup_t     *cleanups;
-    ngx_http_post_subrequest_t   ended_handler;
-    unsigned                     ended:1;
+    ngx_mcp_rpc_batch_t          *batch;
+    ngx_mcp_json_t                message;
+    ngx_str_t                     answer;   /* empty: none, or sent */
+    ngx_pool_t                   *pool;     /* NULL: not started, or freed */
+    ngx_http_request_t           *r;
+    ngx_mcp_ctx_t                *ctx;
+    ngx_mcp_rpc_batch_cleanup_t  *cleanups;
+    ngx_http_post_subrequest_t    ended_handler;
+    unsigned                      ended:1;
 };
 
 
-struct ngx_mcp_batch_s {
+struct ngx_mcp_rpc_batch_s {
     ngx_mcp_wait_t       wait;      /* must be the first */
     ngx_mcp_method_pt    handler;
     ngx_mcp_element_t   *elements;
@@ -71,31 +71,32 @@ struct ngx_mcp_batch_s {
 };
 
 
-static ngx_int_t ngx_mcp_batch_look(ngx_mcp_wait_t *w);
-static ngx_int_t ngx_mcp_batch_start(ngx_mcp_batch_t *b);
-static ngx_int_t ngx_mcp_batch_request(ngx_mcp_element_t *e);
-static void ngx_mcp_batch_run(ngx_http_request_t *r);
-static ngx_int_t ngx_mcp_batch_ended(ngx_http_request_t *r, void *data,
+static ngx_int_t ngx_mcp_rpc_batch_look(ngx_mcp_wait_t *w);
+static ngx_uint_t ngx_mcp_rpc_batch_streams(ngx_mcp_rpc_batch_t *b);
+static ngx_int_t ngx_mcp_rpc_batch_start(ngx_mcp_rpc_batch_t *b);
+static ngx_int_t ngx_mcp_rpc_batch_request(ngx_mcp_element_t *e);
+static void ngx_mcp_rpc_batch_run(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_rpc_batch_ended(ngx_http_request_t *r, void *data,
     ngx_int_t rc);
-static void ngx_mcp_batch_post(ngx_mcp_batch_t *b);
-static ngx_int_t ngx_mcp_batch_flush(ngx_mcp_batch_t *b);
-static ngx_int_t ngx_mcp_batch_array(ngx_mcp_batch_t *b);
-static void ngx_mcp_batch_resume(ngx_mcp_batch_t *b);
-static void ngx_mcp_batch_sent(ngx_mcp_batch_t *b);
-static void ngx_mcp_batch_free(void *data);
+static void ngx_mcp_rpc_batch_post(ngx_mcp_rpc_batch_t *b);
+static ngx_int_t ngx_mcp_rpc_batch_flush(ngx_mcp_rpc_batch_t *b);
+static ngx_int_t ngx_mcp_rpc_batch_array(ngx_mcp_rpc_batch_t *b);
+static void ngx_mcp_rpc_batch_resume(ngx_mcp_rpc_batch_t *b);
+static void ngx_mcp_rpc_batch_sent(ngx_mcp_rpc_batch_t *b);
+static void ngx_mcp_rpc_batch_free(void *data);
 
 
 ngx_int_t
-ngx_mcp_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+ngx_mcp_rpc_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_json_t *messages, ngx_mcp_method_pt handler)
 {
     ngx_uint_t            i;
     ngx_mcp_json_t        message;
-    ngx_mcp_batch_t      *b;
     ngx_pool_cleanup_t   *cln;
     ngx_mcp_json_iter_t   it;
+    ngx_mcp_rpc_batch_t  *b;
 
-    b = ngx_pcalloc(r->pool, sizeof(ngx_mcp_batch_t));
+    b = ngx_pcalloc(r->pool, sizeof(ngx_mcp_rpc_batch_t));
     cln = ngx_pool_cleanup_add(r->pool, 0);
 
     if (b == NULL || cln == NULL) {
@@ -106,11 +107,12 @@ ngx_mcp_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
          ngx_mcp_json_next(&it, NULL, &message) == NGX_OK;
          b->n++)
     {
-        if (b->n == NGX_MCP_BATCH_MAX) {
+        if (b->n == NGX_MCP_RPC_BATCH_MAX) {
             return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
                                  NGX_MCP_RPC_INVALID_REQUEST,
                                  "Invalid Request: a batch must not have more "
-                                 "than " NGX_MCP_BATCH_TEXT " messages", NULL);
+                                 "than " NGX_MCP_RPC_BATCH_TEXT " messages",
+                                 NULL);
         }
     }
 
@@ -126,7 +128,7 @@ ngx_mcp_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    cln->handler = ngx_mcp_batch_free;
+    cln->handler = ngx_mcp_rpc_batch_free;
     cln->data = b;
 
     ngx_mcp_json_iter(&it, messages);
@@ -139,7 +141,7 @@ ngx_mcp_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     b->handler = handler;
 
     ngx_mcp_wait_init(&b->wait, r, ctx);
-    b->wait.look = ngx_mcp_batch_look;
+    b->wait.look = ngx_mcp_rpc_batch_look;
     b->wait.until = NGX_MCP_NEVER;
     b->wait.streams = 1;
 
@@ -148,19 +150,19 @@ ngx_mcp_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
 
 static ngx_int_t
-ngx_mcp_batch_look(ngx_mcp_wait_t *w)
+ngx_mcp_rpc_batch_look(ngx_mcp_wait_t *w)
 {
-    ngx_int_t         rc;
-    ngx_mcp_batch_t  *b;
+    ngx_int_t             rc;
+    ngx_mcp_rpc_batch_t  *b;
 
-    b = (ngx_mcp_batch_t *) w;
+    b = (ngx_mcp_rpc_batch_t *) w;
 
     if (b->ended == b->n && !w->stream) {
-        return ngx_mcp_batch_array(b);
+        return ngx_mcp_rpc_batch_array(b);
     }
 
-    if (w->stream || b->size > NGX_MCP_BATCH_COLLECT) {
-        rc = ngx_mcp_batch_flush(b);
+    if (w->stream || ngx_mcp_rpc_batch_streams(b)) {
+        rc = ngx_mcp_rpc_batch_flush(b);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -173,23 +175,38 @@ ngx_mcp_batch_look(ngx_mcp_wait_t *w)
     }
 
     if (w->stream) {
-        ngx_mcp_batch_sent(b);
+        ngx_mcp_rpc_batch_sent(b);
     }
 
-    ngx_mcp_batch_resume(b);
+    ngx_mcp_rpc_batch_resume(b);
 
     if (b->next < b->n && !b->starting) {
-        return ngx_mcp_batch_start(b);
+        return ngx_mcp_rpc_batch_start(b);
     }
 
     return NGX_DECLINED;
 }
 
 
+/* tells if the collected responses have to be sent as a stream */
+
+static ngx_uint_t
+ngx_mcp_rpc_batch_streams(ngx_mcp_rpc_batch_t *b)
+{
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(b->wait.r, ngx_http_mcp_tasks_module);
+
+    return b->size > NGX_MCP_RPC_BATCH_COLLECT
+           || (b->answers
+               && ngx_current_msec - b->wait.alive >= lcf->keepalive);
+}
+
+
 /* nginx runs the subrequest after this event */
 
 static ngx_int_t
-ngx_mcp_batch_start(ngx_mcp_batch_t *b)
+ngx_mcp_rpc_batch_start(ngx_mcp_rpc_batch_t *b)
 {
     ngx_mcp_element_t  *e;
 
@@ -197,7 +214,7 @@ ngx_mcp_batch_start(ngx_mcp_batch_t *b)
 
     e->pool = ngx_create_pool(4096, b->wait.r->connection->log);
 
-    if (e->pool == NULL || ngx_mcp_batch_request(e) != NGX_OK) {
+    if (e->pool == NULL || ngx_mcp_rpc_batch_request(e) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -209,7 +226,7 @@ ngx_mcp_batch_start(ngx_mcp_batch_t *b)
 
 
 static ngx_int_t
-ngx_mcp_batch_request(ngx_mcp_element_t *e)
+ngx_mcp_rpc_batch_request(ngx_mcp_element_t *e)
 {
     size_t                      size;
     ngx_mcp_ctx_t              *ctx;
@@ -232,7 +249,7 @@ ngx_mcp_batch_request(ngx_mcp_element_t *e)
     ctx->element = e;
 
     e->ctx = ctx;
-    e->ended_handler.handler = ngx_mcp_batch_ended;
+    e->ended_handler.handler = ngx_mcp_rpc_batch_ended;
     e->ended_handler.data = e;
 
     if (ngx_http_subrequest(r, &r->uri, &r->args, &sr, &e->ended_handler,
@@ -250,7 +267,7 @@ ngx_mcp_batch_request(ngx_mcp_element_t *e)
     e->r = sr;
     sr->pool = e->pool;
     sr->variables = variables;
-    sr->write_event_handler = ngx_mcp_batch_run;
+    sr->write_event_handler = ngx_mcp_rpc_batch_run;
 
     ngx_http_set_ctx(sr, ctx, ngx_http_mcp_tasks_module);
 
@@ -259,11 +276,11 @@ ngx_mcp_batch_request(ngx_mcp_element_t *e)
 
 
 static void
-ngx_mcp_batch_run(ngx_http_request_t *r)
+ngx_mcp_rpc_batch_run(ngx_http_request_t *r)
 {
-    ngx_int_t         rc;
-    ngx_mcp_ctx_t    *ctx;
-    ngx_mcp_batch_t  *b;
+    ngx_int_t             rc;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_rpc_batch_t  *b;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     b = ctx->element->batch;
@@ -271,7 +288,7 @@ ngx_mcp_batch_run(ngx_http_request_t *r)
     r->write_event_handler = ngx_http_request_empty_handler;
 
     b->starting = 0;
-    ngx_mcp_batch_post(b);
+    ngx_mcp_rpc_batch_post(b);
 
     if (r->connection->error) {
         /* the client has closed the connection */
@@ -292,7 +309,7 @@ ngx_mcp_batch_run(ngx_http_request_t *r)
 /* called by nginx before it finalizes an element with this value */
 
 static ngx_int_t
-ngx_mcp_batch_ended(ngx_http_request_t *r, void *data, ngx_int_t rc)
+ngx_mcp_rpc_batch_ended(ngx_http_request_t *r, void *data, ngx_int_t rc)
 {
     ngx_mcp_element_t *e = data;
 
@@ -312,7 +329,7 @@ ngx_mcp_batch_ended(ngx_http_request_t *r, void *data, ngx_int_t rc)
 
     e->ended = 1;
     e->batch->ended++;
-    ngx_mcp_batch_post(e->batch);
+    ngx_mcp_rpc_batch_post(e->batch);
 
     return rc;
 }
@@ -321,7 +338,7 @@ ngx_mcp_batch_ended(ngx_http_request_t *r, void *data, ngx_int_t rc)
 /* the batch looks later, unless it has ended */
 
 static void
-ngx_mcp_batch_post(ngx_mcp_batch_t *b)
+ngx_mcp_rpc_batch_post(ngx_mcp_rpc_batch_t *b)
 {
     if (b->wait.parked) {
         ngx_post_event(&b->wait.event, &ngx_posted_events);
@@ -330,9 +347,10 @@ ngx_mcp_batch_post(ngx_mcp_batch_t *b)
 
 
 ngx_int_t
-ngx_mcp_batch_answer(ngx_mcp_ctx_t *ctx, ngx_uint_t status, ngx_str_t *answer)
+ngx_mcp_rpc_batch_answer(ngx_mcp_ctx_t *ctx, ngx_uint_t status,
+    ngx_str_t *answer)
 {
-    ngx_mcp_batch_t  *b;
+    ngx_mcp_rpc_batch_t  *b;
 
     b = ctx->element->batch;
 
@@ -351,15 +369,15 @@ ngx_mcp_batch_answer(ngx_mcp_ctx_t *ctx, ngx_uint_t status, ngx_str_t *answer)
 
 
 ngx_mcp_wait_t *
-ngx_mcp_batch_stream(ngx_mcp_ctx_t *ctx)
+ngx_mcp_rpc_batch_stream(ngx_mcp_ctx_t *ctx)
 {
-    ngx_mcp_batch_t  *b;
+    ngx_mcp_rpc_batch_t  *b;
 
     b = ctx->element->batch;
 
     if (!b->wait.stream) {
         /* the event begins the stream: collected responses can be sent */
-        ngx_mcp_batch_post(b);
+        ngx_mcp_rpc_batch_post(b);
     }
 
     return &b->wait;
@@ -367,16 +385,16 @@ ngx_mcp_batch_stream(ngx_mcp_ctx_t *ctx)
 
 
 ngx_uint_t
-ngx_mcp_batch_hold(ngx_mcp_ctx_t *ctx)
+ngx_mcp_rpc_batch_hold(ngx_mcp_ctx_t *ctx)
 {
-    ngx_mcp_wait_t   *w;
-    ngx_mcp_batch_t  *b;
+    ngx_mcp_wait_t       *w;
+    ngx_mcp_rpc_batch_t  *b;
 
     b = ctx->element->batch;
     w = &b->wait;
 
     if (ngx_exiting
-        || (!ngx_mcp_wait_busy(w) && b->size <= NGX_MCP_BATCH_COLLECT))
+        || (!ngx_mcp_wait_busy(w) && b->size <= NGX_MCP_RPC_BATCH_COLLECT))
     {
         return 0;
     }
@@ -393,7 +411,7 @@ ngx_mcp_batch_hold(ngx_mcp_ctx_t *ctx)
  */
 
 static ngx_int_t
-ngx_mcp_batch_flush(ngx_mcp_batch_t *b)
+ngx_mcp_rpc_batch_flush(ngx_mcp_rpc_batch_t *b)
 {
     ngx_int_t           rc;
     ngx_str_t           answer;
@@ -441,10 +459,10 @@ ngx_mcp_batch_flush(ngx_mcp_batch_t *b)
 
 
 static ngx_int_t
-ngx_mcp_batch_array(ngx_mcp_batch_t *b)
+ngx_mcp_rpc_batch_array(ngx_mcp_rpc_batch_t *b)
 {
-    ngx_str_t    parts[2 * NGX_MCP_BATCH_MAX + 1];
-    ngx_uint_t   i, n;
+    ngx_str_t   parts[2 * NGX_MCP_RPC_BATCH_MAX + 1];
+    ngx_uint_t  i, n;
 
     if (b->answers == 0) {
         return ngx_mcp_accepted(b->wait.r);
@@ -470,10 +488,10 @@ ngx_mcp_batch_array(ngx_mcp_batch_t *b)
 }
 
 
-/* elements that ngx_mcp_batch_hold() has stopped look again */
+/* elements that ngx_mcp_rpc_batch_hold() has stopped look again */
 
 static void
-ngx_mcp_batch_resume(ngx_mcp_batch_t *b)
+ngx_mcp_rpc_batch_resume(ngx_mcp_rpc_batch_t *b)
 {
     ngx_uint_t          i;
     ngx_mcp_wait_t     *w;
@@ -499,8 +517,8 @@ ngx_mcp_batch_resume(ngx_mcp_batch_t *b)
 ngx_http_cleanup_t *
 ngx_mcp_cleanup_add(ngx_http_request_t *r)
 {
-    ngx_mcp_ctx_t            *ctx;
-    ngx_mcp_batch_cleanup_t  *c;
+    ngx_mcp_ctx_t                *ctx;
+    ngx_mcp_rpc_batch_cleanup_t  *c;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
@@ -508,7 +526,7 @@ ngx_mcp_cleanup_add(ngx_http_request_t *r)
         return ngx_http_cleanup_add(r, 0);
     }
 
-    c = ngx_palloc(r->pool, sizeof(ngx_mcp_batch_cleanup_t));
+    c = ngx_palloc(r->pool, sizeof(ngx_mcp_rpc_batch_cleanup_t));
     if (c == NULL) {
         return NULL;
     }
@@ -531,12 +549,12 @@ ngx_mcp_cleanup_add(ngx_http_request_t *r)
  */
 
 static void
-ngx_mcp_batch_sent(ngx_mcp_batch_t *b)
+ngx_mcp_rpc_batch_sent(ngx_mcp_rpc_batch_t *b)
 {
-    ngx_uint_t                i;
-    ngx_mcp_element_t        *e;
-    ngx_http_cleanup_pt       handler;
-    ngx_mcp_batch_cleanup_t  *c;
+    ngx_uint_t                    i;
+    ngx_mcp_element_t            *e;
+    ngx_http_cleanup_pt           handler;
+    ngx_mcp_rpc_batch_cleanup_t  *c;
 
     for (i = b->first; i < b->next; i++) {
         e = &b->elements[i];
@@ -570,9 +588,9 @@ ngx_mcp_batch_sent(ngx_mcp_batch_t *b)
 /* the request is freed, and with it all elements */
 
 static void
-ngx_mcp_batch_free(void *data)
+ngx_mcp_rpc_batch_free(void *data)
 {
-    ngx_mcp_batch_t *b = data;
+    ngx_mcp_rpc_batch_t *b = data;
 
     ngx_uint_t  i;
 
