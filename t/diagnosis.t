@@ -140,7 +140,7 @@ for my $case (
 
 # --- the clock
 
-for my $case (['lost', 'The lease expired, and no attempts are left'],
+for my $case (['lost', 'The lease expired, and the task is not tried again'],
               ['run', 'The task exceeded its run time'])
 {
     my ($tool, $message) = @$case;

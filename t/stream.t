@@ -207,7 +207,8 @@ my $c = $ann->in_session();
     $work = $ann->claim('slow');
     $ann->held('heartbeat', $work, leaseMs => 1);
     is(next_of($stream),
-       status($work, 'failed', 'The lease expired, and no attempts are left'),
+       status($work, 'failed',
+              'The lease expired, and the task is not tried again'),
        'a worker that was lost');
 
     # tasks of ours

@@ -341,7 +341,7 @@ static ngx_mcp_failure_t *
 ngx_mcp_render_cause(ngx_mcp_view_t *v)
 {
     static ngx_mcp_failure_t  lease_lost = ngx_mcp_failure(
-                       "The lease expired, and no attempts are left",
+                       "The lease expired, and the task is not tried again",
                        "lease_lost");
     static ngx_mcp_failure_t  queue_timeout = ngx_mcp_failure(
                        "No worker claimed the task in time", "task_timeout");
