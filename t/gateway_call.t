@@ -173,7 +173,7 @@ $id = $g->task('slow');
 $g->go('slow', ['result', '{"content":[],"isError":true}']);
 is($g->becomes($id, 'completed')->{status}, 'completed',
    'a tool that fails, in the modern era');
-is(status($id), 'failed', 'and in this one');
+is(status($id), 'failed The tool returned an error', 'and in this one');
 is($g->result($id), MCPGateway::with_related($id,
    '"content":[],"isError":true'), 'with its result');
 

@@ -11,10 +11,14 @@ use Test::More;
 
 use MCPClient;
 use MCPGateway;
+use MCPJson;
 use MCPTasks qw/ wait_for workers /;
 use MCPTools qw/ tools_json /;
 
 my $uuid = '01234567-89ab-4cde-8f01-23456789abcd';
+
+# of prompts/list below
+MCPJson::allow('x');
 
 my $g = MCPGateway->new(
     workers => workers(),

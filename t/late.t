@@ -13,6 +13,7 @@ use Time::HiRes qw/ time /;
 
 use MCPClient;
 use MCPGateway;
+use MCPPattern qw/ $server /;
 use MCPTasks qw/ wait_for /;
 use MCPTools qw/ tools_json /;
 
@@ -50,14 +51,13 @@ is($work->{taskId}, $id, 'claim');
 is($c->held('heartbeat', $work)->{phase}, 'running', 'heartbeat');
 is($c->held('progress', $work, progress => 0.5)->{phase}, 'running',
    'progress');
-is($c->held('ask', $work, inputRequests => { q => {
-       method => 'elicitation/create', params => {} } })->{phase},
+is($c->held('ask', $work, inputRequests => { q => MCPClient::form() })->{phase},
    'input_required', 'ask');
 
 my $res = $c->modern('tasks/update', { taskId => $id,
                                        inputResponses => { q => 1 } });
-is($res->{body}, '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}',
-   'tasks/update');
+is($res->{body}, '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
+                 . "$server}}", 'tasks/update');
 is_deeply($c->held('answers', $work)->{inputResponses}, { q => 1 }, 'answers');
 like($c->legacy('tasks/update', { taskId => $id, metadata => { a => 1 } })
      ->{body}, qr/"metadata":\{"a":1\}/, 'metadata');

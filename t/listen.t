@@ -11,6 +11,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
+use MCPPattern qw/ $server /;
 use MCPTasks qw/ wait_for workers /;
 
 # with a socket of its own for each worker, connections go to all of them
@@ -124,8 +125,7 @@ sub next_of {
     $ann->held('progress', $work, message => 'half', progress => 0.5);
     is_deeply($stream->message(SOON), expected($ann, $work), 'a message');
 
-    my $requests = { q => { method => 'elicitation/create',
-                            params => { message => 'which?' } },
+    my $requests = { q => MCPClient::form('which?'),
                      r => { method => 'roots/list', params => {} } };
     $ann->held('ask', $work, inputRequests => $requests);
     $message = $stream->message(SOON);
@@ -493,7 +493,7 @@ for my $how ('reload', 'stop') {
         my $event = $stream->event(SOON);
         $good++, next if $event && $event->{data}
             eq "{\"jsonrpc\":\"2.0\",\"id\":\"s$i\",\"result\":{\"resultType\""
-               . ":\"complete\",\"_meta\":{\"$key\":\"s$i\"}}}"
+               . ":\"complete\"," . $server =~ s/\}\z/,"$key":"s$i"}/r . '}}'
             && !$stream->event(SOON) && $stream->{whole} && !$stream->{cut};
         diag($event ? $event->{data} : 'no event');
     }

@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
-use MCPPattern qw/ result_like task_pattern /;
+use MCPPattern qw/ $server result_like task_pattern /;
 use MCPTasks qw/ wait_for workers /;
 
 my $t = MCPTasks->new(
@@ -36,7 +36,7 @@ my $tasks = 'io.modelcontextprotocol/tasks';
 my $ours = 'io.github.nginx-mcp-tasks/extended';
 
 my $c = MCPClient->new($t);
-my $plain = $c->as(extensions => []);
+my $plain = $c->as(extensions => [], can => {});
 
 my $missing = '"error":{"code":-32021,"message":"Missing required client '
               . 'capability","data":{"requiredCapabilities":{"extensions":'
@@ -52,7 +52,7 @@ sub task_like {
 
 sub got {
     my ($id, $more, $status, $message) = @_;
-    return result_like('\{"resultType":"complete",'
+    return result_like('\{"resultType":"complete",' . "\Q$server\E,"
                        . task_like($status, undef, $message)
                        . (defined $more ? quotemeta $more : '') . '\}');
 }
@@ -71,7 +71,9 @@ sub update {
                                 headers => { 'Mcp-Name' => $id })->{body};
 }
 
-my $ack = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
+# 2026-07-28: "Servers SHOULD include this field on every response", serverInfo
+my $ack = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
+          . "$server}}";
 
 
 # The server decides
@@ -79,7 +81,7 @@ my $ack = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
 my $res = $c->modern('tools/call', { name => 'slow', arguments => { a => 1 } });
 is($res->{status}, 200, 'tools/call');
 my $created = task_like('working');
-like($res->{body}, result_like(qr/\{"resultType":"task",$created\}/),
+like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
      'a task: flat, and nothing more');
 my $id = $res->{json}{result}{taskId};
 like(get($id), got($id, undef, 'working'), 'tasks/get while it works');
@@ -87,7 +89,7 @@ like(get($id), got($id, undef, 'working'), 'tasks/get while it works');
 for my $task ('{}', '{"ttl":5}', '"x"', 'null', '[]') {
     like($c->modern('tools/call', "{\"name\":\"slow\",\"task\":$task}",
                     headers => { 'Mcp-Name' => 'slow' })->{body},
-         result_like(qr/\{"resultType":"task",$created\}/),
+         result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
          "task is ignored: $task");
 }
 
@@ -111,7 +113,7 @@ while (@{ $c->worker('worker/claim', { tools => ['slow'], max => 32 })
 $id = $c->create_modern('slow');
 $c->complete($c->claim('slow'), '{"isError":true}');
 like(get($id), got($id, ',"result":{"resultType":"complete","isError":true}',
-                   'completed'),
+                   'completed', '"The tool returned an error"'),
      'isError: completed');
 
 $id = $c->create_modern('slow');
@@ -125,7 +127,8 @@ $work = $c->claim('slow');
 $c->worker('worker/fail', "{\"taskId\":\"$id\",\"lease\":\"$work->{lease}\","
            . '"error":{"code":-32050,"message":"\u00e9","data":1.0}}');
 like(get($id), got($id, ',"error":{"code":-32050,"message":"\u00e9",'
-                        . '"data":1.0}', 'failed'), 'an error inline');
+                        . '"data":1.0}', 'failed', '"\u00e9"'),
+     'an error inline');
 
 $id = $c->create_modern('slow');
 $c->modern('tasks/cancel', { taskId => $id });
@@ -183,11 +186,11 @@ is($both->modern('tasks/result', { taskId => $id })->{status}, 404,
 $res = $both->modern('tasks/create', { action => 'act', params => { p => 1 },
                                        metadata => { m => 1 }, ttl => 60000 });
 my $made = task_like('working', 60000);
-like($res->{body}, result_like(qr/\{"resultType":"task",$made\}/),
+like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$made\}/),
      'tasks/create');
 my $first = $res->{json}{result}{taskId};
 $res = $both->modern('tasks/send', { action => 'act', progressToken => 'tok' });
-like($res->{body}, result_like(qr/\{"resultType":"task",$created\}/),
+like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
      'tasks/send');
 my $second = $res->{json}{result}{taskId};
 $work = $c->claim('act');
@@ -195,7 +198,7 @@ is_deeply([$work->{taskId}, $work->{arguments}, $work->{metadata}],
           [$first, { p => 1 }, { m => 1 }], 'the worker');
 
 $res = $both->modern('tasks/list', {});
-like($res->{body}, result_like(qr/\{"resultType":"complete","ttlMs":0,
+like($res->{body}, result_like(qr/\{"resultType":"complete",\Q$server\E,"ttlMs":0,
      "cacheScope":"private","tasks":\[.*\]\}/x), 'tasks/list');
 is(scalar(@{ $res->{json}{result}{tasks} }), 2, 'the tasks of the owner');
 is($both->modern('tasks/list', { status => 'completed' })->{json}{result}
@@ -211,8 +214,8 @@ $c->claim('act');
 is($both->modern('tasks/progress', { progressToken => 'tok', progress => 1 })
    ->{body}, $ack, 'tasks/progress');
 is(update($second, '"metadata":{"a":1}', $both),
-   '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","metadata":'
-   . '{"a":1}}}', 'tasks/update with metadata');
+   '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
+   . "$server,\"metadata\":{\"a\":1}}}", 'tasks/update with metadata');
 like(update($second, '"metadata":{"a":2}',
             $c->as(headers => { 'X-User' => 'ann' })),
      qr/"code":-32602/, 'only with our extension');
@@ -232,8 +235,8 @@ MCPTasks::send_raw($s, $c->modern_bytes('tools/call', { name => 'after' }));
 $work = $c->claim('after');
 $c->complete($work, '{"content":[]}');
 is(MCPTasks::read_response($s)->{body},
-   '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}',
-   'quick: the result of the call');
+   '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
+   . "$server,\"content\":[]}}", 'quick: the result of the call');
 ok(time() - $begin < 1.4, 'at once');
 is($c->modern('tasks/get', { taskId => $work->{taskId} })->{json}{error}{code},
    -32602, 'no task remains');
@@ -247,7 +250,7 @@ is(MCPTasks::read_response($s)->{body},
 
 $begin = time();
 $res = $c->modern('tools/call', { name => 'later' });
-like($res->{body}, result_like(qr/\{"resultType":"task",$created\}/),
+like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
      'slow: the task');
 ok(time() - $begin > 0.09, 'after a while');
 $work = $c->claim('later');
@@ -261,11 +264,10 @@ $begin = time();
 $s = $t->connect();
 MCPTasks::send_raw($s, $c->modern_bytes('tools/call', { name => 'after' }));
 $work = $c->claim('after', leaseMs => 60000);
-$c->held('ask', $work, inputRequests => { q => { method => 'm',
-                                                 params => {} } });
+$c->held('ask', $work, inputRequests => { q => MCPClient::form() });
 my $asked = MCPTasks::read_response($s)->{body};
-like($asked, qr/"resultType":"task","taskId":"$work->{taskId}","status":
-                "input_required"/x, 'a question hands out the task');
+like($asked, qr/"resultType":"task",\Q$server\E,"taskId":
+                "$work->{taskId}","status":"input_required"/x, 'a question hands out the task');
 unlike($asked, qr/inputRequests/, 'and is not told there');
 ok(time() - $begin < 1.4, 'at once');
 $c->complete($work, '{}');
@@ -275,8 +277,10 @@ $c->complete($work, '{}');
 
 $id = $c->create_modern('slow');
 $work = $c->claim('slow', leaseMs => 60000);
-my $requests = '{"a":{"method":"elicitation/create","params":{"x":1.0}},'
-               . '"b\u00e9":{"method":"sampling/createMessage","params":{}},'
+my $requests = '{"a":{"method":"elicitation/create","params":{"x":1.0,'
+               . '"message":"?", "requestedSchema":{"properties":{},"type":"object"}}},'
+               . '"b\u00e9":{"method":"sampling/createMessage","params":{'
+               . '"messages":[],"maxTokens":1e1}},'
                . '"c":{"method":"roots/list","params":{}}}';
 $c->worker('worker/ask', "{\"taskId\":\"$id\",\"lease\":\"$work->{lease}\","
                          . "\"inputRequests\":$requests}");
@@ -300,7 +304,7 @@ like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
      'none of them was taken');
 
 is(update($id, '"inputResponses":{"a":{"r":1.0},"nix":{}}'), $ack, 'a part');
-$requests =~ s/"a":\{.*?\}\},//;
+$requests =~ s/"a":\{.*?\}\}\},//;
 like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
      'the rest stays open');
 is(update($id, '"inputResponses":{"a":{"r":2}}'), $ack, 'answered before');
@@ -331,8 +335,7 @@ for my $state ('working', 'input_required', 'completed', 'failed',
 {
     my $id = $c->create_modern('slow');
     my $work = $c->claim('slow');
-    $c->held('ask', $work, inputRequests => { q => { method => 'm',
-                                                     params => {} } })
+    $c->held('ask', $work, inputRequests => { q => MCPClient::form() })
         if $state eq 'input_required';
     $c->complete($work, '{}') if $state eq 'completed';
     $c->held('fail', $work, error => { code => 1, message => '' })
@@ -428,7 +431,35 @@ for my $case ([$plain, 'slow'], [$c, 'never'], [$plain, 'never'],
     $c->complete($work, '{"content":[],"_meta":{"k":1}}');
     is(MCPTasks::read_response($s)->{body},
        '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
-       . '"content":[],"_meta":{"k":1}}}', 'and is answered');
+       . '"content":[],' . $server =~ s/\}\z/,"k":1}/r . '}}',
+       'and is answered');
+}
+
+# serverInfo is added to a result, once; a worker's own stays
+my $info = 'io.modelcontextprotocol/serverInfo';
+my ($member) = $server =~ /\A"_meta":\{(.*)\}\z/;
+
+for my $case (
+    ['{}', "{\"resultType\":\"complete\",$server}"],
+    ['{ }', "{\"resultType\":\"complete\",$server }"],
+    ['{"a":1}', "{\"resultType\":\"complete\",$server,\"a\":1}"],
+    ['{"resultType":"complete"}', "{$server,\"resultType\":\"complete\"}"],
+    ['{"_meta": { }}', "{\"resultType\":\"complete\",\"_meta\": {$member }}"],
+    ['{"a":1,"\u005fmeta":{"k":{}} }',
+     "{\"resultType\":\"complete\",\"a\":1,\"\\u005fmeta\":{$member,\"k\":{}} }"],
+    ["{\"_meta\":{\"$info\":{\"name\":\"w\"}}}",
+     "{\"resultType\":\"complete\",\"_meta\":{\"$info\":{\"name\":\"w\"}}}"],
+    ["{\"_meta\":{\"$info\":1,\"k\":2,\"$info\":3},\"a\":1}",
+     "{\"resultType\":\"complete\",\"_meta\":{$member,\"k\":2},\"a\":1}"],
+    ['{"_meta":1,"a":2}', "{\"resultType\":\"complete\",$server,\"a\":2}"])
+{
+    my ($result, $shown) = @$case;
+    my $s = $t->connect();
+    MCPTasks::send_raw($s, $plain->modern_bytes('tools/call',
+                                                { name => 'slow' }));
+    $c->complete($c->claim('slow'), $result);
+    is(MCPTasks::read_response($s)->{body},
+       "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":$shown}", "identified: $result");
 }
 
 my $stream = $plain->stream($plain->modern_bytes('tools/call',
@@ -439,8 +470,7 @@ is($stream->event(10)->{data},
    '{"jsonrpc":"2.0","method":"notifications/progress","params":'
    . '{"progressToken":"p","progress":1,"total":4}}', 'its progress');
 $c->complete($work, '{}');
-is($stream->event(10)->{data},
-   '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}', 'its end');
+is($stream->event(10)->{data}, $ack, 'its end');
 is($stream->event(10), undef, 'nothing after it');
 
 my $quick = $plain->as(uri => '/quick');
@@ -450,15 +480,13 @@ $work = $c->claim('slow');
 ok(defined $stream->event(10)->{comment}, 'kept alive');
 unlike($stream->head(), qr/^last-event-id/mi, 'not resumable');
 $c->complete($work, '{}');
-is_deeply($stream->message(10)->{result}, { resultType => 'complete' },
-          'and answered');
+is($stream->event(10)->{data}, $ack, 'and answered');
 
 # a question that the client cannot be asked
 $s = $t->connect();
 MCPTasks::send_raw($s, $plain->modern_bytes('tools/call', { name => 'slow' }));
 $work = $c->claim('slow');
-$c->held('ask', $work, inputRequests => {
-    q => { method => 'elicitation/create', params => {} } });
+$c->held('ask', $work, inputRequests => { q => MCPClient::form() });
 is(MCPTasks::read_response($s)->{body},
    '{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"Missing required '
    . 'client capability","data":{"requiredCapabilities":{"elicitation":'
@@ -540,9 +568,9 @@ is($ann->legacy('tasks/get', { taskId => $id })->{json}{result}{status},
 is($bob->legacy('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
    'not by others');
 $work = $c->claim('slow', leaseMs => 60000);
-$c->held('ask', $work, inputRequests => { q => { method => 'elicitation/create',
-                                                 params => {} } });
-$stream = $ann->stream($ann->legacy_bytes('tasks/result', { taskId => $id }));
+$c->held('ask', $work, inputRequests => { q => MCPClient::form() });
+my $able = $ann->in_session();
+$stream = $ann->stream($able->legacy_bytes('tasks/result', { taskId => $id }));
 my $question = $stream->message(10);
 is($question->{method}, 'elicitation/create', 'a question for both');
 is(update($id, '"inputResponses":{"q":{"r":1}}', $ann), $ack,
@@ -556,14 +584,13 @@ is($ann->get_modern($id)->{status}, 'completed', 'completed in the other');
 $id = $ann->legacy('tools/call', { name => 'slow', task => { ttl => 77000 } })
       ->{json}{result}{task}{taskId};
 like(get($id, $ann), result_like('\{"resultType":"complete",'
-                                 . task_like('working', 77000) . '\}'),
+                                 . "\Q$server\E," . task_like('working', 77000) . '\}'),
      'created legacy, read modern');
 is($bob->modern('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
    'not by others');
 $work = $c->claim('slow', leaseMs => 60000);
-$c->held('ask', $work, inputRequests => { 'k/"1' => {
-    method => 'elicitation/create', params => {} } });
-$stream = $ann->stream($ann->legacy_bytes('tasks/result', { taskId => $id }));
+$c->held('ask', $work, inputRequests => { 'k/"1' => MCPClient::form() });
+$stream = $ann->stream($able->legacy_bytes('tasks/result', { taskId => $id }));
 $question = $stream->message(10);
 is($ann->post({ jsonrpc => '2.0', id => $question->{id}, result => { r => 2 }
               })->{status}, 202, 'answered legacy');

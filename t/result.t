@@ -14,6 +14,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 
 use MCPGateway;
+use MCPJson;
 use MCPStore qw/ sql /;
 use MCPTasks qw/ workers /;
 use MCPTools qw/ tools_json /;
@@ -22,6 +23,9 @@ use MCPTools qw/ tools_json /;
 my ($error, $read, $type, $meta) = (0x02, 0x10, 0x20, 0x40);
 
 my $related = 'io.modelcontextprotocol/related-task';
+
+# what was sent twice is shown so, within the result
+MCPJson::allow($related);
 
 # the name, the result, and what is to be seen of it as the result of tasks/get
 # and of tasks/result, where REL is the member that names the task; the flags;

@@ -54,9 +54,10 @@ sub is_mismatch {
                                      text => "Invalid arguments: $text" }],
               "$name: says where and why") or diag($res->{body});
     is($result->{isError}, JSON::PP::true, "$name: is an error of the tool");
+    my $modern = exists $result->{resultType};
     is_deeply([sort keys %$result],
-              [qw/ content isError /, exists $result->{resultType}
-                                      ? 'resultType' : ()],
+              [$modern ? '_meta' : (), qw/ content isError /,
+               $modern ? 'resultType' : ()],
               "$name: nothing else");
 }
 
@@ -202,6 +203,8 @@ sub out {
         is($error->{code}, -32603, 'with an error');
         is($error->{message}, "Invalid result: structuredContent: $text",
            'that says the same');
+        is($c->get($id)->{statusMessage}, $error->{message},
+           'as its status does');
         is($c->complete($work, $result)->{error}{code}, -31011, 'for good');
     }
 

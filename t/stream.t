@@ -189,12 +189,15 @@ my $c = $ann->in_session();
     for my $end (sort keys %ends) {
         $work = task($c);
         $ends{$end}->($work);
-        is(next_of($stream), status($work, $end), $end);
+        is(next_of($stream),
+           status($work, $end, $end eq 'failed' ? 'x' : undef), $end);
     }
 
     $work = task($c);
     $ann->complete($work, '{"isError":true}');
-    is(next_of($stream), status($work, 'failed'), 'a tool that failed');
+    is(next_of($stream),
+       status($work, 'failed', 'The tool returned an error'),
+       'a tool that failed');
 
     # by time, without anybody's doing
     $work = task($c, task => { ttl => 600000 });
@@ -203,7 +206,9 @@ my $c = $ann->in_session();
     $ann->held('heartbeat', $work, leaseMs => 1);
     $work = $ann->claim('slow');
     $ann->held('heartbeat', $work, leaseMs => 1);
-    is(next_of($stream), status($work, 'failed'), 'a worker that was lost');
+    is(next_of($stream),
+       status($work, 'failed', 'The lease expired, and no attempts are left'),
+       'a worker that was lost');
 
     # tasks of ours
     my $id = $c->legacy('tasks/create', { action => 'act' })

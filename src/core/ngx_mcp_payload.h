@@ -27,6 +27,9 @@
 /* the longest name of a worker */
 #define NGX_MCP_WORKER_NAME   64
 
+/* bytes of a status message or a reason, as JSON text */
+#define NGX_MCP_MAX_MESSAGE   1024
+
 
 /* payloads are stored and returned byte for byte */
 
@@ -87,6 +90,8 @@ typedef struct {
 
 typedef struct {
     ngx_str_t  payload[NGX_MCP_PAYLOADS];
+    ngx_str_t  diagnosis;          /* the status message, if the event ends
+                                      the task; data NULL: none */
     size_t     max_payload;        /* 0: no limit */
     uint64_t   max_owner_bytes;    /* 0: no limit */
 } ngx_mcp_change_t;

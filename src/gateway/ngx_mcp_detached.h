@@ -48,6 +48,7 @@ typedef struct {
     ngx_str_t              tool;
     ngx_str_t              task_id;
     ngx_str_t              client;
+    ngx_mcp_trace_t        trace;
 } ngx_mcp_sender_t;
 
 
@@ -114,6 +115,9 @@ ngx_int_t ngx_mcp_sender_copy(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
 /* fills the sender for a call that has no client; NGX_ERROR: no memory */
 ngx_int_t ngx_mcp_sender_make(ngx_mcp_sender_t *sender,
     ngx_mcp_loc_conf_t *lcf, ngx_str_t *tool);
+
+/* adds headers with the trace context in "_meta"; NGX_ERROR: no memory */
+ngx_int_t ngx_mcp_sender_trace(ngx_mcp_sender_t *sender, ngx_mcp_json_t *meta);
 
 void ngx_mcp_sender_method(ngx_mcp_sender_t *sender, ngx_str_t *method,
     ngx_str_t *name);

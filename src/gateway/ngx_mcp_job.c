@@ -104,7 +104,7 @@ ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf, ngx_mcp_tool_t *tool)
     job->lcf = lcf;
     job->zone = lcf->zone;
     job->sender.pool = pool;
-    job->asks = tool->asks;
+    job->asks = (tool->asks != NGX_MCP_INPUT_TASK);
     job->idempotent = tool->idempotent;
     job->holder = ngx_mcp_stream_new(job->zone->local);
 
@@ -428,10 +428,23 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
 
     if (op.op.reason != NGX_MCP_OK
         || ngx_mcp_terminal(task->state)
-        || task->holder != job->holder
-        || (job->lease_token && task->lease_token != job->lease_token))
+        || task->holder != job->holder)
     {
         ngx_mcp_job_cancel(job);
+        return;
+    }
+
+    if (job->lease_token && task->lease_token != job->lease_token) {
+
+        /*
+         * No other job has attempts of this task: the attempt has timed out
+         * and is repeated, after the operation in progress.
+         */
+
+        if (!job->busy) {
+            ngx_mcp_job_repeat_attempt(job);
+        }
+
         return;
     }
 

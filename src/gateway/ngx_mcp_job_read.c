@@ -418,7 +418,7 @@ ngx_mcp_job_refusal(ngx_mcp_job_t *job)
         && ngx_mcp_job_is_error(&error)
         && !ngx_mcp_job_as_task(job, &error))
     {
-        ngx_mcp_job_error(job, &error.text);
+        ngx_mcp_job_refused(job, &error);
     }
 }
 
@@ -548,7 +548,7 @@ ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     if (ngx_mcp_job_is_error(&rpc->error)) {
 
         if (!ngx_mcp_job_as_task(job, &rpc->error)) {
-            ngx_mcp_job_error(job, &rpc->error.text);
+            ngx_mcp_job_refused(job, &rpc->error);
         }
 
         return;

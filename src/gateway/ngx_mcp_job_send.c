@@ -31,6 +31,8 @@ static ngx_int_t ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses,
     ngx_pool_t *pool, ngx_str_t *body);
 static void ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
     ngx_str_t *responses);
+static void ngx_mcp_job_cancel_call(ngx_mcp_job_t *job, ngx_uint_t state,
+    const char *reason);
 
 
 /*
@@ -76,7 +78,9 @@ ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
         ngx_mcp_out_str(&out, &value.text);
     }
 
-    if (ngx_mcp_job_token(job, &meta) != NGX_OK) {
+    if (ngx_mcp_job_token(job, &meta) != NGX_OK
+        || ngx_mcp_sender_trace(&job->sender, &meta) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -501,46 +505,73 @@ ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
 }
 
 
-/*
- * The task has ended, or this job does not own it any more.  A modern
- * server treats the closed request as a cancellation; a legacy server needs a
- * notification.
- */
+/* The task has ended, or this job does not own it any more. */
 
 void
 ngx_mcp_job_cancel(ngx_mcp_job_t *job)
 {
-    ngx_str_t      message;
-    ngx_uint_t     state;
-    ngx_mcp_out_t  out;
+    ngx_uint_t  state;
 
     state = job->state;
     ngx_mcp_job_over(job);
 
-    if (ngx_mcp_job_is_open(state) || state == NGX_MCP_JOB_INPUT_REQUIRED) {
-        ngx_mcp_job_follow_cancel(job);
-    }
-
-    if (job->call == NULL && !ngx_mcp_job_is_resuming(state)) {
-        return;
-    }
-
-    if (job->sender.era == NGX_MCP_LEGACY && ngx_mcp_job_is_open(state)
-        && job->remote.len == 0)
-    {
-        ngx_mcp_out_init(&out, job->pool, 256);
-        ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
-                        "\"notifications/cancelled\",\"params\":"
-                        "{\"requestId\":");
-        ngx_mcp_out_str(&out, &job->rpc_id);
-        ngx_mcp_out_lit(&out, ",\"reason\":\"The task has ended\"}}");
-
-        if (ngx_mcp_out_end(&out, &message) == NGX_OK) {
-            (void) ngx_mcp_job_notify(job, &message, 0);
-        }
-    }
+    ngx_mcp_job_cancel_call(job, state, "The task has ended");
 
     if (job->call) {
         ngx_mcp_detached_end(job->call);
+    }
+}
+
+
+/* The run timeout has ended the attempt, and another one follows. */
+
+void
+ngx_mcp_job_repeat_attempt(ngx_mcp_job_t *job)
+{
+    ngx_mcp_job_cancel_call(job, job->state, "The call timed out");
+    ngx_mcp_job_restart(job);
+}
+
+
+/*
+ * A modern server treats the closed request as a cancellation; a legacy server
+ * needs a notification.
+ */
+
+static void
+ngx_mcp_job_cancel_call(ngx_mcp_job_t *job, ngx_uint_t state,
+    const char *reason)
+{
+    ngx_str_t      message;
+    ngx_mcp_out_t  out;
+
+    if (job->remote.len) {
+
+        /* a task of the upstream, not a call */
+
+        if (ngx_mcp_job_is_open(state) || state == NGX_MCP_JOB_INPUT_REQUIRED) {
+            ngx_mcp_job_follow_cancel(job);
+        }
+
+        return;
+    }
+
+    if (job->sender.era != NGX_MCP_LEGACY || !ngx_mcp_job_is_open(state)
+        || (job->call == NULL && !ngx_mcp_job_is_resuming(state)))
+    {
+        return;
+    }
+
+    ngx_mcp_out_init(&out, job->pool, 256);
+    ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
+                    "\"notifications/cancelled\",\"params\":"
+                    "{\"requestId\":");
+    ngx_mcp_out_str(&out, &job->rpc_id);
+    ngx_mcp_out_lit(&out, ",\"reason\":\"");
+    ngx_mcp_out_text(&out, reason);
+    ngx_mcp_out_lit(&out, "\"}}");
+
+    if (ngx_mcp_out_end(&out, &message) == NGX_OK) {
+        (void) ngx_mcp_job_notify(job, &message, 0);
     }
 }

@@ -8,6 +8,7 @@
 
 
 #include "ngx_mcp_job.h"
+#include "ngx_mcp_result.h"
 
 
 /* buffer for the text of a failure */
@@ -19,10 +20,10 @@ static void ngx_mcp_job_begun(ngx_mcp_job_t *job);
 static void ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event);
 static void ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static void ngx_mcp_job_keep(ngx_mcp_job_t *job);
+static void ngx_mcp_job_lost(ngx_mcp_job_t *job);
 static void ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_is_final(ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
-static void ngx_mcp_job_restart(ngx_mcp_job_t *job);
 static ngx_uint_t ngx_mcp_job_may_retry(ngx_mcp_job_t *job);
 static ngx_str_t ngx_mcp_job_reason(ngx_mcp_job_t *job);
 
@@ -40,6 +41,8 @@ static struct {
     { "upstream_closed", "The upstream response is incomplete" },
     { "upstream_invalid", "The upstream response is not valid" },
     { "upstream_too_large", "The upstream response is too large" },
+    { "upstream_question", "The upstream server asked an invalid question" },
+    { "url_declined", "A URL that the upstream server requires was declined" },
     { "upstream_cancelled", "The upstream server has cancelled its task" },
     { "shutdown", "nginx shut down before the call ended" }
 };
@@ -153,8 +156,18 @@ ngx_mcp_job_begun(ngx_mcp_job_t *job)
 void
 ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result, ngx_uint_t flags)
 {
+    ngx_mcp_json_t  object;
+
     job->result = *result;
     job->flags = flags;
+    ngx_str_null(&job->diagnosis);
+
+    if (flags & NGX_MCP_TOOL_ERROR) {
+        object.text = *result;
+        object.type = NGX_MCP_JSON_OBJECT;
+
+        ngx_mcp_result_message(job->pool, &object, &job->diagnosis);
+    }
 
     ngx_mcp_job_end(job, NGX_MCP_EV_COMPLETE);
 }
@@ -167,6 +180,7 @@ ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error)
 {
     job->result = *error;
     job->flags = NGX_MCP_RPC_ERROR;
+    ngx_mcp_error_message(job->pool, error, &job->diagnosis);
 
     ngx_mcp_job_end(job, NGX_MCP_EV_FAIL);
 }
@@ -249,6 +263,7 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
         op = ngx_mcp_job_change(job, job->end, job->pool);
         op->event.flags = (uint8_t) job->flags;
         op->change.payload[NGX_MCP_RESULT] = job->result;
+        op->change.diagnosis = job->diagnosis;
 
         (void) ngx_mcp_job_submit(job, &op->op, ngx_mcp_job_finished);
         return;
@@ -259,8 +274,12 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
                                  : NGX_MCP_EV_FAIL, job->pool);
     op->change.payload[NGX_MCP_RESULT] = ngx_mcp_job_reason(job);
 
+    ngx_str_set(&op->change.diagnosis, "");
+
     if (op->change.payload[NGX_MCP_RESULT].len) {
         op->event.flags = NGX_MCP_RPC_ERROR;
+        ngx_mcp_error_message(job->pool, &op->change.payload[NGX_MCP_RESULT],
+                              &op->change.diagnosis);
     }
 
     /* the text of a failure is short: the limit does not apply */
@@ -278,6 +297,11 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
+    if (reason == NGX_MCP_LEASE_LOST) {
+        ngx_mcp_job_lost(job);
+        return;
+    }
+
     if (ngx_mcp_job_is_final(reason)) {
         ngx_mcp_job_over(job);
         return;
@@ -320,12 +344,31 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job)
 }
 
 
+/*
+ * The attempt has ended without this outcome.  The next event finds out if the
+ * task is repeated, or has another holder.
+ */
+
+static void
+ngx_mcp_job_lost(ngx_mcp_job_t *job)
+{
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
+        ngx_mcp_job_post(job);
+    }
+}
+
+
 static void
 ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
     ngx_mcp_op_update_t  *op;
 
     op = &job->op.update;
+
+    if (reason == NGX_MCP_LEASE_LOST) {
+        ngx_mcp_job_lost(job);
+        return;
+    }
 
     if (ngx_mcp_job_is_final(reason)) {
 
@@ -366,7 +409,6 @@ ngx_mcp_job_is_final(ngx_uint_t reason)
     case NGX_MCP_OK:
     case NGX_MCP_TERMINAL:
     case NGX_MCP_NOT_FOUND:
-    case NGX_MCP_LEASE_LOST:
     case NGX_MCP_STATE_INVALID:
         return 1;
     default:
@@ -387,7 +429,7 @@ ngx_mcp_job_unsaved(ngx_uint_t reason)
 
 /* Prepares another attempt. */
 
-static void
+void
 ngx_mcp_job_restart(ngx_mcp_job_t *job)
 {
     ngx_mcp_detached_t  *call;

@@ -63,6 +63,8 @@ typedef struct {
     ngx_str_t   request;     /* method and params, JSON */
     uint64_t    version;     /* task version of the last withdrawal */
     ngx_uint_t  withdrawn;   /* the withdrawal is still to be submitted */
+    ngx_uint_t  required;    /* made of an error: the call is sent again
+                                without the answer */
 } ngx_mcp_question_t;
 
 
@@ -92,6 +94,8 @@ typedef enum {
     NGX_MCP_FAILED_CUT_SHORT,
     NGX_MCP_FAILED_NOT_VALID,
     NGX_MCP_FAILED_TOO_LARGE,
+    NGX_MCP_FAILED_BAD_QUESTION,
+    NGX_MCP_FAILED_DECLINED,
     NGX_MCP_FAILED_CANCELLED,
     NGX_MCP_FAILED_SHUTDOWN
 } ngx_mcp_failed_e;
@@ -202,6 +206,7 @@ struct ngx_mcp_job_s {
     ngx_uint_t            end;         /* event of the task */
     ngx_uint_t            flags;       /* of the result */
     ngx_str_t             result;      /* a result or an error, JSON */
+    ngx_str_t             diagnosis;   /* why it failed, JSON; or empty */
     ngx_uint_t            failure;     /* ngx_mcp_failed_e */
     ngx_uint_t            status;      /* HTTP status, 0: no response */
     u_char               *reason;      /* buffer for the failure as JSON */

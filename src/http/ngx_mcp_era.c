@@ -44,6 +44,27 @@ ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras)
 }
 
 
+/* tells if a client with this MCP-Protocol-Version header may send a batch */
+
+ngx_uint_t
+ngx_mcp_header_batches(ngx_http_request_t *r)
+{
+    ngx_str_t            value;
+    ngx_mcp_revision_t  *rev;
+    static ngx_str_t     header = ngx_string("mcp-protocol-version");
+
+    /* the only revision that has batches has no such header */
+
+    if (ngx_mcp_header(r, &header, &value) == 0) {
+        return 1;
+    }
+
+    rev = ngx_mcp_revision(&value);
+
+    return rev && rev->batches;
+}
+
+
 /* a legacy request to a gateway whose upstream supports the modern era only */
 
 ngx_int_t

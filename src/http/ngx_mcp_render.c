@@ -8,27 +8,51 @@
 
 
 #include "ngx_mcp_http.h"
+#include "ngx_mcp_capability.h"
+#include "ngx_mcp_question.h"
 #include "ngx_mcp_result.h"
 
 
-static ngx_str_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
+typedef struct {
+    ngx_str_t  error;       /* a JSON-RPC error */
+    ngx_str_t  message;     /* a status message */
+} ngx_mcp_failure_t;
+
+
+static ngx_str_t *ngx_mcp_render_message(ngx_uint_t era, ngx_mcp_view_t *v);
+static ngx_mcp_failure_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
 static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
-static void ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v, ngx_uint_t has_meta);
+static void ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key);
+static void ngx_mcp_render_with_meta(ngx_mcp_out_t *out,
+    ngx_mcp_json_t *object, ngx_mcp_view_t *v, ngx_uint_t has_meta,
+    ngx_uint_t what);
 static void ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v);
+    ngx_mcp_view_t *v, ngx_uint_t what);
 static void ngx_mcp_render_others(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
     ngx_str_t *except);
+static void ngx_mcp_render_meta(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_uint_t what);
 static void ngx_mcp_render_related(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
 
 
 #define NGX_MCP_RELATED_TASK  "io.modelcontextprotocol/related-task"
 
 #define ngx_mcp_failure(message, reason)                                      \
-    ngx_string("{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED) ","            \
-               "\"message\":\"" message "\","                                 \
-               "\"data\":{\"reason\":\"" reason "\"}}")
+    { ngx_string("{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED) ","          \
+                 "\"message\":\"" message "\","                               \
+                 "\"data\":{\"reason\":\"" reason "\"}}"),                    \
+      ngx_string("\"" message "\"") }
+
+
+/* in the order of ngx_mcp_meta_e */
+
+static ngx_str_t  ngx_mcp_meta_names[] = {
+    ngx_null_string,
+    ngx_string(NGX_MCP_RELATED_TASK),
+    ngx_string(NGX_MCP_META_SERVER_KEY)
+};
 
 
 ngx_str_t *
@@ -57,7 +81,7 @@ ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
     ngx_mcp_task_t  *task;
 
     task = &v->task;
-    message = &v->payload[NGX_MCP_MESSAGE];
+    message = ngx_mcp_render_message(era, v);
 
     ngx_mcp_out_lit(out, "\"taskId\":\"");
     (void) ngx_mcp_id_text(id, &v->id);
@@ -101,6 +125,43 @@ ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 }
 
 
+/*
+ * The status message.  A task that has failed has a diagnosis, which was stored
+ * with its end, or is that of the cause.  If there is a cause, the stored
+ * message was reported before the end.
+ */
+
+static ngx_str_t *
+ngx_mcp_render_message(ngx_uint_t era, ngx_mcp_view_t *v)
+{
+    ngx_str_t         *message;
+    static ngx_str_t   failed = ngx_string("\"The task failed\"");
+
+    message = &v->payload[NGX_MCP_MESSAGE];
+
+    if (!ngx_mcp_terminal(v->task.state)) {
+        return message;
+    }
+
+    if (v->task.state == NGX_MCP_FAILED
+        && v->task.cause != NGX_MCP_CAUSE_NONE)
+    {
+        return &ngx_mcp_render_cause(v)->message;
+    }
+
+    /* stored by an earlier release, or in a zone without room for it */
+
+    if (message->len == 0
+        && ngx_mcp_render_status(era, &v->task)
+           == ngx_mcp_status_name(NGX_MCP_FAILED))
+    {
+        return &failed;
+    }
+
+    return message;
+}
+
+
 /* the result of the call that created the task */
 
 void
@@ -112,33 +173,37 @@ ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
         ngx_mcp_out_lit(out, "}}");
 
     } else {
-        ngx_mcp_out_lit(out, "{\"resultType\":\"task\",");
+        ngx_mcp_out_lit(out, "{\"resultType\":\"task\","
+                        NGX_MCP_SERVER_META ",");
         ngx_mcp_render_task(out, era, v);
         ngx_mcp_out_lit(out, "}");
     }
 }
 
 
-/* the members that the modern era adds in some states, after a comma */
+/*
+ * The members that the modern era adds in some states, after a comma.  can: the
+ * questions that the client can answer, a mask of NGX_MCP_CAN_*.
+ */
 
 void
-ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
+ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
 {
     switch (v->task.state) {
 
     case NGX_MCP_INPUT_REQUIRED:
         ngx_mcp_out_lit(out, ",\"inputRequests\":");
-        ngx_mcp_out_str(out, &v->payload[NGX_MCP_REQUESTS]);
+        ngx_mcp_question_modern(out, &v->payload[NGX_MCP_REQUESTS], can);
         break;
 
     case NGX_MCP_COMPLETED:
         ngx_mcp_out_lit(out, ",");
-        ngx_mcp_render_outcome(out, NGX_MCP_MODERN, v, 0);
+        ngx_mcp_render_outcome(out, NGX_MCP_MODERN, v, NGX_MCP_META_NONE);
         break;
 
     case NGX_MCP_FAILED:
         ngx_mcp_out_lit(out, ",\"error\":");
-        ngx_mcp_render_error(out, v);
+        ngx_mcp_render_error(out, NGX_MCP_MODERN, v);
         break;
     }
 }
@@ -153,7 +218,7 @@ ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t detail)
     ngx_mcp_render_short(out, v);
 
     if (detail) {
-        ngx_mcp_render_detail(out, v);
+        ngx_mcp_render_detail(out, v, NGX_MCP_CAN_ALL);
     }
 
     ngx_mcp_out_lit(out, "}");
@@ -205,7 +270,12 @@ ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
         ngx_mcp_out_real(out, v->task.total);
     }
 
-    if (message->len) {
+    /* the message of a task that has failed does not belong to its progress */
+
+    if (message->len
+        && v->task.state != NGX_MCP_FAILED
+        && !(v->task.flags & NGX_MCP_TOOL_ERROR))
+    {
         ngx_mcp_out_lit(out, ",\"message\":");
         ngx_mcp_out_str(out, message);
     }
@@ -226,40 +296,66 @@ ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
  */
 
 void
-ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
+ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 {
+    ngx_mcp_json_t    error, message;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("message"), &message }
+    };
+
+    error.type = NGX_MCP_JSON_OBJECT;
+    error.text = v->payload[NGX_MCP_RESULT];
+
     /* if there is a cause, a stored error is that of an earlier attempt */
 
-    if (v->task.cause == NGX_MCP_CAUSE_NONE
-        && v->payload[NGX_MCP_RESULT].len)
-    {
-        ngx_mcp_out_str(out, &v->payload[NGX_MCP_RESULT]);
+    if (v->task.cause != NGX_MCP_CAUSE_NONE || error.text.len == 0) {
+        ngx_mcp_out_str(out, &ngx_mcp_render_cause(v)->error);
         return;
     }
 
-    ngx_mcp_out_str(out, ngx_mcp_render_cause(v));
+    if (era == NGX_MCP_LEGACY || !ngx_mcp_question_is_error(&error)) {
+        ngx_mcp_out_str(out, &error.text);
+        return;
+    }
+
+    /* the modern era has no such code */
+
+    (void) ngx_mcp_json_members(&error, members, 1);
+
+    ngx_mcp_out_lit(out, "{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED)
+                         ",\"message\":");
+
+    if (message.type == NGX_MCP_JSON_STRING) {
+        ngx_mcp_out_str(out, &message.text);
+
+    } else {
+        ngx_mcp_out_lit(out, "\"\"");
+    }
+
+    ngx_mcp_out_lit(out, ",\"data\":{\"reason\":"
+                         "\"url_elicitation_required\"}}");
 }
 
 
-static ngx_str_t *
+static ngx_mcp_failure_t *
 ngx_mcp_render_cause(ngx_mcp_view_t *v)
 {
-    static ngx_str_t  lease_lost = ngx_mcp_failure(
+    static ngx_mcp_failure_t  lease_lost = ngx_mcp_failure(
                        "The lease expired, and no attempts are left",
                        "lease_lost");
-    static ngx_str_t  queue_timeout = ngx_mcp_failure(
+    static ngx_mcp_failure_t  queue_timeout = ngx_mcp_failure(
                        "No worker claimed the task in time", "task_timeout");
-    static ngx_str_t  turn_timeout = ngx_mcp_failure(
+    static ngx_mcp_failure_t  turn_timeout = ngx_mcp_failure(
                        "The call did not start in time",
                        "task_timeout");
-    static ngx_str_t  run_timeout = ngx_mcp_failure(
+    static ngx_mcp_failure_t  run_timeout = ngx_mcp_failure(
                        "The task exceeded its run time", "task_timeout");
-    static ngx_str_t  cancelled = ngx_mcp_failure(
+    static ngx_mcp_failure_t  cancelled = ngx_mcp_failure(
                        "The task was cancelled", "task_cancelled");
-    static ngx_str_t  process_lost = ngx_mcp_failure(
+    static ngx_mcp_failure_t  process_lost = ngx_mcp_failure(
                        "The nginx process that ran the call exited",
                        "process_lost");
-    static ngx_str_t  failed = ngx_mcp_failure(
+    static ngx_mcp_failure_t  failed = ngx_mcp_failure(
                        "The task failed, its error was not stored",
                        "task_failed");
 
@@ -284,14 +380,14 @@ ngx_mcp_render_cause(ngx_mcp_view_t *v)
 
 void
 ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
-    ngx_uint_t related)
+    ngx_uint_t meta)
 {
     ngx_uint_t      flags;
     ngx_mcp_json_t  result;
 
     if (v->task.state != NGX_MCP_COMPLETED) {
         ngx_mcp_out_lit(out, "\"error\":");
-        ngx_mcp_render_error(out, v);
+        ngx_mcp_render_error(out, era, v);
         return;
     }
 
@@ -307,13 +403,14 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
     {
         ngx_mcp_out_lit(out, "\"resultType\":\"complete\"");
 
-        if (ngx_mcp_json_filled(&result)) {
+        if (meta || ngx_mcp_json_filled(&result)) {
             ngx_mcp_out_lit(out, ",");
         }
     }
 
-    if (related) {
-        ngx_mcp_render_relating(out, &result, v, flags & NGX_MCP_HAS_META);
+    if (meta) {
+        ngx_mcp_render_with_meta(out, &result, v, flags & NGX_MCP_HAS_META,
+                                 meta);
 
     } else {
         ngx_mcp_out_add(out, result.text.data + 1, result.text.len - 2);
@@ -349,75 +446,115 @@ void
 ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_json_t *key, ngx_mcp_json_t *question)
 {
-    u_char            id[NGX_MCP_ID_TEXT];
-    ngx_mcp_json_t    method, params;
+    ngx_uint_t        url;
+    ngx_mcp_json_t    method, params, id;
     ngx_mcp_member_t  members[] = {
         { ngx_string("method"), &method },
         { ngx_string("params"), &params }
     };
+    ngx_mcp_member_t  members_of_params[] = {
+        { ngx_string("elicitationId"), &id }
+    };
+
+    url = ngx_mcp_question_is_url(question, &params);
 
     (void) ngx_mcp_json_members(question, members, 2);
-    (void) ngx_mcp_id_text(id, &v->id);
 
-    /* the id identifies the question: the task id, a slash, the key */
+    if (params.type == NGX_MCP_JSON_NONE) {
+        params.type = NGX_MCP_JSON_OBJECT;
+        ngx_str_set(&params.text, "{}");
+    }
 
-    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
-    ngx_mcp_out_add(out, id, sizeof(id));
-    ngx_mcp_out_lit(out, "/");
-    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
+    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_render_question_id(out, v, key);
     ngx_mcp_out_lit(out, ",\"method\":");
     ngx_mcp_out_str(out, &method.text);
     ngx_mcp_out_lit(out, ",\"params\":{");
-    ngx_mcp_render_relating(out, &params, v, 1);
+
+    if (url
+        && ngx_mcp_json_members(&params, members_of_params, 1) == NGX_OK
+        && id.type == NGX_MCP_JSON_NONE)
+    {
+        ngx_mcp_out_lit(out, "\"elicitationId\":");
+        ngx_mcp_render_question_id(out, v, key);
+        ngx_mcp_out_lit(out, ",");
+    }
+
+    ngx_mcp_render_with_meta(out, &params, v, 1, NGX_MCP_META_RELATED);
     ngx_mcp_out_lit(out, "}}");
 }
 
 
+/* what identifies the question: the task id, a slash, the key */
+
+static void
+ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key)
+{
+    u_char  id[NGX_MCP_ID_TEXT];
+
+    (void) ngx_mcp_id_text(id, &v->id);
+
+    ngx_mcp_out_lit(out, "\"");
+    ngx_mcp_out_add(out, id, sizeof(id));
+    ngx_mcp_out_lit(out, "/");
+    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
+}
+
+
 /*
- * The members of an object, with the task id added to its _meta.  If has_meta
- * is 0, the object has no _meta.
+ * The members of an object, with what is added to its _meta.  If has_meta is 0,
+ * the object has no _meta.
  */
 
 static void
-ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v, ngx_uint_t has_meta)
+ngx_mcp_render_with_meta(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
+    ngx_mcp_view_t *v, ngx_uint_t has_meta, ngx_uint_t what)
 {
     u_char            *p, *end;
-    ngx_mcp_json_t     meta, related;
+    ngx_mcp_json_t     meta, present;
     ngx_mcp_member_t   members[] = {
         { ngx_string("_meta"), &meta }
     };
     ngx_mcp_member_t   members_of_meta[] = {
-        { ngx_string(NGX_MCP_RELATED_TASK), &related }
+        { ngx_mcp_meta_names[what], &present }
     };
 
     meta.type = NGX_MCP_JSON_NONE;
-    related.type = NGX_MCP_JSON_NONE;
+    present.type = NGX_MCP_JSON_NONE;
 
     if (has_meta) {
         (void) ngx_mcp_json_members(object, members, 1);
     }
 
-    if (meta.type == NGX_MCP_JSON_OBJECT) {
-        (void) ngx_mcp_json_members(&meta, members_of_meta, 1);
-    }
-
-    if ((meta.type != NGX_MCP_JSON_NONE && meta.type != NGX_MCP_JSON_OBJECT)
-        || related.type != NGX_MCP_JSON_NONE)
+    if (meta.type == NGX_MCP_JSON_OBJECT
+        && ngx_mcp_json_members(&meta, members_of_meta, 1) != NGX_OK)
     {
-        ngx_mcp_render_replaced(out, object, v);
+        ngx_mcp_render_replaced(out, object, v, what);
         return;
     }
 
     p = object->text.data + 1;
     end = object->text.data + object->text.len - 1;
 
+    if (present.type != NGX_MCP_JSON_NONE && what == NGX_MCP_META_IDENTIFIED) {
+        ngx_mcp_out_add(out, p, end - p);
+        return;
+    }
+
+    if ((meta.type != NGX_MCP_JSON_NONE && meta.type != NGX_MCP_JSON_OBJECT)
+        || present.type != NGX_MCP_JSON_NONE)
+    {
+        ngx_mcp_render_replaced(out, object, v, what);
+        return;
+    }
+
     if (meta.type == NGX_MCP_JSON_OBJECT) {
 
         /* up to the brace of _meta, the new member, then the rest */
 
         ngx_mcp_out_add(out, p, meta.text.data + 1 - p);
-        ngx_mcp_render_related(out, v);
+        ngx_mcp_render_meta(out, v, what);
 
         if (ngx_mcp_json_filled(&meta)) {
             ngx_mcp_out_lit(out, ",");
@@ -427,7 +564,7 @@ ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
 
     } else {
         ngx_mcp_out_lit(out, "\"_meta\":{");
-        ngx_mcp_render_related(out, v);
+        ngx_mcp_render_meta(out, v, what);
         ngx_mcp_out_lit(out, "}");
 
         if (ngx_mcp_json_filled(object)) {
@@ -441,21 +578,20 @@ ngx_mcp_render_relating(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
 
 /*
  * The same for an object that relates to a task of another server already, or
- * whose _meta is not an object or is duplicate.  Parsers take the last of two
- * members, so neither may remain.
+ * whose _meta is not an object, or where one of them is duplicate.  Parsers
+ * take the last of two members, so neither may remain.
  */
 
 static void
 ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
-    ngx_mcp_view_t *v)
+    ngx_mcp_view_t *v, ngx_uint_t what)
 {
     ngx_mcp_json_t       key, value;
     ngx_mcp_json_iter_t  it;
     static ngx_str_t     meta = ngx_string("_meta");
-    static ngx_str_t     related = ngx_string(NGX_MCP_RELATED_TASK);
 
     ngx_mcp_out_lit(out, "\"_meta\":{");
-    ngx_mcp_render_related(out, v);
+    ngx_mcp_render_meta(out, v, what);
 
     ngx_mcp_json_iter(&it, object);
 
@@ -463,7 +599,7 @@ ngx_mcp_render_replaced(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
         if (value.type == NGX_MCP_JSON_OBJECT
             && ngx_mcp_json_is(&key, &meta))
         {
-            ngx_mcp_render_others(out, &value, &related);
+            ngx_mcp_render_others(out, &value, &ngx_mcp_meta_names[what]);
             break;
         }
     }
@@ -494,6 +630,20 @@ ngx_mcp_render_others(ngx_mcp_out_t *out, ngx_mcp_json_t *object,
         ngx_mcp_out_str(out, &key.text);
         ngx_mcp_out_lit(out, ":");
         ngx_mcp_out_str(out, &value.text);
+    }
+}
+
+
+/* a member of _meta */
+
+static void
+ngx_mcp_render_meta(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t what)
+{
+    if (what == NGX_MCP_META_RELATED) {
+        ngx_mcp_render_related(out, v);
+
+    } else {
+        ngx_mcp_out_lit(out, NGX_MCP_META_SERVER);
     }
 }
 

@@ -41,6 +41,7 @@ static ngx_int_t ngx_mcp_listen_notify(ngx_mcp_listen_t *l,
     ngx_mcp_subscribed_t *task);
 static ngx_int_t ngx_mcp_listen_end(ngx_mcp_listen_t *l);
 static void ngx_mcp_listen_meta(ngx_mcp_out_t *out, ngx_mcp_listen_t *l);
+static void ngx_mcp_listen_id(ngx_mcp_out_t *out, ngx_mcp_listen_t *l);
 
 
 ngx_int_t
@@ -349,7 +350,7 @@ ngx_mcp_listen_notify(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task)
         ngx_mcp_listen_meta(&out, l);
         ngx_mcp_out_lit(&out, ",");
         ngx_mcp_render_task(&out, NGX_MCP_MODERN, &op.view);
-        ngx_mcp_render_detail(&out, &op.view);
+        ngx_mcp_render_detail(&out, &op.view, l->wait.ctx->can);
         ngx_mcp_out_lit(&out, "}}");
 
         rc = ngx_mcp_out_end(&out, &message);
@@ -372,10 +373,11 @@ ngx_mcp_listen_end(ngx_mcp_listen_t *l)
 {
     ngx_mcp_out_t  out;
 
-    ngx_mcp_out_answer(&out, l->wait.r, l->wait.ctx, 256);
-    ngx_mcp_out_lit(&out, "{\"resultType\":\"complete\",");
-    ngx_mcp_listen_meta(&out, l);
-    ngx_mcp_out_lit(&out, "}");
+    ngx_mcp_out_answer(&out, l->wait.r, l->wait.ctx, 384);
+    ngx_mcp_out_lit(&out, "{\"resultType\":\"complete\","
+                    "\"_meta\":{" NGX_MCP_META_SERVER ",");
+    ngx_mcp_listen_id(&out, l);
+    ngx_mcp_out_lit(&out, "}}");
 
     return ngx_mcp_out_result(l->wait.r, &out);
 }
@@ -384,8 +386,15 @@ ngx_mcp_listen_end(ngx_mcp_listen_t *l)
 static void
 ngx_mcp_listen_meta(ngx_mcp_out_t *out, ngx_mcp_listen_t *l)
 {
-    ngx_mcp_out_lit(out, "\"_meta\":"
-                    "{\"io.modelcontextprotocol/subscriptionId\":");
-    ngx_mcp_out_str(out, &l->wait.ctx->rpc.id.text);
+    ngx_mcp_out_lit(out, "\"_meta\":{");
+    ngx_mcp_listen_id(out, l);
     ngx_mcp_out_lit(out, "}");
+}
+
+
+static void
+ngx_mcp_listen_id(ngx_mcp_out_t *out, ngx_mcp_listen_t *l)
+{
+    ngx_mcp_out_lit(out, "\"io.modelcontextprotocol/subscriptionId\":");
+    ngx_mcp_out_str(out, &l->wait.ctx->rpc.id.text);
 }

@@ -11,6 +11,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_params.h"
 
 
@@ -155,9 +156,8 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ctx->tasks = (params->tasks.type == NGX_MCP_JSON_OBJECT);
     ctx->extended = (params->extended.type == NGX_MCP_JSON_OBJECT
                      || params->extended_old.type == NGX_MCP_JSON_OBJECT);
-    ctx->elicitation = (params->elicitation.type == NGX_MCP_JSON_OBJECT);
-    ctx->sampling = (params->sampling.type == NGX_MCP_JSON_OBJECT);
-    ctx->roots = (params->roots.type == NGX_MCP_JSON_OBJECT);
+    ctx->can = ngx_mcp_can(&params->elicitation, &params->sampling,
+                           &params->roots, 1);
 
     return NGX_DECLINED;
 }
@@ -316,8 +316,7 @@ ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ngx_mcp_out_lit(&out, ",\"capabilities\":{\"tools\":{},\"extensions\":{"
                     "\"io.modelcontextprotocol/tasks\":{},"
                     "\"" NGX_MCP_EXTENSION "\":{}}},"
-                    "\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-                    NGX_MCP_SERVER_INFO "},"
+                    NGX_MCP_SERVER_META ","
                     "\"ttlMs\":3600000,\"cacheScope\":\"public\"}");
 
     return ngx_mcp_out_result(r, &out);

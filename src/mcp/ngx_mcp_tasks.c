@@ -121,17 +121,18 @@ ngx_mcp_got(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ngx_mcp_set_task(r, ctx, &op->view);
 
     ngx_mcp_out_answer(&out, r, ctx,
-                       384 + op->view.payload[NGX_MCP_RESULT].len);
+                       512 + op->view.payload[NGX_MCP_RESULT].len);
     ngx_mcp_out_lit(&out, "{");
 
     if (ctx->era == NGX_MCP_MODERN) {
-        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\",");
+        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\","
+                        NGX_MCP_SERVER_META ",");
     }
 
     ngx_mcp_render_task(&out, ctx->era, &op->view);
 
     if (ctx->era == NGX_MCP_MODERN) {
-        ngx_mcp_render_detail(&out, &op->view);
+        ngx_mcp_render_detail(&out, &op->view, ctx->can);
     }
 
     ngx_mcp_out_lit(&out, "}");
@@ -257,11 +258,12 @@ ngx_mcp_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
     op = (ngx_mcp_op_list_t *) o;
 
-    ngx_mcp_out_answer(&out, r, ctx, 128 + op->n * 288);
+    ngx_mcp_out_answer(&out, r, ctx, 256 + op->n * 288);
     ngx_mcp_out_lit(&out, "{");
 
     if (ctx->era == NGX_MCP_MODERN) {
         ngx_mcp_out_lit(&out, "\"resultType\":\"complete\","
+                        NGX_MCP_SERVER_META ","
                         "\"ttlMs\":0,\"cacheScope\":\"private\",");
     }
 
@@ -343,7 +345,8 @@ ngx_mcp_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ngx_mcp_out_t         out;
     ngx_mcp_op_update_t  *op;
     static ngx_str_t      complete =
-                                ngx_string("{\"resultType\":\"complete\"}");
+                                ngx_string("{\"resultType\":\"complete\","
+                                           NGX_MCP_SERVER_META "}");
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
     op = (ngx_mcp_op_update_t *) o;
@@ -526,7 +529,8 @@ ngx_mcp_updated(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ngx_mcp_out_lit(&out, "{");
 
     if (ctx->era == NGX_MCP_MODERN) {
-        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\"");
+        ngx_mcp_out_lit(&out, "\"resultType\":\"complete\","
+                        NGX_MCP_SERVER_META);
     }
 
     if (op->view.payload[NGX_MCP_METADATA].len) {

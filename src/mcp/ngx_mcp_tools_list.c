@@ -67,8 +67,7 @@ ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     if (ctx->era == NGX_MCP_MODERN) {
         ngx_mcp_out_lit(&out,
-                        ",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":"
-                        NGX_MCP_SERVER_INFO "},"
+                        "," NGX_MCP_SERVER_META ","
                         "\"ttlMs\":300000,\"cacheScope\":");
 
         /* clients that are told apart may be shown different tools */

@@ -29,7 +29,7 @@ static ngx_uint_t ngx_mcp_new_check_locked(ngx_mcp_table_t *t,
     ngx_mcp_new_t *nt, uint32_t owner, uint32_t tool, uint32_t session);
 static ngx_uint_t ngx_mcp_change_decide_locked(ngx_mcp_table_t *t,
     ngx_mcp_slot_t *s, ngx_mcp_event_t *ev, ngx_mcp_change_t **change,
-    int64_t *growth);
+    ngx_mcp_change_t *last, int64_t *growth);
 static ngx_uint_t ngx_mcp_change_check_locked(ngx_mcp_table_t *t,
     ngx_mcp_slot_t *s, ngx_mcp_change_t *change, int64_t *growth);
 static uint64_t ngx_mcp_after_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -718,13 +718,14 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_uint_t        i, rc, changes, state, runs;
     ngx_mcp_body_t   *next;
     ngx_mcp_chain_t   old[NGX_MCP_PAYLOADS];
+    ngx_mcp_change_t  last;
 
     next = &t->sh->change;
     state = s->body.task.state;
     runs = ngx_mcp_task_runs(&s->body.task);
     age = ngx_mcp_task_age(&s->body.task, ev->now);
 
-    rc = ngx_mcp_change_decide_locked(t, s, ev, &change, &growth);
+    rc = ngx_mcp_change_decide_locked(t, s, ev, &change, &last, &growth);
 
     if (rc != NGX_MCP_OK) {
         t->sh->count.refused[rc]++;
@@ -788,12 +789,14 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 /*
  * Computes the next body, without its payloads, and how many bytes these grow;
  * or returns the reason of a refusal.  The body is built in the journal, which
- * is not valid until sh->journal is set.
+ * is not valid until sh->journal is set.  A change that ends the task with a
+ * diagnosis is replaced by last.
  */
 
 static ngx_uint_t
 ngx_mcp_change_decide_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
-    ngx_mcp_event_t *ev, ngx_mcp_change_t **change, int64_t *growth)
+    ngx_mcp_event_t *ev, ngx_mcp_change_t **change, ngx_mcp_change_t *last,
+    int64_t *growth)
 {
     ngx_uint_t       rc;
     ngx_mcp_body_t  *next;
@@ -817,6 +820,24 @@ ngx_mcp_change_decide_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     if (*change == NULL) {
         return NGX_MCP_OK;
+    }
+
+    if ((*change)->diagnosis.data && ngx_mcp_terminal(next->task.state)) {
+        *last = **change;
+        *change = last;
+        last->payload[NGX_MCP_MESSAGE] = last->diagnosis;
+
+        if (ngx_mcp_change_check_locked(t, s, last, growth) == NGX_MCP_OK) {
+            return NGX_MCP_OK;
+        }
+
+        /*
+         * Without room for the diagnosis the task ends all the same.  The
+         * message of before is deleted, since it is not a diagnosis.
+         */
+
+        ngx_str_set(&last->payload[NGX_MCP_MESSAGE], "");
+        *growth = 0;
     }
 
     rc = ngx_mcp_change_check_locked(t, s, *change, growth);

@@ -4,7 +4,10 @@
  */
 
 
-/* Reads the members of a call's result that this module depends on. */
+/*
+ * Reads the members of a call's result that this module depends on, and why a
+ * call has failed.
+ */
 
 
 #ifndef _NGX_MCP_RESULT_H_INCLUDED_
@@ -15,7 +18,7 @@
 #include <ngx_core.h>
 
 #include "ngx_mcp_json.h"
-#include "ngx_mcp_task.h"
+#include "ngx_mcp_payload.h"
 
 
 /* type NGX_MCP_JSON_DUPLICATE: a duplicate member, text is the first one */
@@ -30,6 +33,15 @@ typedef struct {
 
 /* the object must come from the parser */
 void ngx_mcp_result_read(ngx_mcp_json_t *object, ngx_mcp_result_t *result);
+
+/*
+ * The status message of a failed call, from its result or its error: a JSON
+ * string of at most NGX_MCP_MAX_MESSAGE bytes.  It may be a part of the text.
+ */
+void ngx_mcp_result_message(ngx_pool_t *pool, ngx_mcp_json_t *object,
+    ngx_str_t *message);
+void ngx_mcp_error_message(ngx_pool_t *pool, ngx_str_t *error,
+    ngx_str_t *message);
 
 
 #endif /* _NGX_MCP_RESULT_H_INCLUDED_ */

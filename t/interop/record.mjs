@@ -5,9 +5,12 @@
 //     {"method":"POST","headers":{...},"request":{...},"status":200,
 //      "message":{...}}
 //
+// A message that has a key twice also has "duplicate", that key.
+//
 // Responses pass through as they come, and are cut when the client cuts them.
 
 import { appendFileSync } from "node:fs";
+import { duplicateKey } from "./keys.mjs";
 
 const file = process.env.MCP_TASKS_RECORD;
 const fetch = globalThis.fetch;
@@ -19,6 +22,13 @@ function parsed(text) {
   } catch {
     return undefined;             // some tests send what is no JSON on purpose
   }
+}
+
+
+function received(text) {
+  const message = parsed(text);
+  return message === undefined ? {}
+    : { message, duplicate: duplicateKey(text) };
 }
 
 
@@ -38,12 +48,12 @@ function listener(type, found) {
       for (const event of events) {
         const data = event.split("\n").filter((l) => l.startsWith("data:"))
           .map((l) => l.slice(5).trim()).join("\n");
-        if (data) found(parsed(data));
+        if (data) found(received(data));
       }
     },
 
     flush() {
-      if (type.startsWith("application/json")) found(parsed(text));
+      if (type.startsWith("application/json")) found(received(text));
     },
   });
 }
@@ -64,8 +74,8 @@ globalThis.fetch = async (input, init = {}) => {
     status: response.status,
   };
 
-  const body = response.body.pipeThrough(listener(type, (message) =>
-    appendFileSync(file, `${JSON.stringify({ ...about, message })}\n`)));
+  const body = response.body.pipeThrough(listener(type, (it) =>
+    appendFileSync(file, `${JSON.stringify({ ...about, ...it })}\n`)));
 
   const { status, statusText, headers, url } = response;
   const copy = new Response(body, { status, statusText, headers });

@@ -1,11 +1,13 @@
 // Every message that the module sent to the clients of this run (see
 // record.mjs), against the schemas that the protocol's packages export: a line
-// for each kind of message, and one message that does not fit fails the run.
+// for each kind of message, and one message that does not fit fails the run, or
+// one that has a key twice.
 
 import { readFileSync } from "node:fs";
 import * as v1 from "@modelcontextprotocol/sdk/types.js";
 import * as v2 from "@modelcontextprotocol/core";
 import * as tasks from "@modelcontextprotocol/ext-tasks/core/v2";
+import { duplicateKey } from "./keys.mjs";
 import { provoke } from "./provoke.mjs";
 import * as report from "./report.mjs";
 
@@ -133,6 +135,17 @@ export async function run({ record, ...context }) {
 
   report.heading("schemas of all messages");
 
+  // the check of keys can fail
+  const twice = ['{"a":1,"b":[{"c\\"":"\\\\","\\u0063\\"":{}}]}',
+                 '[{"a":1, "a" :2}]'];
+  const once = ['{"a":{"a":"a"},"b":["a","a",":"]}',
+                '{"c":"{\\"a\\":1,\\"a\\":2}"}', "7"];
+  if (twice.every((text) => duplicateKey(text) !== undefined)
+      && once.every((text) => duplicateKey(text) === undefined))
+    report.ok("duplicate keys are found");
+  else
+    report.failed("duplicate keys are found", "they are not");
+
   const kinds = {};
 
   for (const [name, { results, messages, errors }] of Object.entries(schemas))
@@ -147,7 +160,8 @@ export async function run({ record, ...context }) {
                              : { kind: "not JSON", fits: [[undefined, it]] };
     const kind = kinds[`${era(it)}: ${found.kind}`] ??= { seen: 0 };
     kind.seen++;
-    kind.why ??= complaint(found);
+    kind.why ??= it.duplicate === undefined ? complaint(found)
+      : `duplicate key "${it.duplicate}" in ${JSON.stringify(it.message)}`;
   }
 
   for (const [name, { seen, why }] of Object.entries(kinds)) {

@@ -122,7 +122,8 @@ export async function startServer(how) {
 
 
 // The gateway, and the servers behind it; "plain" has the same servers behind
-// nothing but nginx, "seen" says what one of our own was asked.
+// nothing but nginx, "suite" is what the conformance suite meets behind
+// nothing, "seen" says what one of our own was asked.
 export async function startGateway(how) {
   // another nginx, with the queue, is one of these servers
   const queue = await startServer({ ...how, dir: `${how.dir}-queue` });
@@ -134,14 +135,15 @@ export async function startGateway(how) {
 
 
 async function gatewayAnd(queue, how) {
-  const [plain, legacy, modern, everything, gone, supergateway, stateless,
-         mcpproxy, fastmcp, python] =
-    await Promise.all(Array.from({ length: 10 }, freePort));
+  const [plain, legacy, modern, everything, suite, gone, supergateway,
+         stateless, mcpproxy, fastmcp, python] =
+    await Promise.all(Array.from({ length: 11 }, freePort));
 
   const server = await launch({ ...how, file: "gateway.conf", values: {
     QUEUE: new URL(queue.url).port,
     PLAIN: String(plain), LEGACY: String(legacy), MODERN: String(modern),
-    EVERYTHING: String(everything), GONE: String(gone),
+    EVERYTHING: String(everything), SUITE: String(suite),
+    GONE: String(gone),
     SUPERGATEWAY: String(supergateway), STATELESS: String(stateless),
     MCPPROXY: String(mcpproxy), FASTMCP: String(fastmcp),
     PYTHON: String(python) } });
@@ -152,6 +154,7 @@ async function gatewayAnd(queue, how) {
   await Promise.all([
     node(legacy, [`${here}/upstream-legacy.mjs`, String(legacy)]),
     node(modern, [`${here}/upstream-modern.mjs`, String(modern)]),
+    node(suite, [`${here}/upstream-suite.mjs`, String(suite)]),
     node(everything, [`${here}/node_modules/@modelcontextprotocol/`
                       + "server-everything/dist/index.js", "streamableHttp"],
          { PORT: String(everything) }),
@@ -167,8 +170,8 @@ async function gatewayAnd(queue, how) {
     await queue.stop();
   };
 
-  return { ...server, plain: `http://127.0.0.1:${plain}`, seen, ports, queue,
-           stop,
+  return { ...server, plain: `http://127.0.0.1:${plain}`,
+           suite: `http://127.0.0.1:${suite}`, seen, ports, queue, stop,
 
            // nobody listens there, and a session ends during a call: nginx
            // rightly says so

@@ -76,9 +76,11 @@ const tests = {
     const tasks = await (await listen([id], ended)).heard;
     const got = await call("tasks/get", { taskId: id });
     GetTaskResultV2Schema.parse(got);
-    const { resultType, ...task } = got;
+    const { resultType, _meta: server, ...task } = got;
     const { _meta, ...told } = tasks.at(-1);
     assert.equal(resultType, "complete");
+    assert.equal(server["io.modelcontextprotocol/serverInfo"].name,
+                 "nginx-mcp-tasks");
     assert.deepEqual(told, task);
   },
 

@@ -103,7 +103,6 @@ const forTasks = {
     const { user_name } = await answers(held, task, {
       user_name: elicit("What is your name?", { name: string }),
     });
-    await work(held, 3);                // longer than "after" in tools.json
     return text(`Hello, ${user_name.content?.name}!`);
   },
 };

@@ -17,6 +17,7 @@ use strict;
 use IO::Select;
 use JSON::PP;
 
+use MCPJson;
 use MCPTasks;
 
 use Exporter qw/ import /;
@@ -26,6 +27,10 @@ our @EXPORT_OK = qw/ answer /;
 my $json = JSON::PP->new->canonical->allow_nonref;
 
 my $meta = 'io.modelcontextprotocol';
+
+# unless told otherwise, clients can answer every question
+my %can = (elicitation => { form => {}, url => {} },
+           sampling => { tools => {} }, roots => {});
 
 
 sub new {
@@ -49,6 +54,16 @@ sub user {
 }
 
 
+# a question that every server may ask
+sub form {
+    my ($message) = @_;
+    return { method => 'elicitation/create',
+             params => { message => $message // '?',
+                         requestedSchema => { type => 'object',
+                                              properties => {} } } };
+}
+
+
 sub encode {
     my ($data) = @_;
     return ref $data ? $json->encode($data) : $data;
@@ -57,6 +72,7 @@ sub encode {
 
 sub decode {
     my ($text) = @_;
+    MCPJson::check($text);
     my $data = eval { JSON::PP->new->allow_nonref->decode($text) };
     return $data;
 }
@@ -97,7 +113,8 @@ sub modern_bytes {
                      @{ $opt{extensions} || $self->{extensions} };
     my %meta = ("$meta/protocolVersion" => '2026-07-28',
                 "$meta/clientCapabilities"
-                    => { %extensions ? (extensions => \%extensions) : () },
+                    => { %{ $opt{can} || $self->{can} || \%can },
+                         %extensions ? (extensions => \%extensions) : () },
                 %{ $opt{meta} || {} });
 
     my $text = encode(defined $params ? $params : {});
@@ -286,12 +303,12 @@ sub status {
 }
 
 
-# the same client in a session of its own
+# the same client in a session of its own, with these capabilities
 sub in_session {
-    my ($self) = @_;
+    my ($self, %with) = @_;
     my $res = $self->legacy('initialize',
-                            { protocolVersion => '2025-11-25',
-                              capabilities => {},
+                            { protocolVersion => $with{version} || '2025-11-25',
+                              capabilities => $with{can} || \%can,
                               clientInfo => { name => 'x', version => '1' } });
     my $session = $res->{header}{'mcp-session-id'} or die "no session\n";
 
@@ -431,11 +448,12 @@ sub next_event {
 }
 
 
+# a first event with an id and no data is not a message
 sub next_data {
     my ($self, $seconds) = @_;
 
     while (my $event = $self->event($seconds)) {
-        return $event if defined $event->{data};
+        return $event if length($event->{data} // '');
     }
 
     return {};
@@ -457,7 +475,7 @@ sub any {
     for (;;) {
         for my $stream (@$streams) {
             while (my $event = $stream->event(0)) {
-                return ($stream, $event) if defined $event->{data};
+                return ($stream, $event) if length($event->{data} // '');
             }
         }
 

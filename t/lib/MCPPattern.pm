@@ -7,10 +7,21 @@ use strict;
 
 use Exporter qw/ import /;
 
-our @EXPORT_OK = qw/ $date $uuid result_like task_pattern /;
+use File::Basename qw/ dirname /;
+
+use MCPFile qw/ slurp /;
+
+our @EXPORT_OK = qw/ $date $server $uuid result_like task_pattern /;
 
 our $uuid = qr/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 our $date = qr/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/;
+
+# how the server identifies itself in every result of the modern era, as bytes
+my ($version) = slurp(dirname(__FILE__) . '/../../src/core/ngx_mcp_version.h')
+                =~ /NGX_MCP_VERSION\s+"([^"]+)"/;
+
+our $server = '"_meta":{"io.modelcontextprotocol/serverInfo":'
+              . '{"name":"nginx-mcp-tasks","version":"' . $version . '"}}';
 
 
 # a response with that result, to a request with the id 1

@@ -32,6 +32,7 @@ use Socket qw/ :DEFAULT IPPROTO_TCP SO_RCVBUF TCP_NODELAY /;
 use Time::HiRes qw/ sleep time /;
 
 use MCPFile qw/ slurp write_file /;
+use MCPJson;
 use MCPProcess qw/ descriptors_of pids_of /;
 use MCPTools qw/ tools_json /;
 
@@ -504,6 +505,10 @@ sub read_response {
         $res->{body} = $$buf;
         $$buf = '';
     }
+
+    my $type = $res->{header}{'content-type'} || '';
+    MCPJson::check($res->{body}) if $type =~ m{\Aapplication/(\w+\+)?json\b};
+    MCPJson::check_events($res->{body}) if $type =~ m{\Atext/event-stream\b};
 
     return $res;
 }

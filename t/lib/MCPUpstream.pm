@@ -47,6 +47,7 @@ use Socket qw/ :DEFAULT IPPROTO_TCP TCP_NODELAY SO_LINGER /;
 use Storable qw/ freeze thaw /;
 use Time::HiRes qw/ sleep time /;
 
+use MCPJson;
 use MCPTasks;
 
 my %running;
@@ -160,6 +161,9 @@ sub requests {
     my $got = $self->ask('requests', $self->{settled} || 0);
     splice @{ $self->{seen} }, $self->{settled} || 0;
     push @{ $self->{seen} }, @$got;
+
+    # what nginx says to a server has no key twice, either
+    $self->{checked}{$_->{n}}++ || MCPJson::check($_->{body}) for @$got;
 
     my $all = $self->{seen};
     $self->{settled} = 0 unless defined $self->{settled};

@@ -62,6 +62,21 @@ class Gone(Exception):
     """the server went away before the answer was whole"""
 
 
+def unique(pairs):
+    """an object whose keys differ"""
+
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("duplicate key in %r" % (pairs,))
+    return found
+
+
+def decode(text):
+    """JSON in which no key is duplicate"""
+
+    return json.loads(text, object_pairs_hook=unique)
+
+
 def free_port():
     """below those that the kernel takes for outgoing connections"""
 
@@ -303,4 +318,4 @@ class Connection:
 
         if status != 200:
             return {"error": {"code": status, "message": answer.decode()}}
-        return json.loads(answer)
+        return decode(answer)

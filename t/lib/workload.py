@@ -6,7 +6,7 @@ import random
 import threading
 
 from ledger import ENDED, GONE
-from nginx import Gone
+from nginx import Gone, decode
 
 # nobody but who created them knows of "solo"; leases of "short" run out, and
 # "race" is cancelled while others work on it
@@ -136,7 +136,7 @@ class Client:
 
         if status not in (200, 201):
             raise Refused("%s: %d %s" % (path, status, answer.decode()))
-        return json.loads(answer)
+        return decode(answer)
 
     def create(self, tool=None, text=None):
         tool = tool or self.random.choices(("work", "solo"), (4, 1))[0]
@@ -224,7 +224,8 @@ class Client:
             self.change(task, lambda: self.tell(
                 task, what, inputRequests={"q%d" % asked: {
                     "method": "elicitation/create",
-                    "params": {"message": self.text()}}}),
+                    "params": {"message": self.text(), "requestedSchema": {
+                        "type": "object", "properties": {}}}}}),
                 phase="input_required", asked=asked)
         elif what == "complete":
             result = self.result()

@@ -3,6 +3,7 @@
 
 
 #include "libtest.h"
+#include "ngx_mcp_arena.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -255,6 +256,98 @@ test_limits(void)
        NGX_MCP_OK, "cancelling never fails for lack of room");
     (void) test_get(zone, &v.id, &v);
     is(v.payload[NGX_MCP_MESSAGE].len, 0, "but for its message");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
+/* why an event ends a task is its message, if it does end it */
+
+static ngx_uint_t
+test_diagnosis_event(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v, ngx_uint_t type,
+    const char *result, const char *diagnosis)
+{
+    ngx_uint_t           rc;
+    ngx_mcp_op_update_t  op;
+
+    ngx_memzero(&op, sizeof(op));
+    op.op.type = NGX_MCP_OP_UPDATE;
+    op.id = v->id;
+    op.event.type = type;
+    op.event.lease_token = v->task.lease_token;
+    op.event.progress = -1;
+    op.change.payload[RESULT] = str(result);
+    op.change.diagnosis = str(diagnosis);
+
+    rc = test_submit(zone, &op.op);
+    (void) test_get(zone, &v->id, v);
+
+    return rc;
+}
+
+
+static void
+test_diagnosis(void)
+{
+    ngx_uint_t        n, attempts;
+    ngx_mcp_id_t      id, other;
+    ngx_mcp_view_t    v;
+    ngx_mcp_zone_t   *zone;
+    ngx_mcp_table_t  *t;
+    static char       big[1 << 20];
+
+    zone = test_zone(1 << 20, 0);
+    t = zone->table;
+
+    (void) test_create(zone, "o", "t", "{}", &id);
+    (void) test_claim(zone, "t", &v);
+    attempts = v.task.policy.attempts;
+    (void) test_event(zone, &id, NGX_MCP_EV_PROGRESS, v.task.lease_token,
+                      NGX_MCP_MESSAGE, "\"half\"");
+
+    for (n = 1; n < attempts; n++) {
+        is(test_diagnosis_event(zone, &v, NGX_MCP_EV_RETRY, "{}", "\"no\""),
+           NGX_MCP_OK, "attempt %d fails", (int) n);
+        is(v.task.state, NGX_MCP_QUEUED, "the task is queued again");
+        ok(same(&v.payload[NGX_MCP_MESSAGE], "\"half\""), "its message stays");
+        ngx_current_msec += 5000;
+        (void) test_sweep(zone, 100);
+        (void) test_claim(zone, "t", &v);
+    }
+
+    is(test_diagnosis_event(zone, &v, NGX_MCP_EV_RETRY, "{}", "\"no\""),
+       NGX_MCP_OK, "the last attempt fails");
+    is(v.task.state, NGX_MCP_FAILED, "the task fails");
+    ok(same(&v.payload[NGX_MCP_MESSAGE], "\"no\""),
+       "the diagnosis is its message");
+    ok(test_check(zone) == NULL, "table is consistent");
+
+    /* without room for it */
+
+    (void) test_create(zone, "o", "t", "{}", &id);
+    (void) test_claim(zone, "t", &v);
+    (void) test_event(zone, &id, NGX_MCP_EV_PROGRESS, v.task.lease_token,
+                      NGX_MCP_MESSAGE, "\"half\"");
+
+    memset(big, 'x', sizeof(big) - 1);
+
+    (void) test_create(zone, "o", "other", "{}", &other);
+
+    for (n = sizeof(big) - 1;
+         ngx_mcp_blocks_for(n) + 3 > ngx_mcp_available(&t->sh->block);
+         n--)
+    {
+        /* void */
+    }
+
+    big[n] = '\0';
+    (void) test_event(zone, &other, NGX_MCP_EV_ANNOTATE, 0, NGX_MCP_METADATA,
+                      big);
+    big[1000] = '\0';
+
+    is(test_diagnosis_event(zone, &v, NGX_MCP_EV_FAIL, "{}", big),
+       NGX_MCP_OK, "no room: the task fails all the same");
+    is(v.task.state, NGX_MCP_FAILED, "it has failed");
+    is(v.payload[NGX_MCP_MESSAGE].len, 0, "the message of before is deleted");
     ok(test_check(zone) == NULL, "table is consistent");
 }
 
@@ -661,6 +754,54 @@ test_tokens(void)
 }
 
 
+/* a create with an id of its own */
+
+static void
+test_given_ids(void)
+{
+    ngx_uint_t           i;
+    ngx_mcp_id_t         id, other;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_op_create_t  c;
+
+    zone = test_zone(1 << 20, 0);
+
+    (void) ngx_mcp_id_new(&id);
+
+    ngx_memzero(&c, sizeof(c));
+    c.op.type = NGX_MCP_OP_CREATE;
+    c.task.owner = str("a");
+    c.task.tool = str("t");
+    c.task.ttl = 1000;
+    test_policy(&c.task.policy);
+    c.id = &id;
+
+    for (i = 0; i < 2; i++) {
+        (void) ngx_mcp_submit(zone, &c.op);
+        is(c.op.reason, NGX_MCP_OK, "created with an id");
+        ok(ngx_memcmp(&c.view.id, &id, sizeof(id)) == 0, "that is used");
+
+        c.task.owner = str("b");
+        (void) ngx_mcp_submit(zone, &c.op);
+        is(c.op.reason, NGX_MCP_OK, "a task has the id: created with another");
+        other = c.view.id;
+        ok(ngx_memcmp(&other, &id, sizeof(id)) != 0, "a different one");
+        ok(test_check(zone) == NULL, "table is consistent");
+
+        c.task.owner = str("a");
+        (void) test_delete(zone, &other);
+        (void) test_delete(zone, &id);
+    }
+
+    (void) ngx_mcp_submit(zone, &c.op);
+    ngx_current_msec += 2000;
+    (void) ngx_mcp_submit(zone, &c.op);
+    ok(ngx_memcmp(&c.view.id, &id, sizeof(id)) != 0,
+       "an expired task has its id until it is swept");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
 static void
 test_layouts(void)
 {
@@ -784,11 +925,13 @@ main(void)
     test_entries();
     test_sizes();
     test_limits();
+    test_diagnosis();
     test_list();
     test_cursor();
     test_claims();
     test_sweeps();
     test_tokens();
+    test_given_ids();
     test_layouts();
     test_revisions();
 
