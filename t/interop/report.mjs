@@ -48,8 +48,8 @@ function outcome(name, error) {
 
 
 // Several at the same time, each a function that calls its argument as test();
-// all of them may start programs, so they have more time.  What they have to say
-// is printed under one heading, when all have ended.
+// all of them may start programs, so they have more time.  Their lines are
+// printed under one heading, when all have ended.
 export async function together(title, all) {
   const said = await Promise.all(all.map(async (one) => {
     const lines = [];

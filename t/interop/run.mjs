@@ -19,7 +19,8 @@ const gateways = ["gateway-legacy", "gateway-modern", "gateway-everything",
 const together = ["gateway-clients", "gateway-servers", "gateway-queue"];
 
 const [nginx, module, dir] = process.argv.slice(2);
-const only = process.env.ONLY?.split(",") ?? [...parts, ...gateways, ...together];
+const only = process.env.ONLY?.split(",")
+             ?? [...parts, ...gateways, ...together];
 const begin = Date.now();
 
 // Python's servers are fetched while the other parts run: the version, or why

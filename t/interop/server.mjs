@@ -11,10 +11,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 const here = import.meta.dirname;
 
 
-// Below the range that the kernel takes ports of outgoing connections from.
+const given = new Set();
+
+
+// Below the range that the kernel takes ports of outgoing connections from; no
+// port is given twice.
 async function freePort() {
   for (;;) {
     const port = 20000 + Math.floor(Math.random() * 12000);
+    if (given.has(port)) continue;
+    given.add(port);
     const server = createServer();
     const free = await new Promise((resolve) => {
       server.once("error", () => resolve(false));
@@ -119,12 +125,19 @@ export async function startServer(how) {
 // nothing but nginx, "suite" is what the conformance suite meets behind
 // nothing, "seen" says what one of our own was asked.
 export async function startGateway(how) {
+  // another nginx, with the queue, is one of these servers
+  const queue = await startServer({ ...how, dir: `${how.dir}-queue` });
+  return gatewayAnd(queue, how).catch(async (e) => {
+    await queue.stop();
+    throw e;
+  });
+}
+
+
+async function gatewayAnd(queue, how) {
   const [plain, legacy, modern, everything, suite, gone, supergateway,
          stateless, mcpproxy, fastmcp, python] =
     await Promise.all(Array.from({ length: 11 }, freePort));
-
-  // another nginx, with the queue, is one of the servers
-  const queue = await startServer({ ...how, dir: `${how.dir}-queue` });
 
   const server = await launch({ ...how, file: "gateway.conf", values: {
     QUEUE: new URL(queue.url).port,
@@ -162,7 +175,7 @@ export async function startGateway(how) {
 
            // nobody listens there, and a session ends during a call: nginx
            // rightly says so
-           faults: () => [...queue.faults(), ...server.faults()].filter((line) =>
-             !line.includes(`127.0.0.1:${gone}/`)
+           faults: () => [...queue.faults(), ...server.faults()].filter(
+             (line) => !line.includes(`127.0.0.1:${gone}/`)
              && !/failed: upstream_(unreachable|closed), task/.test(line)) };
 }
