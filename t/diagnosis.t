@@ -97,7 +97,8 @@ sub is_failed {
     is(give_up($work, 'first', retryable => \1)->{phase}, 'queued', 'a retry');
     says($id, 'at 3 of 5', 'a retry: the message stays');
     $work = $c->claim_id('plain', $id);
-    is(give_up($work, 'second', retryable => \1)->{phase}, 'failed', 'the last');
+    is(give_up($work, 'second', retryable => \1)->{phase}, 'failed',
+       'the last');
     is_failed($id, 'second', 'no attempt is left');
 
     $work = begun('plain');

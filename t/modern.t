@@ -58,6 +58,12 @@ sub got {
 }
 
 
+sub created_like {
+    my ($task) = @_;
+    return result_like(qr/\{"resultType":"task",\Q$server\E,$task\}/);
+}
+
+
 sub get {
     my ($id, $who) = @_;
     return ($who || $c)->modern('tasks/get', { taskId => $id })->{body};
@@ -81,7 +87,7 @@ my $ack = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
 my $res = $c->modern('tools/call', { name => 'slow', arguments => { a => 1 } });
 is($res->{status}, 200, 'tools/call');
 my $created = task_like('working');
-like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
+like($res->{body}, created_like($created),
      'a task: flat, and nothing more');
 my $id = $res->{json}{result}{taskId};
 like(get($id), got($id, undef, 'working'), 'tasks/get while it works');
@@ -89,7 +95,7 @@ like(get($id), got($id, undef, 'working'), 'tasks/get while it works');
 for my $task ('{}', '{"ttl":5}', '"x"', 'null', '[]') {
     like($c->modern('tools/call', "{\"name\":\"slow\",\"task\":$task}",
                     headers => { 'Mcp-Name' => 'slow' })->{body},
-         result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
+         created_like($created),
          "task is ignored: $task");
 }
 
@@ -186,11 +192,11 @@ is($both->modern('tasks/result', { taskId => $id })->{status}, 404,
 $res = $both->modern('tasks/create', { action => 'act', params => { p => 1 },
                                        metadata => { m => 1 }, ttl => 60000 });
 my $made = task_like('working', 60000);
-like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$made\}/),
+like($res->{body}, created_like($made),
      'tasks/create');
 my $first = $res->{json}{result}{taskId};
 $res = $both->modern('tasks/send', { action => 'act', progressToken => 'tok' });
-like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
+like($res->{body}, created_like($created),
      'tasks/send');
 my $second = $res->{json}{result}{taskId};
 $work = $c->claim('act');
@@ -198,8 +204,8 @@ is_deeply([$work->{taskId}, $work->{arguments}, $work->{metadata}],
           [$first, { p => 1 }, { m => 1 }], 'the worker');
 
 $res = $both->modern('tasks/list', {});
-like($res->{body}, result_like(qr/\{"resultType":"complete",\Q$server\E,"ttlMs":0,
-     "cacheScope":"private","tasks":\[.*\]\}/x), 'tasks/list');
+like($res->{body}, result_like(qr/\{"resultType":"complete",\Q$server\E,
+     "ttlMs":0,"cacheScope":"private","tasks":\[.*\]\}/x), 'tasks/list');
 is(scalar(@{ $res->{json}{result}{tasks} }), 2, 'the tasks of the owner');
 is($both->modern('tasks/list', { status => 'completed' })->{json}{result}
    {tasks}[0], undef, 'by status');
@@ -250,7 +256,7 @@ is(MCPTasks::read_response($s)->{body},
 
 $begin = time();
 $res = $c->modern('tools/call', { name => 'later' });
-like($res->{body}, result_like(qr/\{"resultType":"task",\Q$server\E,$created\}/),
+like($res->{body}, created_like($created),
      'slow: the task');
 ok(time() - $begin > 0.09, 'after a while');
 $work = $c->claim('later');
@@ -267,7 +273,8 @@ $work = $c->claim('after', leaseMs => 60000);
 $c->held('ask', $work, inputRequests => { q => MCPClient::form() });
 my $asked = MCPTasks::read_response($s)->{body};
 like($asked, qr/"resultType":"task",\Q$server\E,"taskId":
-                "$work->{taskId}","status":"input_required"/x, 'a question hands out the task');
+                "$work->{taskId}","status":"input_required"/x,
+     'a question hands out the task');
 unlike($asked, qr/inputRequests/, 'and is not told there');
 ok(time() - $begin < 1.4, 'at once');
 $c->complete($work, '{}');
@@ -446,7 +453,8 @@ for my $case (
     ['{"resultType":"complete"}', "{$server,\"resultType\":\"complete\"}"],
     ['{"_meta": { }}', "{\"resultType\":\"complete\",\"_meta\": {$member }}"],
     ['{"a":1,"\u005fmeta":{"k":{}} }',
-     "{\"resultType\":\"complete\",\"a\":1,\"\\u005fmeta\":{$member,\"k\":{}} }"],
+     "{\"resultType\":\"complete\",\"a\":1,"
+     . "\"\\u005fmeta\":{$member,\"k\":{}} }"],
     ["{\"_meta\":{\"$info\":{\"name\":\"w\"}}}",
      "{\"resultType\":\"complete\",\"_meta\":{\"$info\":{\"name\":\"w\"}}}"],
     ["{\"_meta\":{\"$info\":1,\"k\":2,\"$info\":3},\"a\":1}",
@@ -459,7 +467,8 @@ for my $case (
                                                 { name => 'slow' }));
     $c->complete($c->claim('slow'), $result);
     is(MCPTasks::read_response($s)->{body},
-       "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":$shown}", "identified: $result");
+       "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":$shown}",
+       "identified: $result");
 }
 
 my $stream = $plain->stream($plain->modern_bytes('tools/call',
@@ -584,7 +593,8 @@ is($ann->get_modern($id)->{status}, 'completed', 'completed in the other');
 $id = $ann->legacy('tools/call', { name => 'slow', task => { ttl => 77000 } })
       ->{json}{result}{task}{taskId};
 like(get($id, $ann), result_like('\{"resultType":"complete",'
-                                 . "\Q$server\E," . task_like('working', 77000) . '\}'),
+                                 . "\Q$server\E,"
+                                 . task_like('working', 77000) . '\}'),
      'created legacy, read modern');
 is($bob->modern('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
    'not by others');
