@@ -609,10 +609,10 @@ for my $streams (0, 1) {
                return @lines == 5 };
     s/\] \[\d+\] \[\d+\] \[of all\]\z/] of all/ for @lines;
     is_deeply([sort @lines], [sort
-        '[ping] [-] [-] [-] [legacy] [000] of all',
-        '[no/method] [-] [-] [-32601] [legacy] [000] of all',
-        '[notifications/initialized] [-] [-] [-] [legacy] [000] of all',
-        "[tools/call] [slow] [$id] [-] [legacy] [000] of all",
+        '[ping] [-] [-] [-] [legacy] [200] of all',
+        '[no/method] [-] [-] [-32601] [legacy] [200] of all',
+        '[notifications/initialized] [-] [-] [-] [legacy] [202] of all',
+        "[tools/call] [slow] [$id] [-] [legacy] [200] of all",
         '[-] [-] [-] [-] [legacy] [200] of all'],
         'a line for each message, and one for the batch');
 }

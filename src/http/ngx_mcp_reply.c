@@ -315,12 +315,13 @@ ngx_mcp_accepted(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
+    r->headers_out.status = NGX_HTTP_ACCEPTED;
+
     if (ctx && ctx->element) {
         /* no part of the response to a batch */
         return NGX_OK;
     }
 
-    r->headers_out.status = NGX_HTTP_ACCEPTED;
     r->headers_out.content_length_n = 0;
     r->header_only = 1;
 

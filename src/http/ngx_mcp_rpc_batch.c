@@ -354,6 +354,9 @@ ngx_mcp_rpc_batch_answer(ngx_mcp_ctx_t *ctx, ngx_uint_t status,
 
     b = ctx->element->batch;
 
+    /* for the log */
+    ctx->element->r->headers_out.status = status;
+
     ctx->element->answer = *answer;
     b->answers++;
     b->size += answer->len;
