@@ -169,8 +169,9 @@ bench:  ## compare speed with nginx and others; QUICK=1, ONLY=get,list
 	@exec tools/bench.sh
 
 bench-plot:  ## update docs/ with the figures of "make bench"
-	@python3 bench/report.py $(BUILD)/bench/performance/results.json \
-	    docs/images/performance.svg docs/performance.md
+	@python3 bench/report.py bench/performance.json \
+	    docs/images/performance.svg docs/performance.md \
+	    $(BUILD)/bench/performance/results.json
 
 bench-instructions:  ## count instructions per request; RECORD=1
 	@tools/deps.sh build instructions

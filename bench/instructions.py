@@ -25,7 +25,8 @@ import sys
 import time
 
 from common import Nginx, die
-from mcp import Client, Connection, TASK_ID, claim, complete, session_of
+from mcp import (Client, Connection, TASK_ID, claim, claims, complete, question,
+                 session_of)
 
 REQUESTS = 1000
 TOLERANCE = 0.1
@@ -97,6 +98,32 @@ def result(client, connection, n):
     return [client.result(completed(client, connection))] * n
 
 
+def claimed(client, connection):
+    """the same number of tasks in both runs, each with its lease token"""
+
+    for _ in range(2 * REQUESTS):
+        connection.ask(client.call())
+    return claims(connection, "/worker")
+
+
+def ask(client, connection, n):
+    return [question("/worker", *task)
+            for task in claimed(client, connection)[:n]]
+
+
+def update(client, connection, n):
+    tasks = claimed(client, connection)
+    for task in tasks:
+        connection.ask(question("/worker", *task))
+    return [client.update(task) for task, _ in tasks[:n]]
+
+
+def progress(client, connection, n):
+    connection.ask(client.call(token="bench"))
+    claims(connection, "/worker")
+    return [client.progress("bench", 100000 + i) for i in range(n)]
+
+
 def plain(client, connection, n):
     client.session = "x" * 48
     return [client.get("x" * 36)] * n
@@ -110,6 +137,11 @@ CASES = [(what + " " + era, function, Client("/mcp", era))
 # where each era has the result of a task
 CASES += [("tasks/result legacy", result, Client("/mcp", "legacy")),
           ("tasks/get completed", get_completed, Client("/mcp", "modern"))]
+
+# questions, their answers, and progress
+CASES += [("worker/ask", ask, Client("/mcp", "modern", elicitation={})),
+          ("tasks/update", update, Client("/mcp", "modern", elicitation={})),
+          ("tasks/progress", progress, Client("/mcp", "modern"))]
 
 FLOORS = [("floor " + era, plain, Client("/stub", era))
           for era in ("legacy", "modern")]

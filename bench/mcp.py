@@ -6,11 +6,18 @@ import socket
 
 VERSIONS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 TASK_ID = re.compile(rb'"taskId":"([^"]+)"')
+CLAIMED = re.compile(rb'"taskId":"([^"]+)","lease":"([^"]+)"')
 SESSION = re.compile(rb"(?i)\r\nmcp-session-id: *([^\r]+)")
 CURSOR = re.compile(rb'"nextCursor":"([^"]+)"')
 
 CAPABILITIES = {"extensions": {"io.modelcontextprotocol/tasks": {},
                                "io.github.nginx-mcp-tasks/extended": {}}}
+
+# a question of a worker, and its answer
+QUESTION = {"method": "elicitation/create", "params": {
+    "mode": "form", "message": "What is your name?", "requestedSchema": {
+        "type": "object", "properties": {"name": {"type": "string"}}}}}
+ANSWER = {"action": "accept", "content": {"name": "Ann"}}
 
 
 def post(path, message, headers=()):
@@ -38,10 +45,11 @@ class Client:
     # six digits, so that all messages of a kind have the same length
     number = 100000
 
-    def __init__(self, path, era, session=None):
+    def __init__(self, path, era, session=None, **capabilities):
         self.path = path
         self.era = era
         self.session = session
+        self.capabilities = dict(CAPABILITIES, **capabilities)
 
     def request(self, method, about=None, **params):
         Client.number += 1
@@ -49,12 +57,13 @@ class Client:
         headers = [("MCP-Protocol-Version", VERSIONS[self.era])]
 
         if self.era == "modern":
-            params["_meta"] = {
+            params.setdefault("_meta", {}).update({
                 "io.modelcontextprotocol/protocolVersion":
                     VERSIONS[self.era],
                 "io.modelcontextprotocol/clientInfo":
                     {"name": "bench", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": CAPABILITIES}
+                "io.modelcontextprotocol/clientCapabilities":
+                    self.capabilities})
             headers.append(("Mcp-Method", method))
             if about:
                 headers.append(("Mcp-Name", about))
@@ -69,8 +78,10 @@ class Client:
                             protocolVersion=VERSIONS["legacy"],
                             clientInfo={"name": "bench", "version": "1"})
 
-    def call(self, task=True):
+    def call(self, task=True, token=None):
         params = {"name": "bench", "arguments": {"text": "x" * 64}}
+        if token:
+            params["_meta"] = {"progressToken": token}
         if task and self.era == "legacy":
             params["task"] = {"ttl": 3600000}
         return self.request("tools/call", "bench", **params)
@@ -83,6 +94,15 @@ class Client:
 
     def list(self):
         return self.request("tasks/list")
+
+    def update(self, task):
+        return self.request("tasks/update", task, taskId=task,
+                            inputResponses={"name": ANSWER})
+
+    def progress(self, token, progress):
+        return self.request("tasks/progress", progressToken=token,
+                            progress=progress, total=999999,
+                            message="working")
 
 
 def worker(path, method, **params):
@@ -97,6 +117,28 @@ def claim(path, most=1):
 def complete(path, task, lease, size=32):
     return worker(path, "complete", taskId=task, lease=lease, result={
         "content": [{"type": "text", "text": "x" * (size - 42)}]})
+
+
+def question(path, task, lease):
+    return worker(path, "ask", taskId=task, lease=lease,
+                  inputRequests={"name": QUESTION})
+
+
+def answers(path, task, lease):
+    return worker(path, "answers", taskId=task, lease=lease, waitMs=30000)
+
+
+def claims(connection, path):
+    """all tasks in the queue, each with its lease token"""
+
+    found = []
+
+    while True:
+        _, body = connection.ask(claim(path, 32))
+        tasks = CLAIMED.findall(body)
+        if not tasks:
+            return found
+        found += [(task.decode(), lease.decode()) for task, lease in tasks]
 
 
 class Connection:

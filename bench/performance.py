@@ -26,11 +26,12 @@ import subprocess
 import sys
 import time
 
+import answers
 import fanout
 from common import (Nginx, QUICK, cpu_of, die, free_port, others, progress,
                     was_busy)
-from mcp import (Client, Connection, TASK_ID, claim, complete, ids_of, parts,
-                 session_of)
+from mcp import (Client, Connection, TASK_ID, claim, claims, complete, ids_of,
+                 parts, question, session_of)
 from report import Lines
 
 ROUNDS = int(os.environ.get("ROUNDS") or (1 if QUICK else 10))
@@ -39,6 +40,8 @@ CONNECTIONS = 64
 FEW = 1000
 MANY = 100000 if QUICK else 1000000
 LISTED = (100, 100000)
+ASKED = 30000 if QUICK else 100000
+ANSWERED = 2000 if QUICK else 10000
 ERAS = ("legacy", "modern")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -115,6 +118,9 @@ ANSWER = ('{"jsonrpc":"2.0","id":',
 # before what goes from the answer of one request into the next one
 CYCLE = ['"taskId":"', '"lease":"']
 
+# in a request, in place of a task id, a lease token, and a number
+TASK, LEASE, NUMBER = "@" * 36, "@" * 16, "@" * 6
+
 
 def server(name, workers=1, module=None, **how):
     how["main"] = "load_module %s;" % (module or MODULE)
@@ -139,13 +145,20 @@ class Load:
     """wrk with these requests, which begins at once"""
 
     def __init__(self, port, requests, before=(), connections=CONNECTIONS,
-                 threads=1):
+                 threads=1, values=None):
+        """values: what goes into the request, each of them once"""
+
         path = os.path.join(DIRECTORY, "requests-%d" % port)
         if before or connections != CONNECTIONS:
             path += "-%d" % connections
         with open(path, "wb") as f:
             for request in requests:
                 f.write(b"%d\n%s\n" % (len(request), request))
+
+        if values:
+            before = ["--values", path + "-values"]
+            with open(before[1], "w") as f:
+                f.writelines(" ".join(words) + "\n" for words in values)
 
         self.wrk = subprocess.Popen(
             ["wrk", "-t%d" % threads, "-c%d" % connections, "-d%ds" % SECONDS,
@@ -171,19 +184,19 @@ class Load:
         return got
 
 
-def measure(port, pids, requests, before=()):
-    """requests per second, us of processor time for each, p99 in us
+def measure(port, pids, requests, before=(), values=None):
+    """requests, requests per second, us of processor time for each, p99 in us
 
     There are as many threads of wrk as processes: if one had to keep two busy,
     it would be the one that is busy, and they would sleep between requests."""
 
     used = -cpu_of(pids)
-    got = Load(port, requests, before, threads=len(pids)).wait()
+    got = Load(port, requests, before, threads=len(pids), values=values).wait()
     used += cpu_of(pids)
 
     return {"rate": got["requests"] * 1e6 / got["us"],
             "cpu": used * 1e6 / got["requests"],
-            "p99": got["p99"]}
+            "p99": got["p99"], "requests": got["requests"]}
 
 
 def ask(nginx, request):
@@ -337,8 +350,6 @@ def measure_many(lines, turns):
 def measure_create(lines, turns):
     """creating a task; and claiming and completing those tasks"""
 
-    task, lease = "@" * 36, "@" * 16
-
     with contextlib.ExitStack() as stack:
         with ours("create") as nginx:
             client = {era: Client("/mcp", era) for era in ERAS}
@@ -376,12 +387,144 @@ def measure_create(lines, turns):
             lines.rate(what, "floor", mine, its, 0.6)
 
         what = "claim and complete"
-        cycle = [claim("/worker"), complete("/worker", task, lease)]
-        plain = [claim("/claim"), complete("/complete", task, lease)]
+        cycle = [claim("/worker"), complete("/worker", TASK, LEASE)]
+        plain = [claim("/claim"), complete("/complete", TASK, LEASE)]
         mine, its = turns.run(
             what, ours=lambda: create("legacy", cycle),
             floor=lambda: measure(stub.port, stub.children(), plain, CYCLE))
         lines.rate(what, "floor", mine, its, 0.5)
+
+
+def fill_in(request, words):
+    """the request with these in the places that are left open for them"""
+
+    for word in words:
+        head, _, tail = request.partition(b"@")
+        request = head + word.encode() + tail.lstrip(b"@")
+
+    return request
+
+
+def asked(nginx):
+    """the number of tasks that have a question"""
+
+    return json.loads(nginx.get("/status"))["tasks"]["input_required"]
+
+
+def once(lines, turns, what, limit, prepare, request, path, change):
+    """a request that cannot be repeated, beside the floor
+
+    request() makes it for a path, with places left open.  prepare() returns
+    so many times what goes there, on a server that was just started.  change
+    is by how much a request changes the number of tasks with a question."""
+
+    def load():
+        with ours("once", zone="512m") as nginx:
+            values = prepare(nginx, ASKED)
+            before = asked(nginx)
+            got = measure(nginx.port, nginx.children(), [request(path)],
+                          values=values)
+
+            # the last ones may have been cut off
+            done = asked(nginx) - before
+            if abs(done - change * got["requests"]) > CONNECTIONS:
+                die("%s: %d requests changed %d tasks"
+                    % (what, got["requests"], done))
+
+            return got
+
+    with contextlib.ExitStack() as stack:
+        with ours("once") as nginx:
+            first, second = prepare(nginx, 2)[:2]
+            answer = sample(nginx, fill_in(request(path), first))
+            stub = stack.enter_context(floor("floor-once", 1,
+                                             {"/stub": answer}))
+            check_same(nginx, fill_in(request(path), second),
+                       stub, fill_in(request("/stub"), second))
+
+        mine, its = turns.run(
+            what, ours=load,
+            floor=lambda: measure(stub.port, stub.children(),
+                                  [request("/stub")], values=[first] * ASKED))
+        lines.rate(what, "floor", mine, its, limit)
+
+
+def claimed(nginx, client, n):
+    """that many tasks that a worker has claimed, with their lease tokens"""
+
+    fill(nginx.port, client, n)
+    connection = Connection(nginx.port)
+    tasks = claims(connection, "/worker")
+    connection.close()
+    return tasks
+
+
+def measure_ask(lines, turns):
+    client = Client("/mcp", "modern", elicitation={})
+
+    once(lines, turns, "worker/ask", 0.5,
+         lambda nginx, n: claimed(nginx, client, n),
+         lambda path: question(path, TASK, LEASE), "/worker", 1)
+
+
+def measure_update(lines, turns):
+    client = {path: Client(path, "modern", elicitation={})
+              for path in ("/mcp", "/stub")}
+
+    def prepare(nginx, n):
+        tasks = claimed(nginx, client["/mcp"], n)
+        got = Load(nginx.port, [question("/worker", TASK, LEASE)],
+                   values=tasks).wait()
+        return [(task, task) for task, _ in tasks[:got["requests"]]]
+
+    once(lines, turns, "tasks/update with an answer, modern", 0.5, prepare,
+         lambda path: client[path].update(TASK), "/mcp", -1)
+
+
+def measure_progress(lines, turns):
+    """of a few tasks in turns; progress never decreases"""
+
+    client = {path: Client(path, "modern") for path in ("/mcp", "/stub")}
+    tokens = ["token-%06d" % i for i in range(FEW)]
+    number = b'"progress":'
+
+    def prepare(nginx, n):
+        connection = Connection(nginx.port)
+        for token in tokens:
+            connection.ask(client["/mcp"].call(token=token))
+        claims(connection, "/worker")
+        connection.close()
+        return [(token, str(100000 + i))
+                for i in range(-(-n // FEW)) for token in tokens]
+
+    def request(path):
+        text = client[path].progress("@" * len(tokens[0]), 111111)
+        return text.replace(number + b"111111", number + NUMBER.encode())
+
+    once(lines, turns, "tasks/progress, modern", 0.6, prepare, request,
+         "/mcp", 0)
+
+
+def measure_answer(lines, turns):
+    """from the client to the worker, which waits for it"""
+
+    client = Client("/mcp", "modern", elicitation={})
+
+    for workers in (1, 2):
+        what = ("answer to a waiting worker, %d process%s"
+                % (workers, "es" * (workers > 1)))
+
+        with ours("answer", workers) as nginx:
+            progress(what)
+            tasks = claimed(nginx, client, ANSWERED)
+            got = answers.measure(nginx.port, client, tasks, CONNECTIONS)
+            progress("")
+
+        lines.add(what + ": p99", None, "ms", got["p99"] / 1000, None, "<=", 5)
+        lines.note("%s: p50 %.2f ms, maximum %.2f ms of %d answers, with %d"
+                   " workers that wait"
+                   % (what, got["p50"] / 1000, got["max"] / 1000, len(tasks),
+                      CONNECTIONS))
 
 
 def measure_list(lines, turns):
@@ -516,8 +659,7 @@ def measure_lock(lines, turns):
                      Load(nginx.port, gets(client, ids) + [client.list()] * 5,
                           connections=31),
                      Load(nginx.port, [claim("/worker"),
-                                       complete("/worker", "@" * 36,
-                                                "@" * 16)],
+                                       complete("/worker", TASK, LEASE)],
                           CYCLE, connections=17)]
             for load in loads:
                 load.wait()
@@ -639,21 +781,29 @@ def main():
 
     measures = {"get": measure_get, "many": measure_many,
                 "create": measure_create, "list": measure_list,
+                "progress": measure_progress, "ask": measure_ask,
+                "update": measure_update, "answer": measure_answer,
                 "sdk": measure_sdk, "fanout": take_fanout,
                 "bytes": measure_bytes, "gateway": measure_gateway,
                 "lock": measure_lock}
 
-    for name in (os.environ.get("ONLY") or ",".join(measures)).split(","):
+    lines.order = list(measures)
+    only = (os.environ.get("ONLY") or ",".join(measures)).split(",")
+
+    for name in only:
         if name not in measures:
             die("ONLY is a list of %s" % ", ".join(measures))
+
+    for name in only:
+        lines.begin(name)
         measures[name](lines, turns)
 
     passed = time.monotonic() - started
 
-    lines.note("%d round%s of %d s, %d s in total, on %d processors: %s"
-               % (ROUNDS, "s" * (ROUNDS > 1), SECONDS, passed, os.cpu_count(),
-                  model()))
-    lines.note(was_busy((others() - before) / passed))
+    lines.end("%d round%s of %d s, %d s in total, on %d processors: %s"
+              % (ROUNDS, "s" * (ROUNDS > 1), SECONDS, passed, os.cpu_count(),
+                 model()),
+              was_busy((others() - before) / passed))
     lines.print()
     lines.save(os.path.join(DIRECTORY, "results.json"))
 

@@ -1,9 +1,11 @@
 """Benchmark results as a table, as JSON, and as a plot.
 
-bench/report.py RESULTS PLOT DOCUMENT
+bench/report.py RECORD PLOT DOCUMENT [RESULTS]
 
-Reads RESULTS, written by bench/performance.py, draws the plot, and replaces
-the table in DOCUMENT.
+RECORD has the figures of all measures, each from the last run that was
+recorded.  RESULTS, written by bench/performance.py, may be of a run with only
+some of the measures: these replace those in RECORD.  Then draws the plot of
+RECORD, and replaces the table in DOCUMENT.
 """
 
 import json
@@ -37,14 +39,43 @@ def number(value):
 
 class Lines:
     def __init__(self):
-        self.lines = []
-        self.notes = []
+        self.order = []         # the names of all measures
+        self.measures = {}      # by name: lines, notes, and what run it was
+
+    def begin(self, name):
+        self.measure = self.measures[name] = {"lines": [], "notes": []}
+
+    def end(self, *run):
+        """describes the run in which all of this was measured"""
+
+        for measure in self.measures.values():
+            measure["run"] = list(run)
+
+    @property
+    def lines(self):
+        return [line for measure in self.measures.values()
+                for line in measure["lines"]]
+
+    @property
+    def notes(self):
+        """those of the measures, then those of the runs"""
+
+        notes = [note for measure in self.measures.values()
+                 for note in measure["notes"]]
+        runs = {}
+
+        for name, measure in self.measures.items():
+            runs.setdefault("; ".join(measure["run"]), []).append(name)
+
+        return notes + [text if len(runs) == 1
+                        else "%s: %s" % (", ".join(names), text)
+                        for text, names in runs.items()]
 
     def add(self, what, beside, unit, ours, its, sense, limit):
         """without a reference, the limit applies to the figure itself"""
 
         ratio = ours / its if its else ours
-        self.lines.append({
+        self.measure["lines"].append({
             "measure": what, "beside": beside, "unit": unit,
             "ours": ours, "its": its, "ratio": ratio,
             "sense": sense, "limit": limit,
@@ -61,7 +92,7 @@ class Lines:
                      its["p99"] / 1000, "<=", p99)
 
     def note(self, text):
-        self.notes.append(text)
+        self.measure["notes"].append(text)
 
     def missed(self):
         return [line for line in self.lines if not line["holds"]]
@@ -85,13 +116,20 @@ class Lines:
 
     def save(self, path):
         with open(path, "w") as f:
-            json.dump({"lines": self.lines, "notes": self.notes}, f, indent=2)
+            json.dump({"order": self.order, "measures": self.measures}, f,
+                      indent=2)
             f.write("\n")
 
     def load(self, path):
+        """adds what was saved there, in place of older figures"""
+
         with open(path) as f:
             saved = json.load(f)
-        self.lines, self.notes = saved["lines"], saved["notes"]
+
+        self.order = saved["order"]
+        self.measures.update(saved["measures"])
+        self.measures = {name: self.measures[name] for name in self.order
+                         if name in self.measures}
 
     def document(self, path):
         """the table in the document, and the notes below it"""
@@ -166,9 +204,15 @@ class Lines:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
-    measured = Lines()
-    measured.load(sys.argv[1])
-    measured.plot(sys.argv[2])
-    measured.document(sys.argv[3])
+    RECORD, PLOT, DOCUMENT = sys.argv[1:4]
+    recorded = Lines()
+    recorded.load(RECORD)
+
+    for results in sys.argv[4:]:
+        recorded.load(results)
+        recorded.save(RECORD)
+
+    recorded.plot(PLOT)
+    recorded.document(DOCUMENT)

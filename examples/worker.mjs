@@ -20,13 +20,15 @@ async function rpc(method, params) {
   for (;;) {
     const signal = AbortSignal.timeout(stopping ? 3000 : 90000);
     const answer = await fetch(url, { method: "POST", body, headers, signal })
-      .then((response) => response.json())
+      .then((r) => r.status < 500 ? r.json() : Promise.reject(r.statusText))
       .catch((e) => console.error(`waiting for nginx: ${e.cause ?? e}`));
     if (answer?.result) return answer.result;
     if (answer?.error.code === -31011) throw new Gone(answer.error.data.reason);
+    if (answer?.error.data?.reason === "task_state_invalid")
+      return {};                                    // worker/ask was repeated
     if (answer) throw new Error(answer.error.message);
     if (stopping) throw new Gone("nginx does not respond");
-    await sleep(1);                                 // nginx is being restarted
+    await sleep(1);                                 // restart, or store failed
   }
 }
 

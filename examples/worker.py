@@ -9,8 +9,7 @@ import json
 import signal
 import sys
 import time
-import urllib.error
-import urllib.request
+from urllib.request import Request, urlopen
 
 URL = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8080/worker"
 
@@ -22,25 +21,26 @@ class Gone(Exception):
 def rpc(method, **params):
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method,
                        "params": params}).encode()
-    request = urllib.request.Request(
-        URL, body, {"Content-Type": "application/json"})
+    request = Request(URL, body, {"Content-Type": "application/json"})
     while True:
         try:
-            limit = 3 if stopping else 90
-            with urllib.request.urlopen(request, timeout=limit) as response:
+            with urlopen(request, timeout=3 if stopping else 90) as response:
                 answer = json.load(response)
             break
-        except urllib.error.HTTPError as e:
-            sys.exit(f"{URL}: {e}")
-        except OSError as e:                        # nginx is being restarted
+        except OSError as e:                        # nginx is being restarted,
+            if getattr(e, "code", 503) < 500:       # or its store has failed
+                sys.exit(f"{URL}: {e}")
             if stopping:
                 raise Gone("nginx does not respond") from e
             print(f"waiting for nginx: {e}", file=sys.stderr)
             time.sleep(1)
     if "error" not in answer:
         return answer["result"]
+    reason = answer["error"].get("data", {}).get("reason")
     if answer["error"]["code"] == -31011:
-        raise Gone(answer["error"]["data"]["reason"])
+        raise Gone(reason)
+    if reason == "task_state_invalid":              # worker/ask was repeated:
+        return None                                 # the questions are open
     raise RuntimeError(answer["error"]["message"])
 
 

@@ -10,7 +10,6 @@ held=                                   # taskId and lease of the current task
 result=                                 # result of the last request
 limit=90                                # request timeout in seconds
 
-
 # rpc METHOD JQ-PROGRAM [JQ-OPTION...]: sends a request and sets $result.  The
 # output of the program is merged with $held to form the parameters.  Returns 1
 # if the lease is no longer valid, or on any other error.
@@ -25,15 +24,17 @@ rpc() {
 
     # in bash, signals interrupt only read and wait
     until IFS= read -rd '' answer < <(
-              exec curl -sS --max-time "$limit" -d "$request" \
-                  -H 'Content-Type: application/json' "$url")
-          [ -n "$answer" ]
+              exec curl -sS --max-time "$limit" -w '\n%{http_code}' \
+                  -H 'Content-Type: application/json' -d "$request" "$url")
+          [[ $answer = *$'\n'[1-4]?? ]]
     do
         [ "$limit" = 90 ] || return 1   # stopping: do not retry
-        nap 1                           # nginx is being restarted
+        nap 1                           # nginx restarts, or its store failed
     done
 
-    result=$(jq -ce '.result // empty' <<< "$answer") && return
+    answer=${answer%$'\n'*}             # a repeated worker/ask: it is open
+    result=$(jq -ce '.result // (.error.data | objects
+        | select(.reason == "task_state_invalid"))' <<< "$answer") && return
     jq -r '.error | "\(.code) \(.data.reason // .message)"' <<< "$answer" >&2
     return 1
 }

@@ -12,6 +12,7 @@
 #include "ngx_mcp_conf.h"
 #include "ngx_mcp_gateway.h"
 #include "ngx_mcp_probe.h"
+#include "ngx_mcp_question.h"
 #include "ngx_mcp_store.h"
 #include "ngx_mcp_sweep.h"
 #include "ngx_mcp_wait.h"
@@ -104,6 +105,13 @@ static ngx_command_t  ngx_mcp_commands[] = {
       0,
       NULL },
 
+    { ngx_string("mcp_tasks_client_policy"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_mcp_set_client_policy,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("mcp_tasks_limit"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
       ngx_mcp_set_args,
@@ -126,7 +134,7 @@ static ngx_command_t  ngx_mcp_commands[] = {
       NULL },
 
     { ngx_string("mcp_tasks_pass"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
       ngx_mcp_set_pass,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -251,8 +259,9 @@ ngx_mcp_create_main_conf(ngx_conf_t *cf)
 
 
 /*
- * Runs in the master.  The descriptors that wake worker processes are created
- * here, so that all worker processes inherit them.
+ * Runs in the master.  The schemas of questions are compiled and the
+ * descriptors that wake worker processes are created here, so that all worker
+ * processes inherit them.
  */
 
 static ngx_int_t
@@ -265,6 +274,10 @@ ngx_mcp_init_module(ngx_cycle_t *cycle)
 
     if (mcf == NULL || mcf->zones.nelts == 0) {
         return NGX_OK;
+    }
+
+    if (ngx_mcp_question_init(cycle->pool) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     return ngx_mcp_wake_module(cycle);

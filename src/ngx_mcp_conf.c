@@ -56,6 +56,8 @@ static ngx_mcp_arg_t  ngx_mcp_args[] = {
     ngx_mcp_arg("max_running", "tool=", NUMBER, max_tool_running),
     ngx_mcp_arg("retries", "", NUMBER, retries),
     ngx_mcp_arg("retries", "backoff=", TIME, backoff),
+    ngx_mcp_arg("client_policy", "timeout=", TIME, client_timeout),
+    ngx_mcp_arg("client_policy", "priority=", NUMBER, client_priority),
     { NULL, NULL, 0, 0 }
 };
 
@@ -109,6 +111,8 @@ ngx_mcp_create_loc_conf(ngx_conf_t *cf)
     lcf->lease = NGX_CONF_UNSET_MSEC;
     lcf->backoff = NGX_CONF_UNSET_MSEC;
     lcf->retries = NGX_CONF_UNSET_UINT;
+    lcf->client_timeout = NGX_CONF_UNSET_MSEC;
+    lcf->client_priority = NGX_CONF_UNSET_UINT;
     lcf->max_owner_tasks = NGX_CONF_UNSET_UINT;
     lcf->max_owner_bytes = NGX_CONF_UNSET_SIZE;
     lcf->max_payload = NGX_CONF_UNSET_SIZE;
@@ -203,6 +207,10 @@ ngx_mcp_conf_merge_values(ngx_mcp_loc_conf_t *prev, ngx_mcp_loc_conf_t *conf)
     ngx_conf_merge_msec_value(conf->lease, prev->lease, 30000);
     ngx_conf_merge_msec_value(conf->backoff, prev->backoff, 1000);
     ngx_conf_merge_uint_value(conf->retries, prev->retries, 2);
+
+    ngx_conf_merge_msec_value(conf->client_timeout, prev->client_timeout, 0);
+    ngx_conf_merge_uint_value(conf->client_priority, prev->client_priority,
+                              NGX_MCP_PRIORITIES);
 
     ngx_conf_merge_uint_value(conf->max_owner_tasks, prev->max_owner_tasks, 0);
     ngx_conf_merge_size_value(conf->max_owner_bytes, prev->max_owner_bytes, 0);
@@ -352,6 +360,52 @@ ngx_mcp_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         *s = value[i];
         ngx_strlow(s->data, s->data, s->len);
     }
+
+    return NGX_CONF_OK;
+}
+
+
+/* parameters that are not given are not inherited: clients may not use them */
+
+char *
+ngx_mcp_set_client_policy(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_mcp_loc_conf_t *lcf = conf;
+
+    char       *rv;
+    ngx_str_t  *value;
+
+    if (lcf->client_timeout != NGX_CONF_UNSET_MSEC) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (cf->args->nelts != 2 || ngx_strcmp(value[1].data, "off") != 0) {
+
+        rv = ngx_mcp_set_args(cf, cmd, conf);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    if (lcf->client_timeout == 0) {
+        (void) ngx_mcp_zero(cf, "mcp_tasks_client_policy timeout=");
+        return NGX_CONF_ERROR;
+    }
+
+    if (lcf->client_priority != NGX_CONF_UNSET_UINT
+        && lcf->client_priority >= NGX_MCP_PRIORITIES)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"mcp_tasks_client_policy priority=\" must not "
+                           "exceed 3");
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_conf_init_msec_value(lcf->client_timeout, 0);
+    ngx_conf_init_uint_value(lcf->client_priority, NGX_MCP_PRIORITIES);
 
     return NGX_CONF_OK;
 }

@@ -29,6 +29,8 @@ char *ngx_mcp_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child);
 char *ngx_mcp_set_owner(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_tools(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_mcp_set_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_mcp_set_client_policy(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 char *ngx_mcp_set_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* the directives that make a location a surface; ngx_mcp_surfaces.c */

@@ -206,6 +206,11 @@ ngx_mcp_conf_merge_surface(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
         conf->handler = prev->handler;
     }
 
+    if (conf->handler == ngx_mcp_handler) {
+        /* a gateway passes batches to its upstream */
+        conf->unparsed = ngx_mcp_legacy_batch;
+    }
+
     if (clcf->lmt_excpt && clcf->handler == NULL && conf->zone) {
         clcf->handler = conf->handler;
     }

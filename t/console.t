@@ -355,8 +355,7 @@ my ($dig, $walk);
     is("$got->{progress}/$got->{total}", '1/4', 'how far');
     is($got->{statusMessage}, "\xe2\x80\xaeat <b>1</b>", 'what it says');
 
-    $c->held('ask', $work, inputRequests => { q => {
-        method => 'elicitation/create', params => { message => 'hm' } } });
+    $c->held('ask', $work, inputRequests => { q => MCPClient::form('hm') });
     $got = task($dig);
     is($got->{phase}, 'input_required', 'it asks');
     is($got->{inputRequests}{q}{params}{message}, 'hm', 'what');

@@ -192,7 +192,7 @@ sub call {
 {
     my $id = $c->create_rest('sing');
     my $work = $c->claim('sing');
-    my %question = (method => 'elicitation/create', params => {});
+    my %question = %{ MCPClient::form() };
     problem(act("tasks/$id/input", { inputResponses => { a => {} } }), 409,
             'task_state_invalid', undef, 'nothing was asked');
 

@@ -7,6 +7,10 @@ use utf8;
 
 use Test::More;
 
+use File::Copy qw/ copy /;
+use File::Temp qw/ tempdir /;
+use JSON::PP;
+
 sub slurp {
     my ($file) = @_;
     open my $fh, '<:utf8', $file or die "$file: $!";
@@ -257,6 +261,15 @@ my @described = $documented{mcp_tasks_tool} =~ /^\| `(\w+=?)`/mg;
 is_deeply([sort @described], [sort keys %parameter],
           'every parameter of mcp_tasks_tool is documented');
 
+# and of an upstream
+{
+    my %words = map { $_ => 1 } $route =~ /\(value->data, "(\w+=\w*)"/g;
+    my ($syntax) = $documented{mcp_tasks_pass} =~ /^- Syntax: (.*)$/m;
+    my %shown = map { $_ => 1 } $syntax =~ /`(\w+=\w*)`/g;
+    is_deeply(\%shown, \%words,
+              'every parameter of mcp_tasks_pass is documented');
+}
+
 # headers that background calls do not forward, and those that are generic
 {
     my $sender = source('sender.c');
@@ -412,6 +425,53 @@ for my $file (@pages) {
         ok(anchors(slurp($path))->{$anchor}, "$file: $path has $anchor")
             if defined $anchor;
     }
+}
+
+# figures of benchmarks
+{
+    my $dir = tempdir(CLEANUP => 1);
+    my %file = (record => 'bench/performance.json',
+                plot   => 'docs/images/performance.svg',
+                doc    => 'docs/performance.md');
+    copy($file{$_}, "$dir/$_") or die "$file{$_}: $!" for keys %file;
+
+    my $report = sub {
+        is(system('python3', '-B', 'bench/report.py', "$dir/record",
+                  "$dir/plot", "$dir/doc", @_), 0, 'bench/report.py runs');
+    };
+
+    $report->();
+    is(slurp("$dir/$_"), slurp($file{$_}),
+       "$file{$_} shows what is recorded in $file{record}")
+        for 'plot', 'doc';
+
+    my $record = decode_json(slurp("$dir/record"));
+    my ($names) = slurp('docs/benchmarks.md')
+                  =~ /^measurements are (.*?)\./ms or die;
+    is_deeply([$names =~ /`(\w+)`/g], $record->{order},
+              'docs/benchmarks.md lists the measurements in their order');
+
+    # a run with ONLY
+    my $line = {measure => 'a new line', beside => undef, unit => 'ms',
+                ours => 1.5, its => undef, ratio => 1.5, sense => '<=',
+                limit => 5, holds => JSON::PP::true};
+    open my $fh, '>', "$dir/results" or die;
+    print $fh encode_json({order => $record->{order}, measures => {lock => {
+        lines => [$line], notes => ['a new note'], run => ['a new run']}}});
+    close $fh;
+    $report->("$dir/results");
+
+    my ($before, $after) = map { [grep { !/lock|a new| round/ }
+                                  slurp($_) =~ /^(?:\||- ).*/mg] }
+                           $file{doc}, "$dir/doc";
+    is_deeply($after, $before, 'all other measurements are kept');
+
+    my $doc = slurp("$dir/doc");
+    like($doc, qr/^\Q| a new line | 1.50 ms |  |  | at most 5 | met |\E$/m,
+         'the new figure is shown');
+    unlike($doc, qr/^\| lock/m, 'in place of the old ones');
+    like($doc, qr/^- a new note\n(?:- .*\n)+- lock: a new run$/m,
+         'and so are its note and its run');
 }
 
 done_testing();

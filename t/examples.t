@@ -12,6 +12,7 @@ use Time::HiRes qw/ sleep time /;
 
 use MCPClient;
 use MCPFile qw/ slurp write_file /;
+use MCPStatus;
 use MCPTasks qw/ wait_for workers /;
 
 my $root = "$FindBin::Bin/..";
@@ -24,10 +25,39 @@ my $t = MCPTasks->new(
     module => $ENV{MCP_TASKS_MODULE},
     files => { 'tools.json' => slurp("$root/conf/tools.json") },
     http => 'mcp_tasks_zone zone=z:4m;',
-    server => 'location /mcp { mcp_tasks zone=z; mcp_tasks_tools tools.json; }'
-              . ' location /worker { mcp_tasks_worker zone=z; }');
+    surfaces => ['worker', 'status'], server => <<'END');
+        location /mcp { mcp_tasks zone=z; mcp_tasks_tools tools.json; }
+
+        # the worker endpoint, as long as there is none of these files
+        location /troubled {
+            root          logs;
+            access_log    logs/troubled;
+            default_type  application/json;
+
+            if (-f $document_root/page) { return 503; }
+            if (-f $document_root/error) {
+                return 503 '{"jsonrpc":"2.0","id":1,"error":{"code":-31015,
+                    "message":"The store is unavailable, retry later",
+                    "data":{"reason":"store_unavailable"}}}';
+            }
+            if (-f $document_root/lost) { rewrite ^ /lost last; }
+
+            rewrite ^ /worker last;
+        }
+
+        # the request arrives, and its response is lost
+        location /lost {
+            access_log  logs/troubled;
+            mirror      /copy;
+            proxy_pass  http://127.0.0.1:$server_port/nothing;
+        }
+
+        location = /copy { proxy_pass http://127.0.0.1:$server_port/worker; }
+        location = /nothing { return 502; }
+END
 
 my $c = MCPClient->new($t);
+my $status = MCPStatus->new($t);
 my %running;
 
 
@@ -141,7 +171,8 @@ for my $example (@examples) {
 
     # greet, legacy: the question comes on the stream of tasks/result
     $id = create('greet');
-    $s = $c->stream($c->legacy_bytes('tasks/result', { taskId => $id }));
+    $s = $c->stream($c->in_session()->legacy_bytes('tasks/result',
+                                                   { taskId => $id }));
     my $question = $s->message();
     is($question->{method}, 'elicitation/create', "$name: greet asks");
     is($question->{params}{message}, 'What is your name?', "$name: the name");
@@ -271,6 +302,62 @@ END
     };
     is($got->{content}[0]{text}, 'counted to 6', 'work goes on over a reload');
     ok(stop($pid), 'then it ends');
+}
+
+# "503: repeat the request after one second", docs/worker-protocol.md: whatever
+# the request is, and though the first one may have been received
+for my $example (@examples) {
+    my ($name, $command) = @$example;
+    my $claims = $status->json()->{claims};
+    my $pid;
+
+    # how often a worker was told so
+    my $refused = sub { scalar(() = slurp("$t->{dir}/logs/troubled")
+                                    =~ /" 50[23] /g) };
+
+    # a file is there until a request of the worker has been refused
+    my $trouble = sub {
+        my ($file, $code) = @_;
+        my $before = $refused->();
+        write_file("$t->{dir}/logs/$file", '');
+        my $got = $code->();
+        ok((wait_for { $refused->() > $before }), "$name: $file: refused");
+        unlink "$t->{dir}/logs/$file";
+        return $got;
+    };
+
+    my $waits = sub {
+        my ($n) = @_;
+        return wait_for { $status->json()->{waitingRequests} == $n };
+    };
+
+    ok($waits->(0), "$name: nobody waits");
+    $trouble->('page', sub {
+        $pid = start($command, "$root/examples/$name",
+                     "http://127.0.0.1:$t->{port}/troubled");
+    });
+
+    ok($waits->(1), "$name: it claims again");
+    my $id = $trouble->('error', sub { create('count', to => 1, delay => 0) });
+    is(about('tasks/result', $id)->{result}{content}[0]{text}, 'counted to 1',
+       "$name: it goes on with its task");
+
+    ok($waits->(1), "$name: and claims the next");
+    $id = $trouble->('lost', sub {
+        my $id = create('greet');
+        ok(until_task($id, 'status', qr/^input_required$/),
+           "$name: a question arrives, and the worker does not know");
+        return $id;
+    });
+
+    ok($waits->(1), "$name: it waits for the answer");
+    $c->modern('tasks/update', { taskId => $id, inputResponses => {
+        name => { action => 'accept', content => { name => 'Ann' } } } });
+    is((until_task($id, 'status', qr/^completed$/) || {})->{result}{content}[0]
+       {text}, 'Hello, Ann!', "$name: and goes on with it");
+
+    is($status->json()->{claims}, $claims + 2, "$name: no attempt was lost");
+    ok(stop($pid), "$name: then it ends");
 }
 
 # nginx is gone, or does not answer: a worker that is told to stop does not

@@ -13,10 +13,10 @@ use MCPClient;
 use MCPGateway;
 use MCPTasks qw/ wait_for /;
 
-my $asks = '{"jsonrpc":"2.0","id":"Q","method":"elicitation/create",'
-           . '"params":{}}';
+my $asks = MCPClient::encode({ jsonrpc => '2.0', id => 'Q',
+                               %{ MCPClient::form() } });
 my $round = '{"resultType":"input_required","requestState":"s","inputRequests"'
-            . ':{"a":{"method":"elicitation/create","params":{}}}}';
+            . ':{"a":' . MCPClient::encode(MCPClient::form()) . '}}';
 
 my $g = MCPGateway->new(
     connections => 64, tool => ['~. support=optional'],

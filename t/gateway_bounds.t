@@ -20,8 +20,8 @@ use MCPTasks qw/ wait_for /;
 $ENV{ASAN_OPTIONS} = 'quarantine_size_mb=1:thread_local_quarantine_size_kb=64';
 
 my $noise = '{"jsonrpc":"2.0","method":"notifications/x"}';
-my $asks = '{"jsonrpc":"2.0","id":"Q","method":"elicitation/create",'
-           . '"params":{}}';
+my $asks = MCPClient::encode({ jsonrpc => '2.0', id => 'Q',
+                               %{ MCPClient::form() } });
 my $round = '{"resultType":"input_required","requestState":"x"}';
 my $again = [['sse'], ['text', "id: 7\nretry: 1\ndata: $noise\n\n"], ['end']];
 my $pings = join '', map { "data: {\"jsonrpc\":\"2.0\",\"id\":$_,"
@@ -34,7 +34,7 @@ my $g = MCPGateway->new(
             again => $again, ask => [['sse'], ['event', $asks], ['hold']],
             open => [['sse'], ['event', '{"jsonrpc":"2.0","id":%ID%,"result":'
                 . '{"resultType":"input_required","inputRequests":{"a":'
-                . '{"method":"elicitation/create","params":{}}}}}'], ['hold']],
+                . MCPClient::encode(MCPClient::form()) . '}}}'], ['hold']],
           });
 my ($up, $t, $c) = @{$g}{qw/ up t c /};
 my ($pid) = $t->worker_pids();

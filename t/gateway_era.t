@@ -70,6 +70,11 @@ sub seen {
 
 # --- an upstream of the legacy era
 
+# 2026-07-28, versioning: "a recognized modern JSON-RPC error (such as
+# UnsupportedProtocolVersionError) identifies a modern server: the client
+# retries with a supported version rather than falling back.  Anything else
+# identifies a legacy server."
+
 {
     my $old = $c->as(uri => '/old');
 
@@ -79,7 +84,7 @@ sub seen {
         my ($method, $params) = @$case;
         my $before = seen();
         my $res = $old->modern($method, $params);
-        is("$res->{status} $res->{json}{error}{code}", '400 -32022',
+        is("$res->{status} $res->{json}{error}{code}", '400 -32602',
            "era=legacy: a modern $method is refused");
         is_deeply($res->{json}{error}{data}, { requested => '2026-07-28',
                   supported => ['2025-11-25', '2025-06-18', '2025-03-26'] },

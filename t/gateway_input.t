@@ -142,8 +142,10 @@ for my $method (sort keys %params) {
 
 {
     my ($id, $call) = $g->begin('slow');
-    $up->go($call, question('1', 'elicitation/create', '{"message":"number"}'),
-            question('"1"', 'elicitation/create', '{"message":"string"}'));
+    $up->go($call, map {
+        question($_->[0], 'elicitation/create',
+                 MCPClient::encode(MCPClient::form($_->[1])->{params}))
+    } ['1', 'number'], ['"1"', 'string']);
     my ($first) = my @keys = keys %{ asked($id) };
     is(scalar @keys, 1, 'of two questions one is asked');
     is($g->get($id)->{inputRequests}{$first}{params}{message}, 'number',
@@ -232,6 +234,36 @@ for my $method (sort keys %params) {
        'in the session');
     is($g->get($id)->{status}, 'working', 'the task does not ask');
     $g->finish($id, $call, 'nothing to ask');
+}
+
+# --- questions that are none: the server is told, the client is not asked
+
+# 2025-11-25, client/elicitation: "The url parameter MUST contain a valid URL"
+{
+    my ($id, $call) = $g->begin('slow');
+    my $n = 0;
+
+    for (['elicitation/create', '{}', '/params: required is not satisfied, '
+          . '"message" is missing'],
+         ['elicitation/create', '{"mode":"url","message":"m","elicitationId":'
+          . '"e","url":"javascript:alert(1)"}', '/params/url: format is not '
+          . 'satisfied, a URL must be absolute and valid, use https, or http '
+          . 'on a loopback host, and have no user information'],
+         ['sampling/createMessage', '{"messages":[]}', '/params: required is '
+          . 'not satisfied, "maxTokens" is missing'],
+         ['roots/list', '{"_meta":[]}', '/params/_meta: type is not satisfied'])
+    {
+        my ($method, $params, $detail) = @$_;
+        my $q = '"bad' . ++$n . '"';
+        $up->go($call, question($q, $method, $params));
+        is_deeply((response($q) || {})->{json}{error},
+                  { code => -32602, message => 'Invalid params', data => {
+                    reason => 'invalid_question', detail => $detail } },
+                  "refused: $method $params");
+    }
+
+    is($g->get($id)->{status}, 'working', 'nothing is asked');
+    $g->finish($id, $call, 'after invalid questions');
 }
 
 # --- an answer that comes too late

@@ -24,7 +24,7 @@ my $g = MCPGateway->new(
              'late after=150ms', 'both after=30s support=required'],
     on => { map { $_ => \@held } qw/ slow must quick late both / });
 my ($up, $t, $c) = @{$g}{qw/ up t c /};
-my $plain = $c->as(extensions => []);
+my $plain = $c->as(extensions => [], can => {});
 
 my $conn = $t->connect_all() or BAIL_OUT('processes cannot be reached');
 my @all = map { $c->as(via => $conn->{$_}) } sort keys %$conn;

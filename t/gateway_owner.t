@@ -23,8 +23,8 @@ my $never = '01234567-89ab-4cde-8f01-23456789abcd';
 
 my $id = $g->task('slow');
 my $call = $up->call('slow');
-$up->go($call, ['event', '{"jsonrpc":"2.0","id":"q","method":'
-                . '"elicitation/create","params":{"message":"Secret?"}}']);
+$up->go($call, ['event', MCPClient::encode({
+    jsonrpc => '2.0', id => 'q', %{ MCPClient::form('Secret?') } })]);
 my $got = $g->becomes($id, 'input_required', 15);
 my ($key) = keys %{ $got->{inputRequests} || {} };
 ok(defined $key, 'a task that asks') or BAIL_OUT($got->{text});

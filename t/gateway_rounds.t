@@ -38,10 +38,12 @@ my $once = { rounds => [[['result', asks("{\"name\":$name}", $state)]],
 my $g = MCPGateway->new(
     workers => workers(),
     tool => ['slow support=optional', 'early after=30s input=call',
-             'later after=30s input=task', 'twice support=optional',
+             'later after=30s input=task',
+             'first after=30s input=first', 'again after=30s input=first',
+             'twice support=optional',
              'two support=optional', 'bare support=optional'],
     on => {
-        slow => $once, early => $once, later => $once,
+        slow => $once, early => $once, later => $once, first => $once,
         twice => { rounds => [
             [['sse'], ['result', asks("{\"name\":$name}", 's1')]],
             [['result', asks("{\"name\":$poem}", 's2')]], [@end]] },
@@ -264,6 +266,59 @@ sub asked {
     is($g->ends($id)->{status}, 'completed', 'and completes');
 }
 
+# --- input=first: the first question as it is, then a task at once
+#
+# Tasks extension, "Task Creation": multi round-trip requests "in conjunction
+# with task creation ... SHOULD" be resolved "synchronously before responding
+# with a CreateTaskResult"
+
+{
+    my $res = call('first');
+    is($res->{json}{result}{resultType}, 'input_required',
+       'input=first: the question');
+    like($res->{body}, qr/"requestState":"\Q$state\E"/, 'with its state');
+    ok(!exists $res->{json}{result}{taskId}, 'and no task');
+
+    $res = $c->modern('tools/call', "{\"name\":\"first\",\"requestState\":"
+        . "\"$state\",\"inputResponses\":{\"name\":{\"ok\":1}}}",
+        meta => \%meta, headers => { 'Mcp-Name' => 'first' });
+    my $got = $res->{json}{result};
+    is($got->{resultType}, 'task', 'called again: a task, though it is quick');
+    ok(!exists $got->{$_}, "without $_")
+        for qw/ requestState inputRequests result /;
+    my $second = $up->call('first', 2);
+    is_deeply($second->{json}{params}{inputResponses}, { name => { ok => 1 } },
+              'upstream got the answer');
+    like($second->{body}, qr/"requestState":"\Q$state\E"/,
+         'and its own state');
+    like($g->becomes($got->{taskId}, 'completed')->{text},
+         qr/"result":\{"resultType":"complete","content":\[\],"x":1\.0\}/,
+         'and the task has the result');
+}
+
+# an upstream without a state, which asks again: the task does
+{
+    $up->script(again => { rounds => [
+        [['result', asks("{\"name\":$name}")]],
+        [['result', asks("{\"poem\":$poem}")]], [@end]] });
+    is(call('again')->{json}{result}{resultType}, 'input_required',
+       'a question without a state');
+
+    my $got = call('again', { inputResponses => { name => { ok => 1 } } })
+              ->{json}{result};
+    is($got->{resultType}, 'task', 'called again: a task');
+    is_deeply([keys %{ asked($got->{taskId}) }], ['poem'],
+              'the next question is one of the task');
+    update($got->{taskId}, '{"poem":{"p":1}}');
+    is_deeply($up->call('again', 3)->{json}{params}{inputResponses},
+              { poem => { p => 1 } }, 'whose answer upstream gets');
+    is($g->ends($got->{taskId})->{status}, 'completed', 'and it completes');
+
+    $up->script(again => [@end]);
+    is(call('again')->{json}{result}{resultType}, 'complete',
+       'no question: the result');
+}
+
 # --- who knows no tasks is asked by upstream itself
 
 {
@@ -283,6 +338,31 @@ for my $bad ('7', '[]', '{"a":7}', '{"a":{"params":{}}}', '{"a":{"method":1}}',
     $g->fails(task('slow'), 'upstream_invalid', "inputRequests: $bad", 15);
 }
 
+for my $bad ('{"method":"foo/bar","params":{}}',
+             '{"method":"elicitation/create","params":{}}',
+             '{"method":"elicitation/create","params":{"mode":"url",'
+             . '"message":"m","url":"http://example.com/"}}')
+{
+    my $script = [['result', asks("{\"a\":$name,\"b\":$bad}", 's')]];
+    $up->script(slow => $script);
+    $up->script(early => $script);
+    $g->fails(task('slow'), 'upstream_question', "question: $bad", 15);
+    is(call('early')->{json}{error}{data}{reason}, 'upstream_question',
+       'input=call: likewise');
+}
+
+# an id that only the legacy era has
+{
+    my $link = '{"method":"elicitation/create","params":{"mode":"url",'
+               . '"message":"m", "elicitationId":"e","url":"https://a.example/"}}';
+    $up->script(early => [['result', asks("{\"a\":$link}", $state)]]);
+    my $res = call('early');
+    like($res->{body}, qr/"inputRequests":\{"a":\{[^{]*"params":\{"mode":"url",
+                          "message":"m","url":"https:\/\/a\.example\/"\}\}\}
+                          ,"requestState":"\Q$state\E"/x,
+         'input=call: a URL without an id');
+}
+
 for my $bad (asks(), asks('{}'),
              '{"resultType":"input_required","requestState":7}')
 {
@@ -298,5 +378,5 @@ for my $bad (asks(), asks('{}'),
     is($up->count('slow'), $n + 17, 'is given up');
 }
 
-$g->done('background call failed: upstream_invalid');
+$g->done('background call failed: upstream_(?:invalid|question)');
 done_testing();

@@ -51,8 +51,7 @@ is($work->{taskId}, $id, 'claim');
 is($c->held('heartbeat', $work)->{phase}, 'running', 'heartbeat');
 is($c->held('progress', $work, progress => 0.5)->{phase}, 'running',
    'progress');
-is($c->held('ask', $work, inputRequests => { q => {
-       method => 'elicitation/create', params => {} } })->{phase},
+is($c->held('ask', $work, inputRequests => { q => MCPClient::form() })->{phase},
    'input_required', 'ask');
 
 my $res = $c->modern('tasks/update', { taskId => $id,

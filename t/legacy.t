@@ -387,7 +387,9 @@ sub ask {
 
 $id = $c->create('slow');
 $work = $c->claim('slow', leaseMs => 60000);
-$stream = parked($c, $c->legacy_bytes('tasks/result', { taskId => $id }));
+my $asked = $c->in_session();
+$stream = parked($asked,
+                 $asked->legacy_bytes('tasks/result', { taskId => $id }));
 is(ask($work, 'q1' => \%form)->{phase}, 'input_required', 'the worker asks');
 is($c->status($id), 'input_required', 'the client sees that');
 
@@ -457,9 +459,9 @@ is_deeply($c->held('answers', $work)->{inputResponses}{q3},
 my $key = "a/b\"\\\x{e9}\n";
 my $text = MCPClient::encode({ taskId => $id, lease => $work->{lease} });
 chop $text;
-$text .= ',"inputRequests":{"a\/b\"\\\\\u00e9\n":{"method":'
-         . '"elicitation/create","params":{}},"plain":{"method":'
-         . '"elicitation/create","params":{}}}}';
+my $any = MCPClient::encode(MCPClient::form());
+$text .= ',"inputRequests":{"a\/b\"\\\\\u00e9\n":' . $any . ',"plain":'
+         . $any . '}}';
 is($c->worker('worker/ask', $text)->{phase}, 'input_required',
    'a key with escapes');
 %questions = map { $_->{id} => 1 } map { $stream->message(10) } 1, 2;
@@ -492,7 +494,8 @@ for my $id ('1', '"x"', '"' . 'x' x 60 . '"',
 # who comes late sees what is still open
 ask($work, 'late' => \%form);
 $stream->close();
-$stream = parked($c, $c->legacy_bytes('tasks/result', { taskId => $id }));
+$stream = parked($asked,
+                 $asked->legacy_bytes('tasks/result', { taskId => $id }));
 $question = $stream->message(10);
 like($question->{id}, qr/late/, 'an open question for who comes late');
 $c->post({ jsonrpc => '2.0', id => $question->{id}, result => {} });
@@ -500,7 +503,8 @@ $c->complete($work, '{"done":1}');
 is($stream->message(10)->{result}{done}, 1, 'the result on the same stream');
 
 # the same in a plain call
-$stream = parked($c, $c->legacy_bytes('tools/call', { name => 'never' }));
+$stream = parked($asked,
+                 $asked->legacy_bytes('tools/call', { name => 'never' }));
 $work = $c->claim('never');
 ask($work, 'q' => \%form);
 $question = $stream->message(10);
@@ -748,8 +752,8 @@ is(scalar(grep { $all->{result}{metadata}{"k$_"} == 50 } 0 .. 15), 16,
    'none is lost');
 
 # a question by who runs the task, over the endpoint
-like(update('"status":"input_required","inputRequests":{"q":{"method":"m",'
-            . '"params":{}}},"lease":"0000000000000001"'),
+like(update('"status":"input_required","inputRequests":{"q":{"method":'
+            . '"roots/list"}},"lease":"0000000000000001"'),
      qr/"code":-31011.*lease_lost/, 'asking without the lease');
 $work = $c->claim('noted', leaseMs => 60000);
 for my $bad ('"status":"input_required","lease":"%"',
@@ -763,7 +767,7 @@ for my $bad ('"status":"input_required","lease":"%"',
 }
 is($c->status($id), 'working', 'nothing was asked');
 my $asking = '"status":"input_required","inputRequests":{"q":{"method":'
-             . "\"m\",\"params\":{}}},\"lease\":\"$work->{lease}\"";
+             . "\"roots/list\"}},\"lease\":\"$work->{lease}\"";
 is(update($asking), '{"jsonrpc":"2.0","id":1,"result":{}}', 'asking');
 is($c->status($id), 'input_required', 'it waits');
 is(update('"inputResponses":{"q":{"r":1}}'),

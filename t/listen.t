@@ -125,8 +125,7 @@ sub next_of {
     $ann->held('progress', $work, message => 'half', progress => 0.5);
     is_deeply($stream->message(SOON), expected($ann, $work), 'a message');
 
-    my $requests = { q => { method => 'elicitation/create',
-                            params => { message => 'which?' } },
+    my $requests = { q => MCPClient::form('which?'),
                      r => { method => 'roots/list', params => {} } };
     $ann->held('ask', $work, inputRequests => $requests);
     $message = $stream->message(SOON);

@@ -36,7 +36,7 @@ my $tasks = 'io.modelcontextprotocol/tasks';
 my $ours = 'io.github.nginx-mcp-tasks/extended';
 
 my $c = MCPClient->new($t);
-my $plain = $c->as(extensions => []);
+my $plain = $c->as(extensions => [], can => {});
 
 my $missing = '"error":{"code":-32021,"message":"Missing required client '
               . 'capability","data":{"requiredCapabilities":{"extensions":'
@@ -270,8 +270,7 @@ $begin = time();
 $s = $t->connect();
 MCPTasks::send_raw($s, $c->modern_bytes('tools/call', { name => 'after' }));
 $work = $c->claim('after', leaseMs => 60000);
-$c->held('ask', $work, inputRequests => { q => { method => 'm',
-                                                 params => {} } });
+$c->held('ask', $work, inputRequests => { q => MCPClient::form() });
 my $asked = MCPTasks::read_response($s)->{body};
 like($asked, qr/"resultType":"task",\Q$server\E,"taskId":
                 "$work->{taskId}","status":"input_required"/x,
@@ -285,8 +284,10 @@ $c->complete($work, '{}');
 
 $id = $c->create_modern('slow');
 $work = $c->claim('slow', leaseMs => 60000);
-my $requests = '{"a":{"method":"elicitation/create","params":{"x":1.0}},'
-               . '"b\u00e9":{"method":"sampling/createMessage","params":{}},'
+my $requests = '{"a":{"method":"elicitation/create","params":{"x":1.0,'
+               . '"message":"?", "requestedSchema":{"properties":{},"type":"object"}}},'
+               . '"b\u00e9":{"method":"sampling/createMessage","params":{'
+               . '"messages":[],"maxTokens":1e1}},'
                . '"c":{"method":"roots/list","params":{}}}';
 $c->worker('worker/ask', "{\"taskId\":\"$id\",\"lease\":\"$work->{lease}\","
                          . "\"inputRequests\":$requests}");
@@ -310,7 +311,7 @@ like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
      'none of them was taken');
 
 is(update($id, '"inputResponses":{"a":{"r":1.0},"nix":{}}'), $ack, 'a part');
-$requests =~ s/"a":\{.*?\}\},//;
+$requests =~ s/"a":\{.*?\}\}\},//;
 like(get($id), got($id, ",\"inputRequests\":$requests", 'input_required'),
      'the rest stays open');
 is(update($id, '"inputResponses":{"a":{"r":2}}'), $ack, 'answered before');
@@ -341,8 +342,7 @@ for my $state ('working', 'input_required', 'completed', 'failed',
 {
     my $id = $c->create_modern('slow');
     my $work = $c->claim('slow');
-    $c->held('ask', $work, inputRequests => { q => { method => 'm',
-                                                     params => {} } })
+    $c->held('ask', $work, inputRequests => { q => MCPClient::form() })
         if $state eq 'input_required';
     $c->complete($work, '{}') if $state eq 'completed';
     $c->held('fail', $work, error => { code => 1, message => '' })
@@ -495,8 +495,7 @@ is($stream->event(10)->{data}, $ack, 'and answered');
 $s = $t->connect();
 MCPTasks::send_raw($s, $plain->modern_bytes('tools/call', { name => 'slow' }));
 $work = $c->claim('slow');
-$c->held('ask', $work, inputRequests => {
-    q => { method => 'elicitation/create', params => {} } });
+$c->held('ask', $work, inputRequests => { q => MCPClient::form() });
 is(MCPTasks::read_response($s)->{body},
    '{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"Missing required '
    . 'client capability","data":{"requiredCapabilities":{"elicitation":'
@@ -578,9 +577,9 @@ is($ann->legacy('tasks/get', { taskId => $id })->{json}{result}{status},
 is($bob->legacy('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
    'not by others');
 $work = $c->claim('slow', leaseMs => 60000);
-$c->held('ask', $work, inputRequests => { q => { method => 'elicitation/create',
-                                                 params => {} } });
-$stream = $ann->stream($ann->legacy_bytes('tasks/result', { taskId => $id }));
+$c->held('ask', $work, inputRequests => { q => MCPClient::form() });
+my $able = $ann->in_session();
+$stream = $ann->stream($able->legacy_bytes('tasks/result', { taskId => $id }));
 my $question = $stream->message(10);
 is($question->{method}, 'elicitation/create', 'a question for both');
 is(update($id, '"inputResponses":{"q":{"r":1}}', $ann), $ack,
@@ -600,9 +599,8 @@ like(get($id, $ann), result_like('\{"resultType":"complete",'
 is($bob->modern('tasks/get', { taskId => $id })->{json}{error}{code}, -32602,
    'not by others');
 $work = $c->claim('slow', leaseMs => 60000);
-$c->held('ask', $work, inputRequests => { 'k/"1' => {
-    method => 'elicitation/create', params => {} } });
-$stream = $ann->stream($ann->legacy_bytes('tasks/result', { taskId => $id }));
+$c->held('ask', $work, inputRequests => { 'k/"1' => MCPClient::form() });
+$stream = $ann->stream($able->legacy_bytes('tasks/result', { taskId => $id }));
 $question = $stream->message(10);
 is($ann->post({ jsonrpc => '2.0', id => $question->{id}, result => { r => 2 }
               })->{status}, 202, 'answered legacy');

@@ -130,7 +130,7 @@ sub claim {
 my $tasks = '/tasks';
 my $task = '/tasks/{taskId}';
 my %of = map { $_ => "$task/$_" } qw/ result poll events cancel input /;
-my $form = { method => 'elicitation/create', params => { mode => 'form' } };
+my $form = MCPClient::form();
 
 # --- a task in each of its states
 

@@ -108,6 +108,19 @@ is(call('{"region":"eu"}', { 'mcp-param-REGION' => 'eu' }), 'ok',
    'the name in other case');
 is(call('{"region":"\u0065u"}', { 'Mcp-Param-Region' => 'eu' }), 'ok',
    'the value escaped');
+
+# "Any server that processes the message body MUST validate that encoded header
+# values [...] match the corresponding values in the request body", however long
+for my $n (256, 257, 4000) {
+    my $long = '\u0065' . 'u' x ($n - 1);
+    is(call(qq/{"region":"$long"}/,
+            { 'Mcp-Param-Region' => 'e' . 'u' x ($n - 1) }), 'ok',
+       "the value of $n bytes escaped");
+    is(call(qq/{"region":"$long"}/,
+            { 'Mcp-Param-Region' => 'e' . 'u' x ($n - 2) . 'v' }), $bad,
+       "and another of $n bytes");
+}
+
 is(call('{"region":"eu"}', {}), $bad, 'a value, no header');
 is(call('{}', { 'Mcp-Param-Region' => 'eu' }), $bad, 'a header, no value');
 is(call('{"region":"eu"}', { 'Mcp-Param-Region' => 'EU' }), $bad,

@@ -304,7 +304,7 @@ sub quiet {
     # the session ends, the task does not
     is($t->request('DELETE', '/mcp', $c->{headers})->{status}, 204, 'DELETE');
     is($older->message(SOON), undef, 'the stream ends');
-    $result = result_stream($plain, $work);
+    $result = result_stream($plain->in_session(), $work);
     is(asked($result), 'b', 'asked in tasks/result');
     answer($plain, $work, 'b');
     $plain->complete($work, '{}');
@@ -547,8 +547,7 @@ for my $round ('at first', 'after a reload') {
     my $via = $plain->as(via => $t->connect_to($lives));
     settled();
     kill('STOP', $hangs);
-    $via->held('ask', $work, inputRequests => { q => {
-        method => 'elicitation/create', params => {} } });
+    $via->held('ask', $work, inputRequests => { q => MCPClient::form() });
     is(next_of($get), 'input_required', 'a process hangs: the session knows');
     is(next_of($get, 0.3), 'nothing', 'but another stream is to ask');
     ok($t->kill_worker($hangs), 'the process is killed');
@@ -564,8 +563,7 @@ for my $round ('at first', 'after a reload') {
     $via = $plain->as(via => $t->connect_to($lives));
     settled();
     kill('STOP', $hangs);
-    $via->held('ask', $work, inputRequests => { r => {
-        method => 'elicitation/create', params => {} } });
+    $via->held('ask', $work, inputRequests => { r => MCPClient::form() });
     my $told = next_of($get);
     $told = next_of($get) if $told ne 'input_required';
     $result->close();

@@ -191,7 +191,7 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
     $c->complete($held{isError}, '{"content":[],"isError":true}');
     $c->held('fail', $held{failed}, error => { code => 1, message => 'm' });
     $c->held('ask', $held{asks}, inputRequests => {
-        q => { method => 'elicitation/create', params => {} } });
+        q => MCPClient::form() });
     $eve->rest_post("tasks/$at{cancelled}/cancel");
 
     my %by = (working => [qw/ running working /],

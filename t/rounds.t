@@ -11,6 +11,7 @@ use Test::More;
 use Time::HiRes qw/ sleep /;
 
 use MCPClient qw/ answer /;
+use MCPFile qw/ slurp /;
 use MCPPattern qw/ $server /;
 use MCPTasks qw/ wait_for workers /;
 
@@ -19,9 +20,11 @@ my $t = MCPTasks->new(
     tools => [['slow', ''], ['other', ''],
               ['call', '"after":"30s","input":"call"'],
               ['soon', '"after":"300ms","input":"call"'],
-              ['task', '"after":"30s","input":"task"']],
-    http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;',
-    server => 'mcp_tasks_owner $http_x_user;'
+              ['task', '"after":"30s","input":"task"'],
+              ['first', '"after":"30s","input":"first"']],
+    http => 'mcp_tasks_zone zone=z:2m; mcp_tasks_tools tools.json;'
+            . ' log_format task "$mcp_method $mcp_task_id $mcp_task_status";',
+    server => 'access_log logs/task.log task; mcp_tasks_owner $http_x_user;'
               . ' location /mcp { mcp_tasks zone=z; }'
               . ' location /worker { mcp_tasks_worker zone=z; }');
 
@@ -316,6 +319,99 @@ for my $case (['name', {}], ['name', { form => {} }],
     $c->complete($work, { content => [] });
     $task = $c->modern('tasks/get', { taskId => $work->{taskId} })->{json};
     is($task->{result}{status}, 'completed', 'to the end');
+}
+
+# --- or asks first, and is a task then, however quick it is
+#
+# Tasks extension, "Task Creation": multi round-trip requests "in conjunction
+# with task creation ... SHOULD" be resolved "synchronously before responding
+# with a CreateTaskResult"
+
+sub get {
+    my ($id) = @_;
+    return $c->modern('tasks/get', { taskId => $id })->{json}{result};
+}
+
+{
+    my ($got, $work) = asked('first', tasks => 1);
+    is_deeply([sort keys %{ $got->{result} }],
+              [qw/ _meta inputRequests requestState resultType /],
+              'input=first: the first round is a question, not a task');
+
+    $got = call($c, 'first', { requestState => $got->{result}{requestState},
+                               inputResponses => { name => \%yes } },
+                tasks => 1)->{result};
+    is($got->{resultType}, 'task', 'the second is a task at once');
+    is($got->{taskId}, $work->{taskId}, 'that of the first round');
+    is($got->{status}, 'working', 'which works');
+    ok(!exists $got->{$_}, "without $_")
+        for qw/ requestState inputRequests result /;
+
+    my $given = $c->held('answers', $work, waitMs => 10000);
+    is_deeply($given->{inputResponses}, { name => \%yes },
+              'the worker has the answer');
+    ask($work, 'poem');
+    is_deeply(get($got->{taskId})->{inputRequests}, { poem => $question{poem} },
+              'what it asks now is asked by the task');
+    $c->complete($work, { content => [], n => 1 });
+    is(get($got->{taskId})->{result}{n}, 1, 'and the task has the result');
+
+    # what is not answered is left to the task, too
+    ($got, $work) = asked('first', tasks => 1, keys => [qw/ name poem /]);
+    $got = call($c, 'first', { requestState => $got->{result}{requestState},
+                               inputResponses => { name => \%yes } },
+                tasks => 1)->{result};
+    is("$got->{resultType} $got->{status}", 'task input_required',
+       'one of two answers: a task that waits for the other');
+    is_deeply(get($got->{taskId})->{inputRequests}, { poem => $question{poem} },
+              'and asks for it');
+    $c->complete($work, { content => [] });
+
+    ($got, $work) = asked('first', tasks => 1);
+    $got = call($c, 'first', { requestState => $got->{result}{requestState} },
+                tasks => 1)->{result};
+    is("$got->{resultType} $got->{status}", 'task input_required',
+       'no answer: a task that waits for it');
+    $c->complete($work, { content => [] });
+
+    # answers that come with the first call
+    $got = call($c, 'first', { inputResponses => { name => \%yes } },
+                tasks => 1)->{result};
+    is($got->{resultType}, 'task', 'answers without a state: a task');
+    $work = $c->claim('first');
+    is_deeply($work->{inputResponses}, { name => \%yes }, 'which has them');
+    $c->complete($work, { content => [] });
+
+    # who is quick and does not ask
+    my $s = begin($c, 'first', {}, tasks => 1);
+    $c->complete($c->claim('first'), { content => [] });
+    is(answer($s)->{json}{result}{resultType}, 'complete',
+       'no question: the result');
+
+    # who knows no tasks
+    ($got, $work) = asked('first');
+    $s = begin($c, 'first', { requestState => $got->{result}{requestState},
+                              inputResponses => { name => \%yes } });
+    $c->held('answers', $work, waitMs => 10000);
+    $c->complete($work, { content => [] });
+    is(answer($s)->{json}{result}{resultType}, 'complete',
+       'a client without tasks gets the result');
+
+    is_invalid(call($c, 'first', { requestState => '0' x 80 }, tasks => 1),
+               'a state that is made up');
+}
+
+# --- the log knows the task of every round, with answers or without
+
+{
+    my ($got, $work) = asked('slow');
+    call($c, 'slow', { requestState => $got->{result}{requestState} });
+    $c->complete($work, { content => [] });
+    my $line = qr{^tools/call \Q$work->{taskId}\E input_required$};
+    ok(scalar(wait_for {
+        return 2 == grep { /$line/ }
+                    split(/\n/, slurp("$t->{dir}/logs/task.log"));
+    }), 'two rounds of one task');
 }
 
 # --- going away: between the rounds it matters to nobody

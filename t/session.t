@@ -86,8 +86,8 @@ for my $i (0 .. $len - 1) {
     $dull++ if keys %at < 8;
 }
 
-is($dull, 0, 'no part of an id can be foreseen');
-is($len, 64, '128 random bits, and a seal of 128');
+is($dull, 4, 'the revision and the capabilities, two bytes, can be foreseen');
+is($len, 64, '112 random bits, these two bytes, and a seal of 128');
 
 is($ann->legacy('ping')->{header}{'mcp-session-id'}, undef,
    'only initialize gives one');

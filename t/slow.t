@@ -109,7 +109,7 @@ my %form = (method => 'elicitation/create',
                                              properties => {} } });
 
 {
-    my $limited = $c->as(uri => '/limited');
+    my $limited = $c->as(uri => '/limited')->in_session();
     my $stream = $limited->stream($limited->legacy_bytes('tools/call',
         { name => 'slow', _meta => { progressToken => 'p' } }));
     my $work = $c->claim('slow');
@@ -145,7 +145,7 @@ my %form = (method => 'elicitation/create',
 # --- who stops reading is given up
 
 {
-    my $hasty = $c->as(uri => '/hasty');
+    my $hasty = $c->as(uri => '/hasty')->in_session();
     my $s = $t->connect_narrow();
     MCPTasks::send_raw($s, $hasty->legacy_bytes('tools/call',
                                                 { name => 'slow' }));

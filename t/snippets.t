@@ -26,6 +26,7 @@ my %place = (
 my $t = MCPTasks->new(
     module => $ENV{MCP_TASKS_MODULE},
     files => { 'tools.json' => slurp("$root/conf/tools.json"),
+               'schemas.json' => slurp("$root/conf/tools.json"),
                users => "ann:{PLAIN}secret\n" });
 ok($t->stop(), 'nginx stops');
 
@@ -36,6 +37,11 @@ system('openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=x'
 # where it goes, and what it needs around it
 sub place {
     my ($text) = @_;
+
+    # directives of ngx_otel_module, which this nginx does not have
+    $text =~ s/^\s*otel_\w+\b.*\n//mg;
+    $text =~ s/\A\n+//;
+
     my ($where) = grep { $text =~ $place{$_} } sort keys %place;
     my %in = (main => '', http => '', server => '', location => '');
 

@@ -81,8 +81,8 @@ for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
     is($c->held('heartbeat', $work)->{phase}, 'running', "$name: held");
     is($c->held('progress', $work, progress => 0.5, message => 'half')
        ->{phase}, 'running', "$name: makes progress");
-    is($c->held('ask', $work, inputRequests => { q => {
-           method => 'elicitation/create', params => {} } })->{phase},
+    is($c->held('ask', $work, inputRequests => { q => MCPClient::form() })
+         ->{phase},
        'input_required', "$name: asks");
     is($c->modern('tasks/update', { taskId => $id,
                                     inputResponses => { q => 1 } })
@@ -122,6 +122,10 @@ for my $store ('', 'store=sqlite:tasks.db', 'store=sqlite:tasks.db sync=always',
 }
 
 
+my $sign_in = { code => -32042, message => 'Sign in', data => {
+    elicitations => [{ mode => 'url', elicitationId => '1', message => 'm',
+                       url => 'https://example.com/' }] } };
+
 # --- what it keeps, whichever way nginx ends
 
 for my $sync (qw/ always everysec off /) {
@@ -138,14 +142,17 @@ for my $sync (qw/ always everysec off /) {
         my $asking = $c->claim('other');
         $c->held('progress', $work, progress => 1, total => 4,
                  message => "a \"quarter\" \x{e9}");
-        $c->held('ask', $asking, inputRequests => { q => {
-            method => 'elicitation/create', params => {} } });
+        $c->held('ask', $asking, inputRequests => { q => MCPClient::form() });
+        my ($let_go, $later) = map { $c->create_modern('other') } 1, 2;
+        my ($first, $second) = map { $c->claim('other') } 1, 2;
+        $c->held('fail', $first, error => $sign_in);
         my $done = $c->create('other');
         my $result = '{"content":[],"n":12345678901234567890.50}';
         $c->complete($c->claim('other'), $result);
         my $brief = $c->create('slow', task => { ttl => 1000 });
 
-        my %was = map { $_ => $c->get($_) } $queued, $running, $asks, $done;
+        my %was = map { $_ => $c->get($_) } $queued, $running, $asks, $done,
+                                            $let_go, $later;
         my $page = $c->legacy('tasks/list', {})->{json}{result};
 
         # all of them survive a crash; these two only what was saved by then
@@ -181,6 +188,18 @@ for my $sync (qw/ always everysec off /) {
                   "$name: for those who asked them");
         is($c->claim('slow')->{taskId}, $queued,
            "$name: what was queued is claimed");
+
+        # asked for by who has let go of it: the answers are for the next one
+        my ($key) = keys %{ $c->get_modern($let_go)->{inputRequests} };
+        $c->modern('tasks/update', { taskId => $let_go, inputResponses => {
+            $key => { action => 'accept' } } });
+        my $next = $c->claim('other');
+        is($next->{taskId}, $let_go, "$name: answered, it is claimed again");
+        is_deeply($next->{inputResponses}, { $key => { action => 'accept' } },
+                  "$name: with the answer");
+        is($c->held('fail', $second, error => $sign_in)->{phase},
+           'input_required', "$name: whom to ask is still known");
+        $c->complete($next, '{"content":[]}');
         is($who->legacy('ping')->{status}, 200, "$name: sessions go on");
 
         $c->complete($asking, '{"content":[]}');

@@ -176,7 +176,7 @@ sub restore {
 
 for (["token = '" . ('x' x 4096) . "'", 'token'], ['priority = 200', 'priority'],
      ["method = '" . ('x' x 300) . "'", 'method'], ['progress = 9e999', 'progress'],
-     ["tool = ''", 'tool'], ['seq = -seq', 'seq'])
+     ["tool = ''", 'tool'], ['seq = -seq', 'seq'], ['calls = 128', 'calls'])
 {
     spoil("UPDATE task SET $_->[0]");
     refused("a $_->[1] that cannot be",

@@ -271,8 +271,7 @@ sub worker {
         };
 
         if ($work->{arguments}{ask}) {
-            $held->('ask', inputRequests => { q => {
-                method => 'elicitation/create', params => { n => $n } } });
+            $held->('ask', inputRequests => { q => MCPClient::form("$n?") });
 
             for (1 .. 100) {
                 my $got = $held->('answers', waitMs => 3000);
@@ -327,10 +326,14 @@ my %kinds = (
     result => sub {
         my ($n) = @_;
         my $id = create($c, 'legacy', n => $n, ask => 1) or return;
+        my $who;
 
         for (1 .. 200) {
-            my $stream = eval { $c->stream($c->legacy_bytes('tasks/result',
-                                               { taskId => $id })) } or next;
+            my $stream = eval {
+                $who ||= $c->in_session();
+                $c->stream($who->legacy_bytes('tasks/result',
+                                              { taskId => $id }));
+            } or next;
             my $head = $stream->head(60);
             my $got;
 
@@ -587,12 +590,11 @@ my $idle = $c->in_session();
 my $idle_id = $idle->legacy('tools/call', { name => 'slow', task => {} })
               ->{json}{result}{task}{taskId};
 my $idle_work = $c->claim('slow', leaseMs => 600000);
-$c->held('ask', $idle_work, inputRequests => { q => {
-    method => 'elicitation/create', params => {} } });
+$c->held('ask', $idle_work, inputRequests => { q => MCPClient::form() });
 
 # it is asked once, and neither the task nor its version changes after that
-my $asked = $c->stream($c->legacy_bytes('tasks/result',
-                                        { taskId => $idle_id }));
+my $asked = $c->stream($idle->legacy_bytes('tasks/result',
+                                           { taskId => $idle_id }));
 $asked->message(SOON);
 my ($version) = ($t->request('GET', "/mcp/tasks/$idle_id/poll?timeout=0", {})
                  ->{header}{etag} || '') =~ /"(\d+)"/;

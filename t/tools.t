@@ -42,10 +42,12 @@ file('good.json', <<'END');
         },
         {"mcpTasks": {"taskSupport": "required", "attempts": 255, "priority": 3,
                       "after": 0, "lease": "30s", "backoff": 10,
-                      "queueTimeout": "1m", "runTimeout": "1h", "ttl": 5000},
+                      "queueTimeout": "1m", "runTimeout": "1h", "ttl": 5000,
+                      "retryOn": ["error", "timeout", "lease"]},
          "name": "alpha", "inputSchema": {"type": "object"}},
         {"name": "beta", "inputSchema": {"type": "object"},
-         "mcpTasks": {"taskSupport": "forbidden"}, "x-other": null}
+         "mcpTasks": {"taskSupport": "forbidden", "retryOn": []},
+         "x-other": null}
     ],
     "comment": "others may stand here"
 }
@@ -289,6 +291,12 @@ for my $value ('"maybe"', 'true', 'null', '""', '1') {
             . qr{$bad:5}, "taskSupport $value");
 }
 
+for my $value ('"maybe"', 'true', 'null', '""', '1') {
+    refused(policy("\"input\": $value"),
+            qr{"input" must be "task", "call" or "first" $bad:5},
+            "input $value");
+}
+
 for my $value ('0', '256', '-1', '1.5', '"2"', 'null') {
     refused(policy("\"attempts\": $value"),
             qr{"attempts" must be an integer from 1 to 255 $bad:5},
@@ -299,6 +307,14 @@ for my $value ('4', '-1', '0.5', '"2"', 'null', 'true') {
     refused(policy("\"priority\": $value"),
             qr{"priority" must be an integer from 0 to 3 $bad:5},
             "priority $value");
+}
+
+for my $value ('"error"', 'null', '{}', '["all"]', '[1]', '[["error"]]',
+               '["error", "error"]', '["Error"]', '[""]')
+{
+    refused(policy("\"retryOn\": $value"),
+            qr{"retryOn" must be an array of "timeout", "lease" and "error", }
+            . qr{each at most once $bad:5}, "retryOn $value");
 }
 
 for my $name (qw/ after lease backoff queueTimeout runTimeout ttl /) {

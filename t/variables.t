@@ -14,7 +14,7 @@ use MCPClient;
 use MCPFile qw/ slurp /;
 use MCPTasks qw/ wait_for workers /;
 
-my @names = qw/ method tool task_id client task_status era error /;
+my @names = qw/ method tool task_id client task_status era error traceparent /;
 
 my $t = MCPTasks->new(
     workers => workers(),

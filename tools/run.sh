@@ -97,11 +97,17 @@ Ctrl-C stops everything.  In another shell, try:
   mcp '{"jsonrpc":"2.0","id":5,"method":"tasks/result","params":{
         "taskId":"'\$task'"}}'
 
+  # a session of a client that can be asked
+  session=\$(mcp '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{
+        "protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},
+        "clientInfo":{"name":"curl","version":"1"}}}' -i \\
+      | sed -n 's/^Mcp-Session-Id: \([0-9a-f]*\).*/\1/p')
+
   # a task that asks a question, which arrives on the stream; post the answer
   task=\$(mcp '{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{
         "name":"greet","task":{}}}' | id)
   mcp '{"jsonrpc":"2.0","id":7,"method":"tasks/result","params":{
-        "taskId":"'\$task'"}}' &
+        "taskId":"'\$task'"}}' -H "Mcp-Session-Id: \$session" &
   sleep 2
   mcp '{"jsonrpc":"2.0","id":"'\$task'/name","result":{
         "action":"accept","content":{"name":"Ann"}}}'

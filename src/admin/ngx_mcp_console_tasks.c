@@ -324,7 +324,8 @@ ngx_mcp_render_console(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 
     case NGX_MCP_FAILED:
         ngx_mcp_out_lit(out, ",\"error\":");
-        ngx_mcp_render_error(out, v);
+        /* as it was reported */
+        ngx_mcp_render_error(out, NGX_MCP_LEGACY, v);
         break;
     }
 

@@ -37,5 +37,8 @@
 #define NGX_MCP_RPC_CAPABILITY        -32021
 #define NGX_MCP_RPC_VERSION           -32022
 
+/* of MCP 2025-11-25; must not be sent in the modern era */
+#define NGX_MCP_RPC_URL_REQUIRED      -32042
+
 
 #endif /* _NGX_MCP_CODE_H_INCLUDED_ */

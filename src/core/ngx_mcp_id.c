@@ -90,12 +90,21 @@ ngx_mcp_id_new(ngx_mcp_id_t *id)
         return NGX_ERROR;
     }
 
+    ngx_mcp_id_form(id);
+
+    return NGX_OK;
+}
+
+
+/* makes an id of random bytes, or of a keyed hash */
+
+void
+ngx_mcp_id_form(ngx_mcp_id_t *id)
+{
     /* RFC 9562: version 4, variant 10 */
 
     id->data[6] = (id->data[6] & 0x0f) | 0x40;
     id->data[8] = (id->data[8] & 0x3f) | 0x80;
-
-    return NGX_OK;
 }
 
 

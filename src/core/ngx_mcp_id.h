@@ -29,11 +29,15 @@ u_char *ngx_mcp_hex(u_char *dst, const void *data, size_t n);
 ngx_int_t ngx_mcp_unhex(u_char *dst, u_char *src, size_t n);
 
 ngx_int_t ngx_mcp_id_new(ngx_mcp_id_t *id);
+void ngx_mcp_id_form(ngx_mcp_id_t *id);
 ngx_int_t ngx_mcp_id_parse(ngx_mcp_id_t *id, ngx_str_t *text);
 u_char *ngx_mcp_id_text(u_char *p, const ngx_mcp_id_t *id);
 
 
-/* ids are random and not chosen by clients: any part of one is a hash */
+/*
+ * ids are random or keyed hashes, and not chosen by clients: any part of one is
+ * a hash
+ */
 
 static ngx_inline uint32_t
 ngx_mcp_id_hash(const ngx_mcp_id_t *id)

@@ -22,7 +22,7 @@
 #define ANY32   0xffffffff
 #define ANY8    0xff
 #define CAUSES  NGX_MCP_CAUSE_PROCESS_LOST
-#define CALLS   (NGX_MCP_IDEMPOTENT|NGX_MCP_BOUND)
+#define CALLS   NGX_MCP_CALLS
 
 
 typedef uint64_t (*ngx_mcp_clock_pt)(uint64_t time, uint64_t now,

@@ -15,8 +15,11 @@
 #include <ngx_core.h>
 
 
+/* of names that this module adds to MCP */
+#define NGX_MCP_NAMESPACE      "io.github.nginx-mcp-tasks/"
+
 /* the extension with the methods and members that this module adds to MCP */
-#define NGX_MCP_EXTENSION      "io.github.nginx-mcp-tasks/extended"
+#define NGX_MCP_EXTENSION      NGX_MCP_NAMESPACE "extended"
 
 /* its name in 0.1.0, accepted from clients until the release after the next */
 #define NGX_MCP_EXTENSION_OLD  "org.nginx.mcp-tasks/extended"
@@ -24,8 +27,10 @@
 
 typedef struct {
     ngx_str_t  name;
+    unsigned   number:8;          /* in session ids: must not change */
     unsigned   modern:1;          /* stateless; else with initialize */
     unsigned   tasks:1;           /* has the capability "tasks" */
+    unsigned   modes:1;           /* elicitation has modes */
     unsigned   batches:1;         /* accepts JSON-RPC batches */
 } ngx_mcp_revision_t;
 
@@ -39,6 +44,7 @@ extern ngx_mcp_revision_t  ngx_mcp_revisions[];
 
 
 ngx_mcp_revision_t *ngx_mcp_revision(ngx_str_t *name);
+ngx_mcp_revision_t *ngx_mcp_revision_of(ngx_uint_t number);
 
 
 #endif /* _NGX_MCP_REVISION_H_INCLUDED_ */

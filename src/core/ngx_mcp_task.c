@@ -28,6 +28,7 @@ static uint64_t ngx_mcp_backoff(ngx_mcp_task_t *task);
 static uint64_t ngx_mcp_lease_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev);
 static uint64_t ngx_mcp_lease_prolong(ngx_mcp_task_t *task,
     ngx_mcp_event_t *ev);
+static ngx_uint_t ngx_mcp_task_again(ngx_mcp_task_t *task, ngx_uint_t end);
 static ngx_uint_t ngx_mcp_task_adoptable(ngx_mcp_task_t *task,
     ngx_mcp_event_t *ev);
 static void ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev,
@@ -40,10 +41,12 @@ static void ngx_mcp_task_end(ngx_mcp_task_t *task, ngx_mcp_event_t *ev);
  * line for events that need the lease token, then one for claims and owners,
  * one for the clock and EV_ANNOUNCE, and one for EV_ORPHANED.
  *
- * EV_RETRY and EV_LEASE_LOST lead to FAILED instead if no attempts are left,
- * and so does EV_ORPHANED if no other process may run the task.  Terminal
- * states have no row: they accept only EV_EXPIRE, which removes a task in any
- * state, and EV_ANNOUNCE, which does not depend on the state.
+ * EV_RETRY, EV_LEASE_LOST and EV_RUN_TIMEOUT lead to FAILED instead if the
+ * policy does not retry them or no attempts are left, and so does EV_ORPHANED
+ * if no other process may run the task.  EV_ANSWER_ALL leads to QUEUED instead
+ * if EV_ASK has released the task.  Terminal states have no row: they accept
+ * only EV_EXPIRE, which removes a task in any state, and EV_ANNOUNCE, which
+ * does not depend on the state.
  */
 
 static const uint8_t
@@ -65,7 +68,7 @@ static const uint8_t
     {
         STAY|RUN, STAY|RUN, INPUT, DONE, FAILED, QUEUED, QUEUED,
         NO, NO, NO, CANCEL, STAY|RUN, STAY|RUN,
-        NO, QUEUED, NO, FAILED, NO, NO,
+        NO, QUEUED, NO, QUEUED, NO, NO,
         QUEUED
     },
 
@@ -125,7 +128,7 @@ ngx_mcp_task_init(ngx_mcp_task_t *task, ngx_mcp_policy_t *policy, uint64_t ttl,
 ngx_uint_t
 ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 {
-    ngx_uint_t  next, exhausted;
+    ngx_uint_t  next;
 
     if (task->state == NGX_MCP_FREE) {
         return NGX_MCP_NOT_FOUND;
@@ -165,8 +168,6 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
         return NGX_MCP_STATE_INVALID;
     }
 
-    exhausted = (task->attempt >= task->policy.attempts);
-
     switch (ev->type) {
 
     case NGX_MCP_EV_HEARTBEAT:
@@ -203,15 +204,22 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 
         break;
 
+    case NGX_MCP_EV_ANSWER_ALL:
+        if (task->lease_token == 0) {
+            next = NGX_MCP_QUEUED;
+        }
+
+        break;
+
     case NGX_MCP_EV_RETRY:
-        if (exhausted) {
+        if (!ngx_mcp_task_again(task, NGX_MCP_RETRY_ERROR)) {
             next = NGX_MCP_FAILED;
         }
 
         break;
 
     case NGX_MCP_EV_LEASE_LOST:
-        if (exhausted) {
+        if (!ngx_mcp_task_again(task, NGX_MCP_RETRY_LEASE)) {
             next = NGX_MCP_FAILED;
             task->cause = NGX_MCP_CAUSE_LEASE_LOST;
         }
@@ -223,7 +231,11 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
         break;
 
     case NGX_MCP_EV_RUN_TIMEOUT:
-        task->cause = NGX_MCP_CAUSE_RUN_TIMEOUT;
+        if (!ngx_mcp_task_again(task, NGX_MCP_RETRY_TIMEOUT)) {
+            next = NGX_MCP_FAILED;
+            task->cause = NGX_MCP_CAUSE_RUN_TIMEOUT;
+        }
+
         break;
 
     case NGX_MCP_EV_CANCEL:
@@ -254,9 +266,20 @@ ngx_mcp_task_apply(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 }
 
 
+/* whether another attempt follows one that ended in this way */
+
+static ngx_uint_t
+ngx_mcp_task_again(ngx_mcp_task_t *task, ngx_uint_t end)
+{
+    return (task->policy.calls ^ NGX_MCP_RETRY_DEFAULT) & end
+           && task->attempt < task->policy.attempts;
+}
+
+
 /*
  * Whether another process may run an orphaned call.  A call that may have
- * begun is repeated only if it is idempotent and has attempts left.
+ * begun is repeated only if it is idempotent and another attempt may follow a
+ * lost one.
  */
 
 static ngx_uint_t
@@ -270,7 +293,7 @@ ngx_mcp_task_adoptable(ngx_mcp_task_t *task, ngx_mcp_event_t *ev)
 
     return task->state == NGX_MCP_QUEUED
            || (task->policy.calls & NGX_MCP_IDEMPOTENT
-               && task->attempt < task->policy.attempts);
+               && ngx_mcp_task_again(task, NGX_MCP_RETRY_LEASE));
 }
 
 
@@ -287,7 +310,9 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
 
     case NGX_MCP_QUEUED:
 
-        if (ev->type == NGX_MCP_EV_RELEASE) {
+        if (ev->type == NGX_MCP_EV_RELEASE
+            || ev->type == NGX_MCP_EV_ANSWER_ALL)
+        {
             /* a released attempt does not count */
             task->attempt--;
             from = ev->now;
@@ -334,6 +359,11 @@ ngx_mcp_task_enter(ngx_mcp_task_t *task, ngx_mcp_event_t *ev, ngx_uint_t next)
         }
 
         task->since = ev->now - task->since;
+
+        if (ev->release) {
+            task->lease_token = 0;
+        }
+
         return;
 
     default: /* terminal */

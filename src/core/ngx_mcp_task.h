@@ -116,6 +116,12 @@ typedef enum {
 /* a result with the member _meta */
 #define NGX_MCP_HAS_META     0x40
 
+/*
+ * of a cancelled task, which has no result: the client has cancelled its call
+ * and expects no response
+ */
+#define NGX_MCP_UNANSWERED   0x20
+
 /* the task was loaded from a store and has had no new version since */
 #define NGX_MCP_LOADED       0x80
 
@@ -123,12 +129,29 @@ typedef enum {
 #define NGX_MCP_FLAGS_SAVED  0x77
 
 
-/* flags of a background call */
+/* flags of a call; the first two are of a background call */
 
 /* the call may safely run more than once */
-#define NGX_MCP_IDEMPOTENT  0x01
+#define NGX_MCP_IDEMPOTENT     0x01
 /* only the process that holds the call has the data to run it */
-#define NGX_MCP_BOUND       0x02
+#define NGX_MCP_BOUND          0x02
+/* the client can be asked to open a URL, instead of the error -32042 */
+#define NGX_MCP_ASKABLE        0x04
+
+
+/*
+ * Ends of an attempt that another attempt may follow.  The flags are saved as
+ * the difference from the default: tasks of older releases have none.
+ */
+
+#define NGX_MCP_RETRY_TIMEOUT  0x10  /* the run timeout */
+#define NGX_MCP_RETRY_LEASE    0x20  /* the lease or the process was lost */
+#define NGX_MCP_RETRY_ERROR    0x40  /* an error that may be temporary */
+
+#define NGX_MCP_RETRY_DEFAULT  (NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR)
+
+/* all flags of a policy that may be saved */
+#define NGX_MCP_CALLS          0x77
 
 
 /* set when the task is created, never changed afterwards */
@@ -146,7 +169,8 @@ typedef struct {
                                     0: workers claim the task */
     uint8_t   attempts;          /* at most */
     uint8_t   priority;          /* the highest is claimed first */
-    uint8_t   calls;             /* flags of a background call */
+    uint8_t   calls;             /* flags of a call, and the
+                                    retries that are not the default */
 } ngx_mcp_policy_t;
 
 
@@ -180,7 +204,8 @@ typedef struct {
      */
     uint64_t          since;
 
-    uint64_t          lease_token;       /* 0: none */
+    uint64_t          lease_token;       /* 0: none; input required: the
+                                            answers are for the next claim */
     uint64_t          holder;            /* the stream that runs the
                                             background call or announces
                                             the task; see ngx_mcp_signal.h;
@@ -211,6 +236,8 @@ typedef struct {
     double      progress;          /* negative: none */
     double      total;             /* negative: none */
     uint8_t     flags;             /* added when the task ends */
+    uint8_t     release;           /* EV_ASK: the attempt ends, it does not
+                                      count */
 } ngx_mcp_event_t;
 
 

@@ -472,6 +472,7 @@ ngx_mcp_detached_ctx(ngx_http_request_t *r, ngx_mcp_sender_t *sender)
     ctx->tool = sender->tool;
     ctx->task_id = sender->task_id;
     ctx->client = sender->client;
+    ctx->trace = &sender->trace;
     ngx_str_set(&ctx->rpc.method, "tools/call");
 
     return ngx_mcp_set_ctx(r, ctx);

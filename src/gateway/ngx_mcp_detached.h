@@ -35,6 +35,7 @@ typedef struct {
     ngx_str_t              args;
     ngx_str_t              server;      /* name in the Host header */
     ngx_array_t            headers;     /* of ngx_table_elt_t */
+    ngx_str_t              name;        /* Mcp-Name of the call, if replaced */
     ngx_array_t            variables;   /* of ngx_mcp_kept_t */
     struct sockaddr       *sockaddr;
     socklen_t              socklen;
@@ -47,6 +48,7 @@ typedef struct {
     ngx_str_t              tool;
     ngx_str_t              task_id;
     ngx_str_t              client;
+    ngx_mcp_trace_t        trace;
 } ngx_mcp_sender_t;
 
 
@@ -113,6 +115,12 @@ ngx_int_t ngx_mcp_sender_copy(ngx_mcp_sender_t *sender, ngx_http_request_t *r,
 /* fills the sender for a call that has no client; NGX_ERROR: no memory */
 ngx_int_t ngx_mcp_sender_make(ngx_mcp_sender_t *sender,
     ngx_mcp_loc_conf_t *lcf, ngx_str_t *tool);
+
+/* adds headers with the trace context in "_meta"; NGX_ERROR: no memory */
+ngx_int_t ngx_mcp_sender_trace(ngx_mcp_sender_t *sender, ngx_mcp_json_t *meta);
+
+void ngx_mcp_sender_method(ngx_mcp_sender_t *sender, ngx_str_t *method,
+    ngx_str_t *name);
 
 
 #endif /* _NGX_MCP_DETACHED_H_INCLUDED_ */

@@ -37,6 +37,9 @@ char *ngx_mcp_conf_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
 /* never NULL: without a matching directive it returns the defaults */
 ngx_mcp_tool_t *ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name);
 
+/* only name and input are set; NULL: the schema is not known */
+ngx_mcp_tool_t *ngx_mcp_route_schema(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name);
+
 /* ngx_mcp_pass.c */
 
 /* passes the request to the upstream */

@@ -104,7 +104,7 @@ ngx_mcp_job_create(ngx_mcp_loc_conf_t *lcf, ngx_mcp_tool_t *tool)
     job->lcf = lcf;
     job->zone = lcf->zone;
     job->sender.pool = pool;
-    job->asks = tool->asks;
+    job->asks = (tool->asks != NGX_MCP_INPUT_TASK);
     job->idempotent = tool->idempotent;
     job->holder = ngx_mcp_stream_new(job->zone->local);
 
@@ -428,10 +428,23 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
 
     if (op.op.reason != NGX_MCP_OK
         || ngx_mcp_terminal(task->state)
-        || task->holder != job->holder
-        || (job->lease_token && task->lease_token != job->lease_token))
+        || task->holder != job->holder)
     {
         ngx_mcp_job_cancel(job);
+        return;
+    }
+
+    if (job->lease_token && task->lease_token != job->lease_token) {
+
+        /*
+         * No other job has attempts of this task: the attempt has timed out
+         * and is repeated, after the operation in progress.
+         */
+
+        if (!job->busy) {
+            ngx_mcp_job_repeat_attempt(job);
+        }
+
         return;
     }
 
@@ -491,6 +504,10 @@ ngx_mcp_job_more(ngx_mcp_job_t *job)
     if (left > 0) {
         ngx_mcp_job_wait(job, left);
 
+    } else if (job->call) {
+        /* its response is complete; its end posts the event again */
+        ngx_mcp_detached_end(job->call);
+
     } else if (ngx_mcp_job_resume(job) != NGX_OK) {
         job->failure = NGX_MCP_FAILED_UNREACHABLE;
         job->reached = 1;
@@ -502,7 +519,7 @@ ngx_mcp_job_more(ngx_mcp_job_t *job)
 /*
  * Keeps an exiting worker process running until its jobs are over, but not
  * longer than worker_shutdown_timeout.  A timer does this; while a request is
- * open, its connection does.
+ * open, its connection does.  A job that polls always has one or the other.
  */
 
 void
@@ -511,7 +528,8 @@ ngx_mcp_job_stay(ngx_mcp_job_t *job)
     ngx_msec_t        time, passed;
     ngx_core_conf_t  *ccf;
 
-    if (!ngx_exiting || job->requests || job->event.timer_set
+    if (!ngx_exiting || job->requests
+        || (job->event.timer_set && !job->renew)
         || job->state == NGX_MCP_JOB_OVER)
     {
         return;

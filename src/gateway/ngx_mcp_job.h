@@ -51,6 +51,7 @@ void ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result,
     ngx_uint_t flags);
 void ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error);
 void ngx_mcp_job_failed(ngx_mcp_job_t *job);
+void ngx_mcp_job_restart(ngx_mcp_job_t *job);
 void ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
 void ngx_mcp_job_end_submit(ngx_mcp_job_t *job);
 void ngx_mcp_job_end_again(ngx_mcp_job_t *job);
@@ -67,16 +68,30 @@ void ngx_mcp_job_notify_retry(ngx_mcp_job_t *job);
 void ngx_mcp_job_notify_close(ngx_mcp_job_t *job);
 void ngx_mcp_job_notify_free(ngx_mcp_job_t *job);
 void ngx_mcp_job_cancel(ngx_mcp_job_t *job);
+void ngx_mcp_job_repeat_attempt(ngx_mcp_job_t *job);
 
 /* ngx_mcp_job_read.c: responses of the upstream */
 
 extern ngx_mcp_reader_t  ngx_mcp_job_reader;
+ngx_uint_t ngx_mcp_job_is_error(ngx_mcp_json_t *error);
+void ngx_mcp_job_outcome(ngx_mcp_job_t *job, ngx_mcp_json_t *object);
 ngx_uint_t ngx_mcp_job_connected(ngx_http_request_t *r);
+
+/* ngx_mcp_job_follow.c: tasks of the upstream */
+
+ngx_uint_t ngx_mcp_job_as_task(ngx_mcp_job_t *job, ngx_mcp_json_t *error);
+ngx_uint_t ngx_mcp_job_follow(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+void ngx_mcp_job_followed(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+ngx_int_t ngx_mcp_job_follow_body(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
+    ngx_str_t *responses);
+void ngx_mcp_job_follow_cancel(ngx_mcp_job_t *job);
+void ngx_mcp_job_follow_clear(ngx_mcp_job_t *job);
 
 /* ngx_mcp_job_ask.c: questions and answers */
 
 void ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
 void ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result);
+void ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error);
 void ngx_mcp_job_answered(ngx_mcp_job_t *job);
 void ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 ngx_uint_t ngx_mcp_job_asks_pending(ngx_mcp_job_t *job);

@@ -15,8 +15,10 @@
 
 
 #include "ngx_mcp_job.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_equal.h"
 #include "ngx_mcp_input.h"
+#include "ngx_mcp_question.h"
 
 
 /* limit of open requests: a server could make nginx answer any number */
@@ -28,10 +30,20 @@
 
 static ngx_uint_t ngx_mcp_job_answers_itself(ngx_mcp_job_t *job,
     ngx_mcp_rpc_t *rpc);
+static ngx_uint_t ngx_mcp_job_refuses(ngx_mcp_job_t *job, ngx_str_t *id,
+    ngx_str_t *request);
 static void ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id,
     const char *kind, ngx_str_t *value);
 static ngx_int_t ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id,
     ngx_str_t *request);
+static ngx_int_t ngx_mcp_job_input_read(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *result, ngx_mcp_json_t *requests, ngx_mcp_json_t *state);
+static void ngx_mcp_job_pass_questions(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *result);
+static void ngx_mcp_job_round_ended(ngx_mcp_job_t *job);
+static ngx_int_t ngx_mcp_job_required(ngx_mcp_job_t *job,
+    ngx_mcp_json_t *error);
+static ngx_uint_t ngx_mcp_job_accepted(ngx_mcp_json_t *answer);
 static ngx_int_t ngx_mcp_job_with_params(ngx_mcp_job_t *job,
     ngx_mcp_json_t *requests);
 static ngx_int_t ngx_mcp_job_questions(ngx_mcp_job_t *job,
@@ -74,18 +86,25 @@ ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     ngx_mcp_out_string(&out, &rpc->method);
     ngx_mcp_out_lit(&out, ",\"params\":");
 
-    if (rpc->params.type == NGX_MCP_JSON_OBJECT) {
-        ngx_mcp_out_str(&out, &rpc->params.text);
+    if (rpc->params.type == NGX_MCP_JSON_NONE) {
+        ngx_mcp_out_lit(&out, "{}");
 
     } else {
-        ngx_mcp_out_lit(&out, "{}");
+        ngx_mcp_out_str(&out, &rpc->params.text);
     }
 
     ngx_mcp_out_lit(&out, "}");
 
-    if (ngx_mcp_out_end(&out, &request) != NGX_OK
-        || ngx_mcp_job_keep(job, &rpc->id.text, &request) != NGX_OK)
-    {
+    if (ngx_mcp_out_end(&out, &request) != NGX_OK) {
+        job->invalid = 1;
+        return;
+    }
+
+    if (ngx_mcp_job_refuses(job, &rpc->id.text, &request)) {
+        return;
+    }
+
+    if (ngx_mcp_job_keep(job, &rpc->id.text, &request) != NGX_OK) {
         job->invalid = 1;
         return;
     }
@@ -145,6 +164,60 @@ ngx_mcp_job_answers_itself(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 }
 
 
+/*
+ * Responds to a question whose params are invalid.  The server learns what is
+ * wrong, and its tool decides how the call continues.
+ */
+
+static ngx_uint_t
+ngx_mcp_job_refuses(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
+{
+    ngx_int_t            rc;
+    ngx_str_t            text, error;
+    ngx_pool_t          *pool;
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       question;
+    ngx_mcp_mismatch_t   mismatch;
+
+    pool = ngx_create_pool(1024, ngx_cycle->log);
+    if (pool == NULL) {
+        job->invalid = 1;
+        return 1;
+    }
+
+    question.type = NGX_MCP_JSON_OBJECT;
+    question.text = *request;
+
+    rc = ngx_mcp_question_check(pool, NGX_MCP_QUESTION_ONE, &question,
+                                &mismatch);
+    rc = ngx_mcp_mismatch_text(pool, rc, &mismatch, &text);
+
+    if (rc == NGX_DECLINED) {
+        ngx_mcp_out_init(&out, pool, text.len + 128);
+        ngx_mcp_out_lit(&out, "{\"code\":-32602,\"message\":"
+                              "\"Invalid params\",\"data\":{\"reason\":"
+                              "\"invalid_question\",\"detail\":");
+        ngx_mcp_out_string(&out, &text);
+        ngx_mcp_out_lit(&out, "}}");
+
+        if (ngx_mcp_out_end(&out, &error) == NGX_OK) {
+            ngx_mcp_job_answer(job, id, "error", &error);
+
+        } else {
+            rc = NGX_ERROR;
+        }
+    }
+
+    if (rc == NGX_ERROR) {
+        job->invalid = 1;
+    }
+
+    ngx_destroy_pool(pool);
+
+    return rc != NGX_OK;
+}
+
+
 /* Above the limit nothing is sent: it would use up all connections. */
 
 static void
@@ -188,34 +261,18 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job, ngx_str_t *id, ngx_str_t *request)
 void
 ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 {
-    ngx_str_t         none;
-    ngx_mcp_json_t    requests, state;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("inputRequests"), &requests },
-        { ngx_string("requestState"), &state }
-    };
+    ngx_mcp_json_t  requests, state;
 
-    if (job->caller && job->asks) {
-
-        /* "input=call": the client still waits, and gets the questions */
-
-        ngx_mcp_job_complete(job, &result->text, 0);
+    if (ngx_mcp_job_input_read(job, result, &requests, &state) != NGX_OK) {
+        ngx_mcp_job_failed(job);
         return;
     }
 
-    ngx_str_null(&none);
+    if (job->caller && job->asks && job->remote.len == 0) {
 
-    if (ngx_mcp_json_members(result, members, 2) != NGX_OK
-        || ngx_mcp_job_with_params(job, &requests) != NGX_OK
-        || (state.type != NGX_MCP_JSON_NONE
-            && state.type != NGX_MCP_JSON_STRING)
-        || (requests.type != NGX_MCP_JSON_NONE
-            && ngx_mcp_input_check(&requests, &none))
-        || (requests.type == NGX_MCP_JSON_NONE
-            && state.type == NGX_MCP_JSON_NONE))
-    {
-        job->failure = NGX_MCP_FAILED_NOT_VALID;
-        ngx_mcp_job_failed(job);
+        /* not "input=task": the client still waits, and gets the questions */
+
+        ngx_mcp_job_pass_questions(job, result);
         return;
     }
 
@@ -241,8 +298,15 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
         return;
     }
 
-    /* without questions, the next event starts the next round trip */
+    ngx_mcp_job_round_ended(job);
+}
 
+
+/* Asks; without questions, the next event starts the next round trip. */
+
+static void
+ngx_mcp_job_round_ended(ngx_mcp_job_t *job)
+{
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_INPUT_REQUIRED) == NGX_OK
         && job->questions.nelts
         && !ngx_mcp_job_waits(job))
@@ -253,9 +317,176 @@ ngx_mcp_job_input_required(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
 
 
 /*
+ * Handles an error.  The error that requires URLs is for legacy clients only:
+ * a modern client is asked to open them, and the call is sent again.
+ */
+
+void
+ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
+{
+    ngx_mcp_mismatch_t  mismatch;
+
+    if (!ngx_mcp_question_is_error(error)) {
+        ngx_mcp_job_error(job, &error->text);
+        return;
+    }
+
+    if (ngx_mcp_question_check(job->round_pool, NGX_MCP_QUESTION_ERROR, error,
+                               &mismatch)
+        != NGX_OK)
+    {
+        job->failure = NGX_MCP_FAILED_BAD_QUESTION;
+        ngx_mcp_job_failed(job);
+        return;
+    }
+
+    if (job->sender.era == NGX_MCP_LEGACY) {
+        ngx_mcp_job_error(job, &error->text);
+        return;
+    }
+
+    if (ngx_mcp_job_required(job, error) != NGX_OK) {
+        ngx_mcp_job_not_asked(job);
+    }
+}
+
+
+/* Modern: the URLs of the error become the questions of this round. */
+
+static ngx_int_t
+ngx_mcp_job_required(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
+{
+    ngx_str_t            text;
+    ngx_uint_t           i;
+    ngx_mcp_out_t        out;
+    ngx_mcp_json_t       requests;
+    ngx_mcp_question_t  *q;
+
+    ngx_mcp_out_init(&out, job->round_pool, error->text.len + 256);
+    ngx_mcp_question_of_error(&out, error, job->round_trips);
+
+    requests.type = NGX_MCP_JSON_OBJECT;
+
+    if (ngx_mcp_out_end(&out, &requests.text) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (job->caller && job->asks) {
+
+        /* "input=call": as a result of this era */
+
+        ngx_mcp_out_init(&out, job->pool, requests.text.len + 64);
+        ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
+                              "\"inputRequests\":");
+        ngx_mcp_question_modern(&out, &requests.text, NGX_MCP_CAN_ALL);
+        ngx_mcp_out_lit(&out, "}");
+
+        if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        ngx_mcp_job_complete(job, &text, 0);
+        return NGX_OK;
+    }
+
+    if (ngx_mcp_job_questions(job, &requests) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->questions.nelts; i++) {
+        q[i].required = 1;
+    }
+
+    ngx_mcp_job_round_ended(job);
+
+    return NGX_OK;
+}
+
+
+/* NGX_ERROR: the failure is set; without questions, requests are NONE. */
+
+static ngx_int_t
+ngx_mcp_job_input_read(ngx_mcp_job_t *job, ngx_mcp_json_t *result,
+    ngx_mcp_json_t *requests, ngx_mcp_json_t *state)
+{
+    ngx_str_t           none;
+    ngx_mcp_mismatch_t  mismatch;
+    ngx_mcp_member_t    members[] = {
+        { ngx_string("inputRequests"), requests },
+        { ngx_string("requestState"), state }
+    };
+
+    ngx_str_null(&none);
+
+    if (ngx_mcp_json_members(result, members, 2) != NGX_OK
+        || ngx_mcp_job_with_params(job, requests) != NGX_OK
+        || (state->type != NGX_MCP_JSON_NONE
+            && state->type != NGX_MCP_JSON_STRING)
+        || (requests->type != NGX_MCP_JSON_NONE
+            && ngx_mcp_input_check(requests, &none))
+        || (requests->type == NGX_MCP_JSON_NONE
+            && state->type == NGX_MCP_JSON_NONE))
+    {
+        job->failure = NGX_MCP_FAILED_NOT_VALID;
+        return NGX_ERROR;
+    }
+
+    if (requests->type != NGX_MCP_JSON_NONE
+        && ngx_mcp_question_check(job->round_pool, NGX_MCP_QUESTION_ALL,
+                                  requests, &mismatch)
+           != NGX_OK)
+    {
+        job->failure = NGX_MCP_FAILED_BAD_QUESTION;
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* The questions are the result of the call, without ids of the legacy era. */
+
+static void
+ngx_mcp_job_pass_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
+{
+    u_char            *end;
+    ngx_str_t          text;
+    ngx_mcp_out_t      out;
+    ngx_mcp_json_t     requests;
+    ngx_mcp_member_t   members[] = {
+        { ngx_string("inputRequests"), &requests }
+    };
+
+    (void) ngx_mcp_json_members(result, members, 1);
+
+    if (requests.type == NGX_MCP_JSON_NONE) {
+        ngx_mcp_job_complete(job, &result->text, 0);
+        return;
+    }
+
+    end = requests.text.data + requests.text.len;
+
+    ngx_mcp_out_init(&out, job->pool, result->text.len);
+    ngx_mcp_out_add(&out, result->text.data,
+                    requests.text.data - result->text.data);
+    ngx_mcp_question_modern(&out, &requests.text, NGX_MCP_CAN_ALL);
+    ngx_mcp_out_add(&out, end, result->text.data + result->text.len - end);
+
+    if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
+        job->failure = NGX_MCP_FAILED_TOO_LARGE;
+        ngx_mcp_job_failed(job);
+        return;
+    }
+
+    ngx_mcp_job_complete(job, &text, 0);
+}
+
+
+/*
  * Adds empty params to questions without params, which MCP allows for some
- * methods: a task requires them.  An empty object of questions becomes
- * NGX_MCP_JSON_NONE.
+ * methods.  An empty object of questions becomes NGX_MCP_JSON_NONE.
  */
 
 static ngx_int_t
@@ -747,7 +978,8 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
     ngx_destroy_pool(pool);
 
     if (rc != NGX_OK) {
-        job->failure = NGX_MCP_FAILED_UNREACHABLE;
+        job->failure = (rc == NGX_DECLINED) ? NGX_MCP_FAILED_DECLINED
+                                            : NGX_MCP_FAILED_UNREACHABLE;
         ngx_mcp_job_failed(job);
     }
 }
@@ -833,7 +1065,10 @@ ngx_mcp_job_reply(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
 }
 
 
-/* Modern: sends the call again, with the answers under the upstream's keys. */
+/*
+ * Modern: sends the call again, with the answers under the upstream's keys.
+ * NGX_DECLINED: a URL that the call requires was not opened.
+ */
 
 static ngx_int_t
 ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
@@ -856,6 +1091,15 @@ ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
             continue;
         }
 
+        if (q[i].required) {
+
+            if (!ngx_mcp_job_accepted(&answer)) {
+                return NGX_DECLINED;
+            }
+
+            continue;
+        }
+
         if (n++) {
             ngx_mcp_out_lit(&out, ",");
         }
@@ -872,6 +1116,21 @@ ngx_mcp_job_next(ngx_mcp_job_t *job, ngx_str_t *responses)
     ngx_mcp_job_forget(job);
 
     return (rc == NGX_OK) ? ngx_mcp_job_send(job, &text) : rc;
+}
+
+
+static ngx_uint_t
+ngx_mcp_job_accepted(ngx_mcp_json_t *answer)
+{
+    ngx_mcp_json_t    action;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("action"), &action }
+    };
+    static ngx_str_t  accept = ngx_string("accept");
+
+    return ngx_mcp_json_members(answer, members, 1) == NGX_OK
+           && action.type == NGX_MCP_JSON_STRING
+           && ngx_mcp_json_is(&action, &accept);
 }
 
 

@@ -31,6 +31,7 @@ static ngx_int_t ngx_mcp_job_collect(ngx_mcp_job_t *job, u_char *p, size_t n);
 static void ngx_mcp_job_whole(ngx_mcp_detached_t *d);
 static void ngx_mcp_job_done(ngx_mcp_detached_t *d);
 static void ngx_mcp_job_repeat(ngx_mcp_job_t *job);
+static ngx_uint_t ngx_mcp_job_is_poll(ngx_mcp_job_t *job);
 static ngx_int_t ngx_mcp_job_last_id(ngx_mcp_job_t *job);
 static void ngx_mcp_job_set_failure(ngx_mcp_job_t *job, ngx_mcp_detached_t *d);
 static ngx_int_t ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse,
@@ -41,7 +42,6 @@ static void ngx_mcp_job_message(ngx_mcp_job_t *job, ngx_str_t *text,
 static void ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
 static void ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object);
 static void ngx_mcp_job_refusal(ngx_mcp_job_t *job);
-static ngx_uint_t ngx_mcp_job_is_error(ngx_mcp_json_t *error);
 static void ngx_mcp_job_notified(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc);
 static void ngx_mcp_job_progress(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 static void ngx_mcp_job_logged(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
@@ -192,7 +192,7 @@ ngx_mcp_job_whole(ngx_mcp_detached_t *d)
     text.len = job->len;
     ngx_mcp_job_message(job, &text, d->r->pool);
 
-    if (ngx_mcp_job_is_open(job->state)) {
+    if (ngx_mcp_job_is_open(job->state) && !job->renew) {
         job->failure = NGX_MCP_FAILED_NOT_VALID;
     }
 }
@@ -218,7 +218,9 @@ ngx_mcp_job_done(ngx_mcp_detached_t *d)
     job->connected = ngx_mcp_job_connected(d->r);
     job->reached |= job->connected;
 
-    if (ngx_mcp_job_is_open(job->state) && job->failure == NGX_MCP_FAILED_NOT) {
+    if (ngx_mcp_job_is_open(job->state) && !job->renew
+        && job->failure == NGX_MCP_FAILED_NOT)
+    {
         ngx_mcp_job_set_failure(job, d);
         ngx_mcp_job_repeat(job);
     }
@@ -229,7 +231,9 @@ ngx_mcp_job_done(ngx_mcp_detached_t *d)
  * Decides if the request is repeated.  Legacy servers may end a stream early
  * and send the rest to a GET with Last-Event-ID.  A request that resumes a
  * stream or that has answers is also repeated if no connection was made, so
- * that the stream and the answers are not lost.
+ * that the stream and the answers are not lost.  A request about a task of the
+ * upstream changes nothing there, and is repeated after any failure that may
+ * be temporary.
  */
 
 static void
@@ -259,7 +263,9 @@ ngx_mcp_job_repeat(ngx_mcp_job_t *job)
             after = ngx_min(after, NGX_MCP_JOB_RETRY_MAX);
         }
 
-    } else if (job->connected || !(job->last_id.len || job->answers)) {
+    } else if (!ngx_mcp_job_is_poll(job)
+               && (job->connected || !(job->last_id.len || job->answers)))
+    {
         return;
     }
 
@@ -271,6 +277,21 @@ ngx_mcp_job_repeat(ngx_mcp_job_t *job)
         job->failure = NGX_MCP_FAILED_NOT;
         job->resume_at = ngx_current_msec + after;
     }
+}
+
+
+/*
+ * With questions open, "tasks/result" is not repeated: the upstream would ask
+ * them again.
+ */
+
+static ngx_uint_t
+ngx_mcp_job_is_poll(ngx_mcp_job_t *job)
+{
+    return job->remote.len && !job->answers
+           && !ngx_mcp_job_is_asked(job->state)
+           && job->failure != NGX_MCP_FAILED_NOT_VALID
+           && job->failure != NGX_MCP_FAILED_SHUTDOWN;
 }
 
 
@@ -394,16 +415,17 @@ ngx_mcp_job_refusal(ngx_mcp_job_t *job)
         && ngx_mcp_json_parse(&text, &message, &err) == NGX_OK
         && message.type == NGX_MCP_JSON_OBJECT
         && ngx_mcp_json_members(&message, members, 1) == NGX_OK
-        && ngx_mcp_job_is_error(&error))
+        && ngx_mcp_job_is_error(&error)
+        && !ngx_mcp_job_as_task(job, &error))
     {
-        ngx_mcp_job_error(job, &error.text);
+        ngx_mcp_job_refused(job, &error);
     }
 }
 
 
 /* Tells if a value is a valid JSON-RPC error object. */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_mcp_job_is_error(ngx_mcp_json_t *error)
 {
     int64_t           n;
@@ -431,7 +453,7 @@ ngx_mcp_job_event_data(void *data, ngx_mcp_sse_reader_t *sse, ngx_str_t *text)
 
     /* events after the response and events without data are ignored */
 
-    if (!ngx_mcp_job_is_open(job->state) || text->len == 0) {
+    if (!ngx_mcp_job_is_open(job->state) || job->renew || text->len == 0) {
         return NGX_OK;
     }
 
@@ -524,7 +546,11 @@ ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     }
 
     if (ngx_mcp_job_is_error(&rpc->error)) {
-        ngx_mcp_job_error(job, &rpc->error.text);
+
+        if (!ngx_mcp_job_as_task(job, &rpc->error)) {
+            ngx_mcp_job_refused(job, &rpc->error);
+        }
+
         return;
     }
 
@@ -540,6 +566,20 @@ ngx_mcp_job_response(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
 static void
 ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
 {
+    if (job->remote.len && job->sender.era == NGX_MCP_MODERN) {
+        ngx_mcp_job_followed(job, object);
+
+    } else if (!ngx_mcp_job_follow(job, object)) {
+        ngx_mcp_job_outcome(job, object);
+    }
+}
+
+
+/* Handles the result of a call, or of a task of the upstream. */
+
+void
+ngx_mcp_job_outcome(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
+{
     ngx_mcp_result_t  result;
     static ngx_str_t  input = ngx_string("input_required");
     static ngx_str_t  task = ngx_string("task");
@@ -552,7 +592,7 @@ ngx_mcp_job_result(ngx_mcp_job_t *job, ngx_mcp_json_t *object)
         || (result.type.type == NGX_MCP_JSON_STRING
             && ngx_mcp_json_is(&result.type, &task)))
     {
-        /* the request did not allow a task of the upstream */
+        /* a call has asked for a task only if ngx_mcp_job_follow() takes it */
         job->failure = NGX_MCP_FAILED_NOT_VALID;
         ngx_mcp_job_failed(job);
         return;

@@ -17,10 +17,11 @@
 
 static void ngx_mcp_job_meta(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
     ngx_mcp_json_t *meta);
-static void ngx_mcp_job_capabilities(ngx_mcp_out_t *out,
+static void ngx_mcp_job_capabilities(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
     ngx_mcp_json_t *capabilities);
-static void ngx_mcp_job_extensions(ngx_mcp_out_t *out,
+static void ngx_mcp_job_extensions(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
     ngx_mcp_json_t *extensions);
+static void ngx_mcp_job_separate(ngx_mcp_out_t *out);
 static void ngx_mcp_job_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key);
 static ngx_int_t ngx_mcp_job_token(ngx_mcp_job_t *job, ngx_mcp_json_t *meta);
 static void ngx_mcp_job_clear(ngx_mcp_job_t *job);
@@ -30,12 +31,14 @@ static ngx_int_t ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses,
     ngx_pool_t *pool, ngx_str_t *body);
 static void ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
     ngx_str_t *responses);
+static void ngx_mcp_job_cancel_call(ngx_mcp_job_t *job, ngx_uint_t state,
+    const char *reason);
 
 
 /*
  * Copies the client's params without the members that request a task, so that
- * the upstream does not create one, and adds a progress token, so that it
- * reports progress.  NGX_ERROR: no memory.
+ * the upstream does not create one unless its tool requires it, and adds a
+ * progress token, so that it reports progress.  NGX_ERROR: no memory.
  */
 
 ngx_int_t
@@ -51,6 +54,10 @@ ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
 
     ngx_mcp_out_init(&out, job->pool, params->text.len + 128);
     ngx_mcp_out_lit(&out, "{");
+
+    if (job->as_task && job->sender.era == NGX_MCP_LEGACY) {
+        ngx_mcp_out_lit(&out, "\"task\":{}");
+    }
 
     ngx_mcp_json_iter(&it, params);
 
@@ -71,7 +78,9 @@ ngx_mcp_job_params(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
         ngx_mcp_out_str(&out, &value.text);
     }
 
-    if (ngx_mcp_job_token(job, &meta) != NGX_OK) {
+    if (ngx_mcp_job_token(job, &meta) != NGX_OK
+        || ngx_mcp_sender_trace(&job->sender, &meta) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -133,9 +142,7 @@ ngx_mcp_job_meta(ngx_mcp_job_t *job, ngx_mcp_out_t *out, ngx_mcp_json_t *meta)
     static ngx_str_t     capabilities = ngx_string(
                             "io.modelcontextprotocol/clientCapabilities");
 
-    if (out->pos && out->pos[-1] != '{') {
-        ngx_mcp_out_lit(out, ",");
-    }
+    ngx_mcp_job_separate(out);
 
     ngx_mcp_out_lit(out, "\"_meta\":{");
 
@@ -153,7 +160,7 @@ ngx_mcp_job_meta(ngx_mcp_job_t *job, ngx_mcp_out_t *out, ngx_mcp_json_t *meta)
             if (value.type == NGX_MCP_JSON_OBJECT
                 && ngx_mcp_json_is(&key, &capabilities))
             {
-                ngx_mcp_job_capabilities(out, &value);
+                ngx_mcp_job_capabilities(job, out, &value);
 
             } else {
                 ngx_mcp_out_str(out, &value.text);
@@ -161,9 +168,7 @@ ngx_mcp_job_meta(ngx_mcp_job_t *job, ngx_mcp_out_t *out, ngx_mcp_json_t *meta)
         }
     }
 
-    if (out->pos && out->pos[-1] != '{') {
-        ngx_mcp_out_lit(out, ",");
-    }
+    ngx_mcp_job_separate(out);
 
     ngx_mcp_out_lit(out, "\"progressToken\":");
     ngx_mcp_out_str(out, &job->token);
@@ -172,7 +177,8 @@ ngx_mcp_job_meta(ngx_mcp_job_t *job, ngx_mcp_out_t *out, ngx_mcp_json_t *meta)
 
 
 static void
-ngx_mcp_job_capabilities(ngx_mcp_out_t *out, ngx_mcp_json_t *capabilities)
+ngx_mcp_job_capabilities(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
+    ngx_mcp_json_t *capabilities)
 {
     ngx_mcp_json_t       key, value;
     ngx_mcp_json_iter_t  it;
@@ -188,7 +194,7 @@ ngx_mcp_job_capabilities(ngx_mcp_out_t *out, ngx_mcp_json_t *capabilities)
         if (value.type == NGX_MCP_JSON_OBJECT
             && ngx_mcp_json_is(&key, &extensions))
         {
-            ngx_mcp_job_extensions(out, &value);
+            ngx_mcp_job_extensions(job, out, &value);
 
         } else {
             ngx_mcp_out_str(out, &value.text);
@@ -200,7 +206,8 @@ ngx_mcp_job_capabilities(ngx_mcp_out_t *out, ngx_mcp_json_t *capabilities)
 
 
 static void
-ngx_mcp_job_extensions(ngx_mcp_out_t *out, ngx_mcp_json_t *extensions)
+ngx_mcp_job_extensions(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
+    ngx_mcp_json_t *extensions)
 {
     ngx_mcp_json_t       key, value;
     ngx_mcp_json_iter_t  it;
@@ -222,16 +229,28 @@ ngx_mcp_job_extensions(ngx_mcp_out_t *out, ngx_mcp_json_t *extensions)
         }
     }
 
+    if (job->as_task) {
+        ngx_mcp_job_separate(out);
+        ngx_mcp_out_lit(out, "\"io.modelcontextprotocol/tasks\":{}");
+    }
+
     ngx_mcp_out_lit(out, "}");
+}
+
+
+static void
+ngx_mcp_job_separate(ngx_mcp_out_t *out)
+{
+    if (out->pos && out->pos[-1] != '{') {
+        ngx_mcp_out_lit(out, ",");
+    }
 }
 
 
 static void
 ngx_mcp_job_member(ngx_mcp_out_t *out, ngx_mcp_json_t *key)
 {
-    if (out->pos && out->pos[-1] != '{') {
-        ngx_mcp_out_lit(out, ",");
-    }
+    ngx_mcp_job_separate(out);
 
     ngx_mcp_out_str(out, &key->text);
     ngx_mcp_out_lit(out, ":");
@@ -331,7 +350,7 @@ ngx_mcp_job_request(ngx_mcp_job_t *job, ngx_str_t *body)
 static ngx_int_t
 ngx_mcp_job_later(ngx_mcp_job_t *job)
 {
-    if (!(job->last_id.len || job->answers)
+    if (!(job->last_id.len || job->answers || job->remote.len)
         || job->resumed++ == NGX_MCP_JOB_RESUMES)
     {
         return NGX_ERROR;
@@ -351,7 +370,8 @@ ngx_mcp_job_later(ngx_mcp_job_t *job)
 /*
  * Repeats a request.  Legacy: a GET for the events after the last one of a
  * stream that ended early.  Modern: a round trip with answers, which would be
- * lost if the call started again.
+ * lost if the call started again.  A call that has to be a task, and requests
+ * about a task of the upstream, are new requests.
  */
 
 ngx_int_t
@@ -361,6 +381,11 @@ ngx_mcp_job_resume(ngx_mcp_job_t *job)
 
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_RESUMED) != NGX_OK) {
         return NGX_ERROR;
+    }
+
+    if (job->renew) {
+        job->renew = 0;
+        return ngx_mcp_job_send(job, NULL);
     }
 
     /* the delay is valid until the server changes it */
@@ -415,12 +440,20 @@ ngx_mcp_job_body(ngx_mcp_job_t *job, ngx_str_t *responses, ngx_pool_t *pool,
                                         + (responses ? responses->len : 0));
     ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"id\":");
     ngx_mcp_out_str(&out, &job->rpc_id);
-    ngx_mcp_out_lit(&out, ",\"method\":\"tools/call\",\"params\":");
+    ngx_mcp_out_lit(&out, ",\"method\":");
 
-    if (responses) {
+    if (job->remote.len) {
+
+        if (ngx_mcp_job_follow_body(job, &out, responses) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+    } else if (responses) {
+        ngx_mcp_out_lit(&out, "\"tools/call\",\"params\":");
         ngx_mcp_job_next_params(job, &out, responses);
 
     } else {
+        ngx_mcp_out_lit(&out, "\"tools/call\",\"params\":");
         ngx_mcp_out_str(&out, &job->params);
     }
 
@@ -472,40 +505,73 @@ ngx_mcp_job_next_params(ngx_mcp_job_t *job, ngx_mcp_out_t *out,
 }
 
 
-/*
- * The task has ended, or this job does not own it any more.  A modern
- * server treats the closed request as a cancellation; a legacy server needs a
- * notification.
- */
+/* The task has ended, or this job does not own it any more. */
 
 void
 ngx_mcp_job_cancel(ngx_mcp_job_t *job)
 {
-    ngx_str_t      message;
-    ngx_uint_t     state;
-    ngx_mcp_out_t  out;
+    ngx_uint_t  state;
 
     state = job->state;
     ngx_mcp_job_over(job);
 
-    if (job->call == NULL && !ngx_mcp_job_is_resuming(state)) {
-        return;
-    }
-
-    if (job->sender.era == NGX_MCP_LEGACY && ngx_mcp_job_is_open(state)) {
-        ngx_mcp_out_init(&out, job->pool, 256);
-        ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
-                        "\"notifications/cancelled\",\"params\":"
-                        "{\"requestId\":");
-        ngx_mcp_out_str(&out, &job->rpc_id);
-        ngx_mcp_out_lit(&out, ",\"reason\":\"The task has ended\"}}");
-
-        if (ngx_mcp_out_end(&out, &message) == NGX_OK) {
-            (void) ngx_mcp_job_notify(job, &message, 0);
-        }
-    }
+    ngx_mcp_job_cancel_call(job, state, "The task has ended");
 
     if (job->call) {
         ngx_mcp_detached_end(job->call);
+    }
+}
+
+
+/* The run timeout has ended the attempt, and another one follows. */
+
+void
+ngx_mcp_job_repeat_attempt(ngx_mcp_job_t *job)
+{
+    ngx_mcp_job_cancel_call(job, job->state, "The call timed out");
+    ngx_mcp_job_restart(job);
+}
+
+
+/*
+ * A modern server treats the closed request as a cancellation; a legacy server
+ * needs a notification.
+ */
+
+static void
+ngx_mcp_job_cancel_call(ngx_mcp_job_t *job, ngx_uint_t state,
+    const char *reason)
+{
+    ngx_str_t      message;
+    ngx_mcp_out_t  out;
+
+    if (job->remote.len) {
+
+        /* a task of the upstream, not a call */
+
+        if (ngx_mcp_job_is_open(state) || state == NGX_MCP_JOB_INPUT_REQUIRED) {
+            ngx_mcp_job_follow_cancel(job);
+        }
+
+        return;
+    }
+
+    if (job->sender.era != NGX_MCP_LEGACY || !ngx_mcp_job_is_open(state)
+        || (job->call == NULL && !ngx_mcp_job_is_resuming(state)))
+    {
+        return;
+    }
+
+    ngx_mcp_out_init(&out, job->pool, 256);
+    ngx_mcp_out_lit(&out, "{\"jsonrpc\":\"2.0\",\"method\":"
+                    "\"notifications/cancelled\",\"params\":"
+                    "{\"requestId\":");
+    ngx_mcp_out_str(&out, &job->rpc_id);
+    ngx_mcp_out_lit(&out, ",\"reason\":\"");
+    ngx_mcp_out_text(&out, reason);
+    ngx_mcp_out_lit(&out, "\"}}");
+
+    if (ngx_mcp_out_end(&out, &message) == NGX_OK) {
+        (void) ngx_mcp_job_notify(job, &message, 0);
     }
 }

@@ -89,7 +89,7 @@ static const uint8_t
         NO, NO,
         NO, NO, NO, NO,
         RESUME, NO, CALL_A, INPUT, NO,
-        ENDING, NO, NO, OVER
+        ENDING, NO, READY, OVER
     },
 
     /* RESUMING */
@@ -97,7 +97,7 @@ static const uint8_t
         NO, NO,
         NO, NO, NO, NO,
         NO, CALL, RESUME_A, NO, NO,
-        ENDING, NO, NO, OVER
+        ENDING, NO, READY, OVER
     },
 
     /* CALLING_ASKED */
@@ -105,7 +105,7 @@ static const uint8_t
         NO, NO,
         NO, NO, NO, NO,
         RESUME_A, NO, NO, NO, CALL,
-        ENDING, NO, NO, OVER
+        ENDING, NO, READY, OVER
     },
 
     /* RESUMING_ASKED */
@@ -113,7 +113,7 @@ static const uint8_t
         NO, NO,
         NO, NO, NO, NO,
         NO, CALL_A, NO, NO, RESUME,
-        ENDING, NO, NO, OVER
+        ENDING, NO, READY, OVER
     },
 
     /* INPUT */
@@ -121,7 +121,7 @@ static const uint8_t
         NO, NO,
         NO, NO, NO, NO,
         NO, NO, INPUT, NO, CALL,
-        ENDING, NO, NO, OVER
+        ENDING, NO, READY, OVER
     },
 
     /* ENDING */
@@ -137,7 +137,7 @@ static const uint8_t
         NO, NO,
         NO, NO, NO, NO,
         NO, NO, NO, NO, NO,
-        ENDING, NO, NO, OVER
+        ENDING, NO, READY, OVER
     },
 
     /* OVER */

@@ -20,10 +20,10 @@ static void ngx_mcp_job_begun(ngx_mcp_job_t *job);
 static void ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event);
 static void ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static void ngx_mcp_job_keep(ngx_mcp_job_t *job);
+static void ngx_mcp_job_lost(ngx_mcp_job_t *job);
 static void ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_is_final(ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
-static void ngx_mcp_job_restart(ngx_mcp_job_t *job);
 static ngx_uint_t ngx_mcp_job_may_retry(ngx_mcp_job_t *job);
 static ngx_str_t ngx_mcp_job_reason(ngx_mcp_job_t *job);
 
@@ -41,6 +41,9 @@ static struct {
     { "upstream_closed", "The upstream response is incomplete" },
     { "upstream_invalid", "The upstream response is not valid" },
     { "upstream_too_large", "The upstream response is too large" },
+    { "upstream_question", "The upstream server asked an invalid question" },
+    { "url_declined", "A URL that the upstream server requires was declined" },
+    { "upstream_cancelled", "The upstream server has cancelled its task" },
     { "shutdown", "nginx shut down before the call ended" }
 };
 
@@ -202,6 +205,10 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
                   ngx_mcp_failures[job->failure].reason,
                   &job->sender.task_id);
 
+    if (job->failure != NGX_MCP_FAILED_CANCELLED) {
+        ngx_mcp_job_follow_cancel(job);
+    }
+
     ngx_mcp_job_end(job, NGX_MCP_EV_RETRY);
 }
 
@@ -290,6 +297,11 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
+    if (reason == NGX_MCP_LEASE_LOST) {
+        ngx_mcp_job_lost(job);
+        return;
+    }
+
     if (ngx_mcp_job_is_final(reason)) {
         ngx_mcp_job_over(job);
         return;
@@ -332,12 +344,31 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job)
 }
 
 
+/*
+ * The attempt has ended without this outcome.  The next event finds out if the
+ * task is repeated, or has another holder.
+ */
+
+static void
+ngx_mcp_job_lost(ngx_mcp_job_t *job)
+{
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
+        ngx_mcp_job_post(job);
+    }
+}
+
+
 static void
 ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
     ngx_mcp_op_update_t  *op;
 
     op = &job->op.update;
+
+    if (reason == NGX_MCP_LEASE_LOST) {
+        ngx_mcp_job_lost(job);
+        return;
+    }
 
     if (ngx_mcp_job_is_final(reason)) {
 
@@ -378,7 +409,6 @@ ngx_mcp_job_is_final(ngx_uint_t reason)
     case NGX_MCP_OK:
     case NGX_MCP_TERMINAL:
     case NGX_MCP_NOT_FOUND:
-    case NGX_MCP_LEASE_LOST:
     case NGX_MCP_STATE_INVALID:
         return 1;
     default:
@@ -399,7 +429,7 @@ ngx_mcp_job_unsaved(ngx_uint_t reason)
 
 /* Prepares another attempt. */
 
-static void
+void
 ngx_mcp_job_restart(ngx_mcp_job_t *job)
 {
     ngx_mcp_detached_t  *call;
@@ -415,6 +445,7 @@ ngx_mcp_job_restart(ngx_mcp_job_t *job)
     job->failure = NGX_MCP_FAILED_NOT;
     job->asked = 0;
     job->questions.nelts = 0;
+    ngx_mcp_job_follow_clear(job);
     ngx_mcp_job_note_drop(job);
     ngx_mcp_job_post(job);
 

@@ -63,6 +63,8 @@ typedef struct {
     ngx_str_t   request;     /* method and params, JSON */
     uint64_t    version;     /* task version of the last withdrawal */
     ngx_uint_t  withdrawn;   /* the withdrawal is still to be submitted */
+    ngx_uint_t  required;    /* made of an error: the call is sent again
+                                without the answer */
 } ngx_mcp_question_t;
 
 
@@ -92,6 +94,9 @@ typedef enum {
     NGX_MCP_FAILED_CUT_SHORT,
     NGX_MCP_FAILED_NOT_VALID,
     NGX_MCP_FAILED_TOO_LARGE,
+    NGX_MCP_FAILED_BAD_QUESTION,
+    NGX_MCP_FAILED_DECLINED,
+    NGX_MCP_FAILED_CANCELLED,
     NGX_MCP_FAILED_SHUTDOWN
 } ngx_mcp_failed_e;
 
@@ -191,6 +196,12 @@ struct ngx_mcp_job_s {
     ngx_uint_t            unasked;     /* index of the one being withdrawn */
     ngx_str_t             request_state;  /* JSON string, or empty */
 
+    /* the upstream's own task, if the tool requires one */
+    ngx_str_t             remote;         /* its id, JSON; empty: none */
+    ngx_str_t             remote_name;    /* the id as the value of a header */
+    ngx_array_t           remote_keys;    /* of uint64_t: answered questions */
+    uint64_t              remote_message; /* hash of its status message */
+
     /* the outcome; the result is in text, or in the event being read */
     ngx_uint_t            end;         /* event of the task */
     ngx_uint_t            flags;       /* of the result */
@@ -212,6 +223,8 @@ struct ngx_mcp_job_s {
     unsigned              connected:1; /* the last request was connected */
     unsigned              reached:1;   /* the upstream may have seen the call */
     unsigned              answers:1;   /* the round trip has answers */
+    unsigned              as_task:1;   /* asks the upstream for a task */
+    unsigned              renew:1;     /* the next request is a new one */
     unsigned              invalid:1;   /* an invalid message was received */
 };
 

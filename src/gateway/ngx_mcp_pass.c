@@ -44,10 +44,21 @@ ngx_int_t
 ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t modern, ngx_mcp_dispatch_pt dispatch)
 {
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
     ctx->era = modern ? NGX_MCP_MODERN : NGX_MCP_LEGACY;
 
     if (ctx->rpc.kind == NGX_MCP_RPC_RESPONSE) {
         return ngx_mcp_pass_answer(r, ctx, dispatch);
+    }
+
+    if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION && lcf->schemas
+        && ngx_mcp_pass_is(ctx, "tools/call"))
+    {
+        /* not a call, but the upstream might take it for one */
+        return ngx_mcp_accepted(r);
     }
 
     if (ngx_mcp_pass_is_local(ctx, modern)) {
@@ -267,31 +278,30 @@ ngx_mcp_pass_other(ngx_http_request_t *r)
 
 /*
  * Passes a body that is not a single message.  Some revisions of MCP have
- * batches, which the upstream may support.  NGX_DECLINED: not a batch.
+ * batches, which the upstream may support; with schemas, calls in them would
+ * not be validated.  NGX_DECLINED: the body is not passed.
  */
 
 ngx_int_t
 ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *body)
 {
-    return ngx_mcp_is_batch(r, body) ? ngx_mcp_pass(r, ctx) : NGX_DECLINED;
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    return (lcf->schemas == NULL && ngx_mcp_is_batch(r, body))
+           ? ngx_mcp_pass(r, ctx) : NGX_DECLINED;
 }
 
 
 static ngx_uint_t
 ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body)
 {
-    size_t               i;
-    ngx_str_t            version;
-    ngx_mcp_revision_t  *rev;
-    static ngx_str_t     header = ngx_string("mcp-protocol-version");
+    size_t  i;
 
-    if (ngx_mcp_header(r, &header, &version)) {
-        rev = ngx_mcp_revision(&version);
-
-        if (rev == NULL || !rev->batches) {
-            return 0;
-        }
+    if (!ngx_mcp_header_batches(r)) {
+        return 0;
     }
 
     for (i = 0; i < body->len; i++) {

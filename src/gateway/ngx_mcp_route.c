@@ -24,10 +24,13 @@ typedef struct {
 } ngx_mcp_route_time_t;
 
 
+static ngx_int_t ngx_mcp_pass_arg(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_mcp_loc_conf_t *lcf);
 static char *ngx_mcp_route_name(ngx_conf_t *cf, ngx_str_t *value,
     ngx_mcp_tool_t *tool);
 static ngx_int_t ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool);
 static ngx_int_t ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool);
+static ngx_int_t ngx_mcp_route_retry(ngx_str_t *arg, ngx_mcp_tool_t *tool);
 static ngx_int_t ngx_mcp_route_word(ngx_str_t *arg, ngx_mcp_tool_t *tool);
 static void ngx_mcp_route_init(ngx_mcp_tool_t *tool);
 static void ngx_mcp_route_defaults(ngx_mcp_tool_t *tool);
@@ -46,52 +49,103 @@ ngx_mcp_set_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_mcp_loc_conf_t *lcf = conf;
 
-    ngx_str_t  *value;
+    ngx_str_t   *value;
+    ngx_uint_t   i, off;
 
     if (lcf->pass.data) {
         return "is duplicate";
     }
 
     value = cf->args->elts;
-    lcf->pass_eras = NGX_MCP_PASS_LEGACY
-                     | NGX_MCP_PASS_MODERN;
+    off = (ngx_strcmp(value[1].data, "off") == 0);
 
-    if (cf->args->nelts == 3) {
-
-        if (ngx_strcmp(value[1].data, "off") != 0
-            && ngx_strcmp(value[2].data, "era=legacy") == 0)
-        {
-            lcf->pass_eras = NGX_MCP_PASS_LEGACY;
-
-        } else if (ngx_strcmp(value[1].data, "off") != 0
-                   && ngx_strcmp(value[2].data, "era=modern") == 0)
-        {
-            lcf->pass_eras = NGX_MCP_PASS_MODERN;
-
-        } else {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\", must be "
-                               "\"era=legacy\" or \"era=modern\" after a URI",
-                               &value[2]);
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    if (ngx_strcmp(value[1].data, "off") == 0) {
-        ngx_str_set(&lcf->pass, "");
-        return NGX_CONF_OK;
-    }
-
-    if (value[1].data[0] != '/') {
+    if (!off && value[1].data[0] != '/') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid URI \"%V\", must begin with \"/\" or be "
                            "\"off\"", &value[1]);
         return NGX_CONF_ERROR;
     }
 
-    lcf->pass = value[1];
+    for (i = 2; i < cf->args->nelts; i++) {
+
+        switch (off ? NGX_ERROR : ngx_mcp_pass_arg(cf, &value[i], lcf)) {
+
+        case NGX_OK:
+            continue;
+
+        case NGX_DECLINED:
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "parameter \"%V\" is duplicate", &value[i]);
+            break;
+
+        case NGX_ERROR:
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\", must be "
+                               "\"era=legacy\", \"era=modern\" or "
+                               "\"schemas=FILE\" after a URI", &value[i]);
+        }
+
+        return NGX_CONF_ERROR;
+    }
+
+    if (lcf->pass_eras == 0) {
+        lcf->pass_eras = NGX_MCP_PASS_LEGACY | NGX_MCP_PASS_MODERN;
+    }
+
+    if (off) {
+        ngx_str_set(&lcf->pass, "");
+
+    } else {
+        lcf->pass = value[1];
+    }
 
     return NGX_CONF_OK;
+}
+
+
+/*
+ * NGX_DECLINED: the parameter is duplicate; NGX_ERROR: it is invalid;
+ * NGX_ABORT: the error is logged.
+ */
+
+static ngx_int_t
+ngx_mcp_pass_arg(ngx_conf_t *cf, ngx_str_t *value, ngx_mcp_loc_conf_t *lcf)
+{
+    ngx_str_t   file;
+    ngx_uint_t  era;
+
+    if (ngx_strncmp(value->data, "schemas=", 8) == 0 && value->len > 8) {
+
+        if (lcf->schemas) {
+            return NGX_DECLINED;
+        }
+
+        file.data = value->data + 8;
+        file.len = value->len - 8;
+
+        return (ngx_conf_full_name(cf->cycle, &file, 1) == NGX_OK
+                && ngx_mcp_tools_read_schemas(cf, &file, &lcf->schemas)
+                   == NGX_CONF_OK)
+               ? NGX_OK : NGX_ABORT;
+    }
+
+    if (ngx_strcmp(value->data, "era=legacy") == 0) {
+        era = NGX_MCP_PASS_LEGACY;
+
+    } else if (ngx_strcmp(value->data, "era=modern") == 0) {
+        era = NGX_MCP_PASS_MODERN;
+
+    } else {
+        return NGX_ERROR;
+    }
+
+    if (lcf->pass_eras) {
+        return NGX_DECLINED;
+    }
+
+    lcf->pass_eras = era;
+
+    return NGX_OK;
 }
 
 
@@ -151,14 +205,27 @@ ngx_mcp_set_tool(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (tool->asks == 1 && tool->after == NGX_CONF_UNSET_MSEC) {
+    if (tool->asks != NGX_CONF_UNSET_UINT
+        && tool->asks != NGX_MCP_INPUT_TASK
+        && tool->after == NGX_CONF_UNSET_MSEC)
+    {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "\"input=call\" of tool \"%V\" requires the "
-                           "\"after\" parameter", &value[1]);
+                           "\"input=%s\" of tool \"%V\" requires the "
+                           "\"after\" parameter",
+                           (tool->asks == NGX_MCP_INPUT_CALL) ? "call"
+                                                              : "first",
+                           &value[1]);
         return NGX_CONF_ERROR;
     }
 
     ngx_mcp_route_defaults(tool);
+
+    if (tool->retry & NGX_MCP_RETRY_TIMEOUT && !tool->idempotent) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"retry_on=timeout\" of tool \"%V\" requires "
+                           "the \"idempotent\" parameter", &value[1]);
+        return NGX_CONF_ERROR;
+    }
 
     return NGX_CONF_OK;
 }
@@ -250,6 +317,10 @@ ngx_mcp_route_arg(ngx_str_t *arg, ngx_mcp_tool_t *tool)
         return NGX_OK;
     }
 
+    if (ngx_strncmp(arg->data, "retry_on=", 9) == 0) {
+        return ngx_mcp_route_retry(arg, tool);
+    }
+
     n = ngx_mcp_route_time(arg, tool);
 
     return (n == NGX_DONE) ? ngx_mcp_route_word(arg, tool) : n;
@@ -307,6 +378,47 @@ ngx_mcp_route_time(ngx_str_t *arg, ngx_mcp_tool_t *tool)
 }
 
 
+/* words separated by commas, or "off" */
+
+static ngx_int_t
+ngx_mcp_route_retry(ngx_str_t *arg, ngx_mcp_tool_t *tool)
+{
+    u_char      *p, *last;
+    ngx_str_t    word;
+    ngx_uint_t   end;
+
+    if (tool->retry != NGX_CONF_UNSET_UINT) {
+        return NGX_DECLINED;
+    }
+
+    tool->retry = NGX_MCP_RETRY_DEFAULT;
+
+    if (ngx_strcmp(arg->data + 9, "off") == 0) {
+        return NGX_OK;
+    }
+
+    last = arg->data + arg->len;
+
+    for (p = arg->data + 9; p <= last; p = word.data + word.len + 1) {
+
+        word.data = p;
+
+        for ( /* void */ ; p < last && *p != ','; p++) { /* void */ }
+
+        word.len = p - word.data;
+        end = ngx_mcp_retry_word(&word);
+
+        if (end == 0 || (tool->retry ^ NGX_MCP_RETRY_DEFAULT) & end) {
+            return NGX_ERROR;
+        }
+
+        tool->retry ^= end;
+    }
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_mcp_route_word(ngx_str_t *arg, ngx_mcp_tool_t *tool)
 {
@@ -322,8 +434,9 @@ ngx_mcp_route_word(ngx_str_t *arg, ngx_mcp_tool_t *tool)
           NGX_MCP_REQUIRED },
         { "support=forbidden", offsetof(ngx_mcp_tool_t, support),
           NGX_MCP_FORBIDDEN },
-        { "input=task", offsetof(ngx_mcp_tool_t, asks), 0 },
-        { "input=call", offsetof(ngx_mcp_tool_t, asks), 1 },
+        { "input=task", offsetof(ngx_mcp_tool_t, asks), NGX_MCP_INPUT_TASK },
+        { "input=call", offsetof(ngx_mcp_tool_t, asks), NGX_MCP_INPUT_CALL },
+        { "input=first", offsetof(ngx_mcp_tool_t, asks), NGX_MCP_INPUT_FIRST },
         { "idempotent", offsetof(ngx_mcp_tool_t, idempotent), 1 },
         { NULL, 0, 0 }
     };
@@ -363,6 +476,7 @@ ngx_mcp_route_init(ngx_mcp_tool_t *tool)
     tool->ttl = NGX_CONF_UNSET_MSEC;
     tool->attempts = NGX_CONF_UNSET;
     tool->priority = 1;
+    tool->retry = NGX_CONF_UNSET_UINT;
 }
 
 
@@ -372,8 +486,9 @@ static void
 ngx_mcp_route_defaults(ngx_mcp_tool_t *tool)
 {
     ngx_conf_init_uint_value(tool->support, NGX_MCP_OPTIONAL);
-    ngx_conf_init_uint_value(tool->asks, 0);
+    ngx_conf_init_uint_value(tool->asks, NGX_MCP_INPUT_TASK);
     ngx_conf_init_uint_value(tool->idempotent, 0);
+    ngx_conf_init_uint_value(tool->retry, 0);
     ngx_conf_init_msec_value(tool->after, 0);
 }
 
@@ -390,6 +505,7 @@ ngx_mcp_conf_merge_pass(ngx_conf_t *cf, ngx_mcp_loc_conf_t *prev,
     if (conf->pass.data == NULL) {
         conf->pass = prev->pass;
         conf->pass_eras = prev->pass_eras;
+        conf->schemas = prev->schemas;
     }
 
     if (conf->pass.len) {
@@ -477,4 +593,11 @@ ngx_mcp_route_find(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name)
 #endif
 
     return &any;
+}
+
+
+ngx_mcp_tool_t *
+ngx_mcp_route_schema(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name)
+{
+    return lcf->schemas ? ngx_mcp_tool_find(lcf->schemas, name) : NULL;
 }

@@ -55,6 +55,11 @@ static ngx_mcp_header_name_t  ngx_mcp_not_sent[] = {
     { ngx_string("accept-encoding"), 0 },
     { ngx_string("range"), 0 },
     { ngx_string("if-"), 1 },
+
+    /* set by ngx_mcp_sender_trace() */
+    { ngx_string("traceparent"), 0 },
+    { ngx_string("tracestate"), 0 },
+    { ngx_string("baggage"), 0 },
     { ngx_null_string, 0 }
 };
 
@@ -396,6 +401,91 @@ ngx_mcp_sender_make(ngx_mcp_sender_t *sender, ngx_mcp_loc_conf_t *lcf,
 
     return ngx_mcp_sender_header(sender, &name_key, &name)
            ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_mcp_sender_trace(ngx_mcp_sender_t *sender, ngx_mcp_json_t *meta)
+{
+    ngx_str_t        *value;
+    ngx_uint_t        i;
+    ngx_mcp_json_t    members[NGX_MCP_TRACES];
+    ngx_table_elt_t  *h;
+    ngx_mcp_member_t  names[NGX_MCP_TRACES];
+
+    for (i = 0; i < NGX_MCP_TRACES; i++) {
+        names[i].name = ngx_mcp_trace_names[i];
+        names[i].value = &members[i];
+    }
+
+    if (ngx_mcp_json_members(meta, names, NGX_MCP_TRACES) != NGX_OK) {
+        /* not written by this release: the context is ambiguous */
+        return NGX_OK;
+    }
+
+    if (ngx_mcp_trace_read(sender->pool, members, NULL, &sender->trace)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < NGX_MCP_TRACES; i++) {
+        value = &sender->trace.value[i];
+
+        if (value->len == 0) {
+            continue;
+        }
+
+        h = ngx_mcp_sender_header(sender, &ngx_mcp_trace_names[i], value);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        /* the params are freed with the client's request */
+
+        *value = h->value;
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * Sets the headers that repeat the method and a name of the body, where the
+ * client sent them; NULL: the name of the call.  Both are not copied.
+ */
+
+void
+ngx_mcp_sender_method(ngx_mcp_sender_t *sender, ngx_str_t *method,
+    ngx_str_t *name)
+{
+    ngx_uint_t                     i;
+    ngx_table_elt_t               *h;
+    static ngx_mcp_header_name_t   is_method[] = {
+        { ngx_string("mcp-method"), 0 },
+        { ngx_null_string, 0 }
+    };
+    static ngx_mcp_header_name_t   is_name[] = {
+        { ngx_string("mcp-name"), 0 },
+        { ngx_null_string, 0 }
+    };
+
+    h = sender->headers.elts;
+
+    for (i = 0; i < sender->headers.nelts; i++) {
+
+        if (ngx_mcp_sender_known(is_method, &h[i])) {
+            h[i].value = *method;
+
+        } else if (ngx_mcp_sender_known(is_name, &h[i])) {
+
+            if (sender->name.data == NULL) {
+                sender->name = h[i].value;
+            }
+
+            h[i].value = name ? *name : sender->name;
+        }
+    }
 }
 
 

@@ -14,6 +14,7 @@
 #include "ngx_mcp_http.h"
 #include "ngx_mcp_amend.h"
 #include "ngx_mcp_input.h"
+#include "ngx_mcp_question.h"
 
 
 /*
@@ -35,6 +36,7 @@ typedef struct {
 typedef struct {
     ngx_mcp_amend_t  amend;         /* must be the first */
     ngx_mcp_json_t   requests;
+    ngx_uint_t       valid;         /* the questions were checked before */
 } ngx_mcp_asking_t;
 
 
@@ -57,6 +59,8 @@ static ngx_uint_t ngx_mcp_amend_same(ngx_mcp_amend_t *a, ngx_mcp_amend_t *b);
 static void ngx_mcp_amend_end(ngx_mcp_amend_t *a);
 static ngx_int_t ngx_mcp_ask_check(ngx_http_request_t *r,
     ngx_mcp_amend_t *amend, ngx_mcp_op_get_t *task);
+static ngx_int_t ngx_mcp_ask_valid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *requests);
 static ngx_int_t ngx_mcp_answer_apply(ngx_http_request_t *r,
     ngx_mcp_amend_t *a, ngx_mcp_op_get_t *task);
 
@@ -318,6 +322,7 @@ static ngx_int_t
 ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
     ngx_mcp_op_get_t *task)
 {
+    ngx_int_t          rc;
     const char        *err;
     ngx_mcp_ctx_t     *ctx;
     ngx_mcp_asking_t  *a;
@@ -332,9 +337,46 @@ ngx_mcp_ask_check(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
     }
 
+    if (!a->valid) {
+        rc = ngx_mcp_ask_valid(r, ctx, &a->requests);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        a->valid = 1;
+    }
+
     amend->op.change.payload[NGX_MCP_REQUESTS] = a->requests.text;
 
     return NGX_DECLINED;
+}
+
+
+/* NGX_DECLINED: the questions are valid; any other value finalizes */
+
+static ngx_int_t
+ngx_mcp_ask_valid(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *requests)
+{
+    ngx_int_t           rc;
+    ngx_str_t           text;
+    ngx_mcp_mismatch_t  mismatch;
+
+    rc = ngx_mcp_question_check(r->pool, NGX_MCP_QUESTION_ALL, requests,
+                                &mismatch);
+    rc = ngx_mcp_mismatch_text(r->pool, rc, &mismatch, &text);
+
+    if (rc == NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_mcp_mismatch_error(r, ctx, "inputRequests", "invalid_question",
+                                  &mismatch, &text);
 }
 
 

@@ -90,6 +90,62 @@ ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl, uint64_t *value)
 
 
 /*
+ * Parses the requested run timeout and limits it to what the operator allows,
+ * or to the tool's own one if that is longer.  It is ignored if the operator
+ * allows none.
+ */
+
+const char *
+ngx_mcp_client_timeout(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *timeout,
+    ngx_mcp_policy_t *policy)
+{
+    int64_t   n;
+    uint64_t  max;
+
+    if (timeout->type == NGX_MCP_JSON_NONE || lcf->client_timeout == 0) {
+        return NULL;
+    }
+
+    if (ngx_mcp_json_integer(timeout, &n) != NGX_OK || n <= 0) {
+        return "timeout must be a positive integer";
+    }
+
+    max = ngx_max(lcf->client_timeout, policy->run_timeout);
+    policy->run_timeout = (uint32_t) ngx_min((uint64_t) n, max);
+
+    return NULL;
+}
+
+
+/* the same for the requested priority */
+
+const char *
+ngx_mcp_client_priority(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *priority,
+    ngx_mcp_policy_t *policy)
+{
+    int64_t   n;
+    uint64_t  max;
+
+    if (priority->type == NGX_MCP_JSON_NONE
+        || lcf->client_priority == NGX_MCP_PRIORITIES)
+    {
+        return NULL;
+    }
+
+    if (ngx_mcp_json_integer(priority, &n) != NGX_OK
+        || n < 0 || n >= NGX_MCP_PRIORITIES)
+    {
+        return "priority must be an integer from 0 to 3";
+    }
+
+    max = ngx_max(lcf->client_priority, policy->priority);
+    policy->priority = (uint8_t) ngx_min((uint64_t) n, max);
+
+    return NULL;
+}
+
+
+/*
  * Parses progress that a worker or a client reports.  The numbers of the event
  * are -1 if they are missing.
  */

@@ -8,9 +8,10 @@
 
 
 #include "ngx_mcp_http.h"
+#include "ngx_mcp_question.h"
 
 
-static ngx_int_t ngx_mcp_arguments_data(ngx_pool_t *pool,
+static ngx_int_t ngx_mcp_arguments_data(ngx_pool_t *pool, const char *reason,
     ngx_mcp_mismatch_t *mismatch, ngx_str_t *data);
 
 
@@ -23,10 +24,21 @@ ngx_int_t
 ngx_mcp_schema_check(ngx_pool_t *pool, ngx_mcp_schema_t *schema,
     ngx_mcp_json_t *value, ngx_mcp_mismatch_t *mismatch, ngx_str_t *text)
 {
-    ngx_int_t      rc;
-    ngx_mcp_out_t  out;
+    ngx_int_t  rc;
 
     rc = ngx_mcp_schema_validate(schema, pool, value, mismatch);
+
+    return ngx_mcp_mismatch_text(pool, rc, mismatch, text);
+}
+
+
+/* the same for what a validation has returned */
+
+ngx_int_t
+ngx_mcp_mismatch_text(ngx_pool_t *pool, ngx_int_t rc,
+    ngx_mcp_mismatch_t *mismatch, ngx_str_t *text)
+{
+    ngx_mcp_out_t  out;
 
     if (rc == NGX_OK || rc == NGX_ERROR) {
         return rc;
@@ -50,6 +62,14 @@ ngx_mcp_schema_check(ngx_pool_t *pool, ngx_mcp_schema_t *schema,
             ngx_mcp_out_lit(&out, ", \"");
             ngx_mcp_out_str(&out, &mismatch->name);
             ngx_mcp_out_lit(&out, "\" is missing");
+        }
+
+        /* a schema never reports it: there it is an annotation */
+
+        if (ngx_strcmp(mismatch->keyword, NGX_MCP_QUESTION_URL) == 0) {
+            ngx_mcp_out_lit(&out, ", a URL must be absolute and valid, use "
+                                  "https, or http on a loopback host, and "
+                                  "have no user information");
         }
     }
 
@@ -118,6 +138,17 @@ ngx_int_t
 ngx_mcp_arguments_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     const char *of, ngx_mcp_mismatch_t *mismatch, ngx_str_t *text)
 {
+    return ngx_mcp_mismatch_error(r, ctx, of, NULL, mismatch, text);
+}
+
+
+/* the same, with a reason unless it is NULL */
+
+ngx_int_t
+ngx_mcp_mismatch_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    const char *of, const char *reason, ngx_mcp_mismatch_t *mismatch,
+    ngx_str_t *text)
+{
     ngx_str_t      data, message, what;
     ngx_mcp_out_t  out;
 
@@ -128,7 +159,7 @@ ngx_mcp_arguments_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_out_str(&out, text);
 
     if (ngx_mcp_out_end(&out, &what) != NGX_OK
-        || ngx_mcp_arguments_data(r->pool, mismatch, &data) != NGX_OK)
+        || ngx_mcp_arguments_data(r->pool, reason, mismatch, &data) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -146,26 +177,39 @@ ngx_mcp_arguments_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     return ngx_mcp_error(r, ctx, NGX_HTTP_OK, NGX_MCP_RPC_INVALID_PARAMS,
                          (char *) message.data + 1,
-                         mismatch->keyword ? &data : NULL);
+                         data.len > 2 ? &data : NULL);
 }
 
 
 static ngx_int_t
-ngx_mcp_arguments_data(ngx_pool_t *pool, ngx_mcp_mismatch_t *mismatch,
-    ngx_str_t *data)
+ngx_mcp_arguments_data(ngx_pool_t *pool, const char *reason,
+    ngx_mcp_mismatch_t *mismatch, ngx_str_t *data)
 {
     ngx_mcp_out_t  out;
 
     ngx_mcp_out_init(&out, pool, mismatch->pointer.len + 64);
-    ngx_mcp_out_lit(&out, "{\"pointer\":");
-    ngx_mcp_out_string(&out, &mismatch->pointer);
-    ngx_mcp_out_lit(&out, ",\"keyword\":\"");
+    ngx_mcp_out_lit(&out, "{");
 
-    if (mismatch->keyword) {
-        ngx_mcp_out_text(&out, mismatch->keyword);
+    if (reason) {
+        ngx_mcp_out_lit(&out, "\"reason\":\"");
+        ngx_mcp_out_text(&out, reason);
+        ngx_mcp_out_lit(&out, "\"");
     }
 
-    ngx_mcp_out_lit(&out, "\"}");
+    if (mismatch->keyword) {
+
+        if (reason) {
+            ngx_mcp_out_lit(&out, ",");
+        }
+
+        ngx_mcp_out_lit(&out, "\"pointer\":");
+        ngx_mcp_out_string(&out, &mismatch->pointer);
+        ngx_mcp_out_lit(&out, ",\"keyword\":\"");
+        ngx_mcp_out_text(&out, mismatch->keyword);
+        ngx_mcp_out_lit(&out, "\"");
+    }
+
+    ngx_mcp_out_lit(&out, "}");
 
     return ngx_mcp_out_end(&out, data);
 }

@@ -27,7 +27,8 @@ ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
     ngx_mcp_op_create_t  *op;
 
     op = ngx_mcp_op(r, NGX_MCP_OP_CREATE, size);
-    if (op == NULL) {
+
+    if (op == NULL || ngx_mcp_trace_keep(r, ctx) != NGX_OK) {
         return NULL;
     }
 
@@ -64,6 +65,9 @@ ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *name,
                                   ? tool->attempts
                                   : (ngx_int_t) lcf->retries + 1);
     policy->priority = tool ? (uint8_t) tool->priority : 1;
+    policy->calls = (uint8_t) ((tool ? tool->retry : 0)
+                               | ((ctx->rest || ctx->era == NGX_MCP_MODERN)
+                                  ? NGX_MCP_ASKABLE : 0));
 
     nt->ttl = ngx_mcp_own(ttl);
 

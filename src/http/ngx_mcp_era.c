@@ -10,6 +10,10 @@
 #include "ngx_mcp_http.h"
 
 
+static ngx_int_t ngx_mcp_version_refuse(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_uint_t eras, ngx_int_t code);
+
+
 /* the revisions of the eras in the mask, as a JSON array */
 
 void
@@ -40,40 +44,61 @@ ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras)
 }
 
 
+/* tells if a client with this MCP-Protocol-Version header may send a batch */
+
+ngx_uint_t
+ngx_mcp_header_batches(ngx_http_request_t *r)
+{
+    ngx_str_t            value;
+    ngx_mcp_revision_t  *rev;
+    static ngx_str_t     header = ngx_string("mcp-protocol-version");
+
+    /* the only revision that has batches has no such header */
+
+    if (ngx_mcp_header(r, &header, &value) == 0) {
+        return 1;
+    }
+
+    rev = ngx_mcp_revision(&value);
+
+    return rev && rev->batches;
+}
+
+
 /* a legacy request to a gateway whose upstream supports the modern era only */
 
 ngx_int_t
 ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_str_t      data;
-    ngx_mcp_out_t  out;
-
-    ngx_mcp_out_init(&out, r->pool, 64);
-    ngx_mcp_out_lit(&out, "{\"supported\":");
-    ngx_mcp_out_revisions(&out, NGX_MCP_PASS_MODERN);
-    ngx_mcp_out_lit(&out, "}");
-
-    if (ngx_mcp_out_end(&out, &data) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST,
-                         NGX_MCP_RPC_INVALID_PARAMS,
-                         "Unsupported protocol version", &data);
+    return ngx_mcp_version_refuse(r, ctx, NGX_MCP_PASS_MODERN,
+                                  NGX_MCP_RPC_INVALID_PARAMS);
 }
 
 
-/* a modern request to a gateway whose upstream supports the legacy era only */
+/*
+ * A modern request to a gateway whose upstream supports the legacy era only.
+ * An error of the modern era would tell a client of both eras that the server
+ * is modern, so that it would not fall back to "initialize".
+ */
 
 ngx_int_t
 ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    return ngx_mcp_unsupported(r, ctx, NGX_MCP_PASS_LEGACY);
+    return ngx_mcp_version_refuse(r, ctx, NGX_MCP_PASS_LEGACY,
+                                  NGX_MCP_RPC_INVALID_PARAMS);
 }
 
 
 ngx_int_t
 ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t eras)
+{
+    return ngx_mcp_version_refuse(r, ctx, eras, NGX_MCP_RPC_VERSION);
+}
+
+
+static ngx_int_t
+ngx_mcp_version_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_uint_t eras, ngx_int_t code)
 {
     ngx_str_t      data;
     ngx_mcp_out_t  out;
@@ -95,7 +120,7 @@ ngx_mcp_unsupported(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t eras)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, NGX_MCP_RPC_VERSION,
+    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, code,
                          "Unsupported protocol version", &data);
 }
 

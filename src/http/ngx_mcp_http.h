@@ -48,10 +48,17 @@ ngx_mcp_ctx_t *ngx_mcp_ctx(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_post(ngx_http_request_t *r,
     ngx_http_client_body_handler_pt handler);
 ngx_int_t ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **ctx);
+ngx_int_t ngx_mcp_read_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *message);
+ngx_int_t ngx_mcp_identify(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_refuse(ngx_http_request_t *r, ngx_uint_t status,
     ngx_int_t code, const char *why);
 ngx_mcp_method_t *ngx_mcp_method_find(ngx_mcp_method_t *methods,
     ngx_str_t *name);
+
+/* ngx_mcp_batch.c */
+
+ngx_http_cleanup_t *ngx_mcp_cleanup_add(ngx_http_request_t *r);
 
 /* ngx_mcp_reply.c */
 
@@ -83,6 +90,7 @@ ngx_int_t ngx_mcp_problem_refused(ngx_http_request_t *r, ngx_uint_t reason);
 
 /* ngx_mcp_era.c */
 
+ngx_uint_t ngx_mcp_header_batches(ngx_http_request_t *r);
 void ngx_mcp_out_revisions(ngx_mcp_out_t *out, ngx_uint_t eras);
 ngx_int_t ngx_mcp_legacy_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_modern_refuse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
@@ -100,12 +108,21 @@ const char *ngx_mcp_token(ngx_pool_t *pool, ngx_mcp_json_t *token,
     ngx_str_t *value);
 const char *ngx_mcp_ttl(ngx_mcp_loc_conf_t *lcf, ngx_mcp_json_t *ttl,
     uint64_t *value);
+const char *ngx_mcp_client_timeout(ngx_mcp_loc_conf_t *lcf,
+    ngx_mcp_json_t *timeout, ngx_mcp_policy_t *policy);
+const char *ngx_mcp_client_priority(ngx_mcp_loc_conf_t *lcf,
+    ngx_mcp_json_t *priority, ngx_mcp_policy_t *policy);
 const char *ngx_mcp_progress_args(ngx_mcp_json_t *progress,
     ngx_mcp_json_t *total, ngx_mcp_json_t *message, ngx_mcp_op_update_t *op);
 uint64_t ngx_mcp_lease_token(ngx_mcp_json_t *value);
 ngx_uint_t ngx_mcp_states_of(ngx_uint_t era, ngx_str_t *status);
 void *ngx_mcp_create_op(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *name, ngx_mcp_tool_t *tool, size_t size);
+
+/* ngx_mcp_tracing.c */
+
+ngx_int_t ngx_mcp_tracing(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_trace_keep(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 /* ngx_mcp_arguments.c */
 
@@ -117,6 +134,11 @@ ngx_int_t ngx_mcp_arguments_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_str_t *text);
 ngx_int_t ngx_mcp_arguments_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     const char *of, ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
+ngx_int_t ngx_mcp_mismatch_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    const char *of, const char *reason, ngx_mcp_mismatch_t *mismatch,
+    ngx_str_t *text);
+ngx_int_t ngx_mcp_mismatch_text(ngx_pool_t *pool, ngx_int_t rc,
+    ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
 ngx_int_t ngx_mcp_arguments_problem(ngx_http_request_t *r,
     ngx_mcp_mismatch_t *mismatch, ngx_str_t *text);
 
@@ -125,7 +147,8 @@ ngx_int_t ngx_mcp_arguments_problem(ngx_http_request_t *r,
 ngx_uint_t ngx_mcp_origin(ngx_http_request_t *r);
 ngx_uint_t ngx_mcp_same_origin(ngx_http_request_t *r);
 ngx_uint_t ngx_mcp_local(ngx_http_request_t *r);
-ngx_int_t ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_revision_t *rev, ngx_uint_t can);
 ngx_int_t ngx_mcp_session_check(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_session_end(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_owner(ngx_http_request_t *r, ngx_str_t *owner);
@@ -162,7 +185,8 @@ void ngx_mcp_render_task(ngx_mcp_out_t *out, ngx_uint_t era,
     ngx_mcp_view_t *v);
 void ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era,
     ngx_mcp_view_t *v);
-void ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
+void ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_uint_t can);
 void ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_uint_t detail);
 void ngx_mcp_render_short(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
@@ -176,7 +200,8 @@ void ngx_mcp_render_cursor(ngx_mcp_out_t *out, ngx_mcp_zone_t *zone,
     ngx_str_t *owner, ngx_mcp_cursor_t *next);
 void ngx_mcp_render_tool(ngx_mcp_out_t *out, ngx_array_t *tools, ngx_uint_t i,
     ngx_uint_t support);
-void ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_mcp_view_t *v);
+void ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_uint_t era,
+    ngx_mcp_view_t *v);
 ngx_str_t *ngx_mcp_render_status(ngx_uint_t era, ngx_mcp_task_t *task);
 
 /* ngx_mcp_variables.c */

@@ -19,9 +19,11 @@
 #include "ngx_mcp_out.h"
 #include "ngx_mcp_revision.h"
 #include "ngx_mcp_rpc.h"
+#include "ngx_mcp_trace.h"
 
 
 typedef struct ngx_mcp_ctx_s           ngx_mcp_ctx_t;
+typedef struct ngx_mcp_element_s       ngx_mcp_element_t;
 typedef struct ngx_mcp_merge_filter_s  ngx_mcp_merge_filter_t;
 
 
@@ -57,6 +59,10 @@ typedef struct {
     ngx_msec_t                 backoff;
     ngx_uint_t                 retries;
 
+    /* what clients may request at most; 0, NGX_MCP_PRIORITIES: nothing */
+    ngx_msec_t                 client_timeout;
+    ngx_uint_t                 client_priority;
+
     ngx_uint_t                 max_owner_tasks;
     size_t                     max_owner_bytes;
     size_t                     max_payload;
@@ -64,6 +70,7 @@ typedef struct {
     /* a gateway */
     ngx_str_t                  pass;      /* URI; empty: not a gateway */
     ngx_uint_t                 pass_eras; /* mask of NGX_MCP_PASS_* */
+    ngx_array_t               *schemas;   /* of ngx_mcp_tool_t; may be NULL */
     ngx_array_t               *routes;    /* of ngx_mcp_tool_t */
     ngx_uint_t                 max_running;
     ngx_uint_t                 max_tool_running;
@@ -116,6 +123,9 @@ typedef struct {
     ngx_mcp_json_t  token;     /* progressToken */
     ngx_mcp_json_t  client;    /* clientInfo */
     ngx_mcp_json_t  capabilities;
+    ngx_mcp_json_t  trace[NGX_MCP_TRACES];
+    ngx_mcp_json_t  timeout;   /* of an attempt */
+    ngx_mcp_json_t  priority;
 
     /* members of the client's capabilities */
     ngx_mcp_json_t  elicitation;
@@ -146,15 +156,12 @@ struct ngx_mcp_ctx_s {
     ngx_str_t                  session;   /* legacy; empty: none */
 
     ngx_mcp_request_params_t   params;
+    ngx_mcp_revision_t        *revision;  /* legacy: of the request */
+    ngx_uint_t                 can;       /* mask of NGX_MCP_CAN_* */
 
     /* the client supports tasks, and NGX_MCP_EXTENSION */
     unsigned                   tasks:1;
     unsigned                   extended:1;
-
-    /* modern: the client can answer these questions */
-    unsigned                   elicitation:1;
-    unsigned                   sampling:1;
-    unsigned                   roots:1;
 
     unsigned                   asked:1;   /* questions end the call */
     unsigned                   rest:1;    /* REST or console, no JSON-RPC */
@@ -180,10 +187,12 @@ struct ngx_mcp_ctx_s {
     ngx_str_t                  task_id;
     ngx_str_t                 *status;    /* NULL: no task */
     ngx_str_t                  client;
+    ngx_mcp_trace_t           *trace;     /* NULL: not determined yet */
     ngx_int_t                  error;     /* JSON-RPC code; 0: none */
 
     struct ngx_mcp_calling_s  *call;
     struct ngx_mcp_wait_s     *wait;
+    ngx_mcp_element_t         *element;   /* of a batch; NULL: not in one */
 };
 
 

@@ -13,6 +13,10 @@
 #include "ngx_mcp_http.h"
 
 
+static ngx_int_t ngx_mcp_not_a_message(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_rpc_error_t *err);
+
+
 static ngx_mcp_shape_t  ngx_mcp_extensions[] = {
     { ngx_string("io.modelcontextprotocol/tasks"),
       ngx_mcp_param_offset(tasks), NULL },
@@ -43,6 +47,16 @@ static ngx_mcp_shape_t  ngx_mcp_meta[] = {
     { ngx_string("io.modelcontextprotocol/clientCapabilities"),
       ngx_mcp_param_offset(capabilities),
       ngx_mcp_capabilities },
+    { ngx_string("traceparent"),
+      ngx_mcp_param_offset(trace[NGX_MCP_TRACEPARENT]), NULL },
+    { ngx_string("tracestate"),
+      ngx_mcp_param_offset(trace[NGX_MCP_TRACESTATE]), NULL },
+    { ngx_string("baggage"),
+      ngx_mcp_param_offset(trace[NGX_MCP_BAGGAGE]), NULL },
+    { ngx_string(NGX_MCP_NAMESPACE "timeout"),
+      ngx_mcp_param_offset(timeout), NULL },
+    { ngx_string(NGX_MCP_NAMESPACE "priority"),
+      ngx_mcp_param_offset(priority), NULL },
     { ngx_null_string, 0, NULL }
 };
 
@@ -101,7 +115,6 @@ ngx_mcp_post(ngx_http_request_t *r, ngx_http_client_body_handler_pt handler)
 ngx_int_t
 ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx)
 {
-    u_char                message[256];
     ngx_int_t             rc;
     ngx_str_t             body;
     ngx_mcp_ctx_t        *ctx;
@@ -144,16 +157,71 @@ ngx_mcp_read(ngx_http_request_t *r, ngx_mcp_ctx_t **pctx)
     }
 
     if (rc == NGX_DECLINED) {
-        *ngx_snprintf(message, sizeof(message) - 1, "%s: %s", err.message,
-                      err.detail) = '\0';
-
-        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                      "client sent an invalid JSON-RPC message: %s",
-                      err.detail);
-
-        return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, err.code,
-                             (char *) message, NULL);
+        return ngx_mcp_not_a_message(r, ctx, &err);
     }
+
+    return ngx_mcp_identify(r, ctx);
+}
+
+
+/* parses a message of a batch; returns as ngx_mcp_read() does */
+
+ngx_int_t
+ngx_mcp_read_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *message)
+{
+    ngx_int_t            rc;
+    ngx_mcp_rpc_error_t  err;
+
+    rc = ngx_mcp_rpc_parse(r->pool, &message->text, ngx_mcp_params, &ctx->rpc,
+                           &err);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+
+        if (message->type == NGX_MCP_JSON_ARRAY) {
+            err.detail = "the message must be a JSON object";
+        }
+
+        return ngx_mcp_not_a_message(r, ctx, &err);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_mcp_not_a_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_rpc_error_t *err)
+{
+    u_char  message[256];
+
+    *ngx_snprintf(message, sizeof(message) - 1, "%s: %s", err->message,
+                  err->detail) = '\0';
+
+    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                  "client sent an invalid JSON-RPC message: %s", err->detail);
+
+    return ngx_mcp_error(r, ctx, NGX_HTTP_BAD_REQUEST, err->code,
+                         (char *) message, NULL);
+}
+
+
+/*
+ * Determines the owner of a request.  NGX_DECLINED: the store is ready; any
+ * other value finalizes the request.
+ */
+
+ngx_int_t
+ngx_mcp_identify(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+{
+    ngx_int_t            rc;
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
     rc = ngx_mcp_owner(r, &ctx->owner);
 

@@ -8,6 +8,8 @@
 
 
 #include "ngx_mcp_http.h"
+#include "ngx_mcp_capability.h"
+#include "ngx_mcp_question.h"
 #include "ngx_mcp_result.h"
 
 
@@ -21,6 +23,8 @@ static ngx_str_t *ngx_mcp_render_message(ngx_uint_t era, ngx_mcp_view_t *v);
 static ngx_mcp_failure_t *ngx_mcp_render_cause(ngx_mcp_view_t *v);
 static ngx_uint_t ngx_mcp_render_has(ngx_mcp_view_t *v,
     ngx_mcp_json_t *object);
+static void ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key);
 static void ngx_mcp_render_with_meta(ngx_mcp_out_t *out,
     ngx_mcp_json_t *object, ngx_mcp_view_t *v, ngx_uint_t has_meta,
     ngx_uint_t what);
@@ -177,16 +181,19 @@ ngx_mcp_render_created(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 }
 
 
-/* the members that the modern era adds in some states, after a comma */
+/*
+ * The members that the modern era adds in some states, after a comma.  can: the
+ * questions that the client can answer, a mask of NGX_MCP_CAN_*.
+ */
 
 void
-ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
+ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t can)
 {
     switch (v->task.state) {
 
     case NGX_MCP_INPUT_REQUIRED:
         ngx_mcp_out_lit(out, ",\"inputRequests\":");
-        ngx_mcp_out_str(out, &v->payload[NGX_MCP_REQUESTS]);
+        ngx_mcp_question_modern(out, &v->payload[NGX_MCP_REQUESTS], can);
         break;
 
     case NGX_MCP_COMPLETED:
@@ -196,7 +203,7 @@ ngx_mcp_render_detail(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
 
     case NGX_MCP_FAILED:
         ngx_mcp_out_lit(out, ",\"error\":");
-        ngx_mcp_render_error(out, v);
+        ngx_mcp_render_error(out, NGX_MCP_MODERN, v);
         break;
     }
 }
@@ -211,7 +218,7 @@ ngx_mcp_render_rest(ngx_mcp_out_t *out, ngx_mcp_view_t *v, ngx_uint_t detail)
     ngx_mcp_render_short(out, v);
 
     if (detail) {
-        ngx_mcp_render_detail(out, v);
+        ngx_mcp_render_detail(out, v, NGX_MCP_CAN_ALL);
     }
 
     ngx_mcp_out_lit(out, "}");
@@ -289,18 +296,44 @@ ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
  */
 
 void
-ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_mcp_view_t *v)
+ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 {
+    ngx_mcp_json_t    error, message;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("message"), &message }
+    };
+
+    error.type = NGX_MCP_JSON_OBJECT;
+    error.text = v->payload[NGX_MCP_RESULT];
+
     /* if there is a cause, a stored error is that of an earlier attempt */
 
-    if (v->task.cause == NGX_MCP_CAUSE_NONE
-        && v->payload[NGX_MCP_RESULT].len)
-    {
-        ngx_mcp_out_str(out, &v->payload[NGX_MCP_RESULT]);
+    if (v->task.cause != NGX_MCP_CAUSE_NONE || error.text.len == 0) {
+        ngx_mcp_out_str(out, &ngx_mcp_render_cause(v)->error);
         return;
     }
 
-    ngx_mcp_out_str(out, &ngx_mcp_render_cause(v)->error);
+    if (era == NGX_MCP_LEGACY || !ngx_mcp_question_is_error(&error)) {
+        ngx_mcp_out_str(out, &error.text);
+        return;
+    }
+
+    /* the modern era has no such code */
+
+    (void) ngx_mcp_json_members(&error, members, 1);
+
+    ngx_mcp_out_lit(out, "{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED)
+                         ",\"message\":");
+
+    if (message.type == NGX_MCP_JSON_STRING) {
+        ngx_mcp_out_str(out, &message.text);
+
+    } else {
+        ngx_mcp_out_lit(out, "\"\"");
+    }
+
+    ngx_mcp_out_lit(out, ",\"data\":{\"reason\":"
+                         "\"url_elicitation_required\"}}");
 }
 
 
@@ -354,7 +387,7 @@ ngx_mcp_render_outcome(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v,
 
     if (v->task.state != NGX_MCP_COMPLETED) {
         ngx_mcp_out_lit(out, "\"error\":");
-        ngx_mcp_render_error(out, v);
+        ngx_mcp_render_error(out, era, v);
         return;
     }
 
@@ -413,27 +446,59 @@ void
 ngx_mcp_render_question(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
     ngx_mcp_json_t *key, ngx_mcp_json_t *question)
 {
-    u_char            id[NGX_MCP_ID_TEXT];
-    ngx_mcp_json_t    method, params;
+    ngx_uint_t        url;
+    ngx_mcp_json_t    method, params, id;
     ngx_mcp_member_t  members[] = {
         { ngx_string("method"), &method },
         { ngx_string("params"), &params }
     };
+    ngx_mcp_member_t  members_of_params[] = {
+        { ngx_string("elicitationId"), &id }
+    };
+
+    url = ngx_mcp_question_is_url(question, &params);
 
     (void) ngx_mcp_json_members(question, members, 2);
-    (void) ngx_mcp_id_text(id, &v->id);
 
-    /* the id identifies the question: the task id, a slash, the key */
+    if (params.type == NGX_MCP_JSON_NONE) {
+        params.type = NGX_MCP_JSON_OBJECT;
+        ngx_str_set(&params.text, "{}");
+    }
 
-    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
-    ngx_mcp_out_add(out, id, sizeof(id));
-    ngx_mcp_out_lit(out, "/");
-    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
+    ngx_mcp_out_lit(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    ngx_mcp_render_question_id(out, v, key);
     ngx_mcp_out_lit(out, ",\"method\":");
     ngx_mcp_out_str(out, &method.text);
     ngx_mcp_out_lit(out, ",\"params\":{");
+
+    if (url
+        && ngx_mcp_json_members(&params, members_of_params, 1) == NGX_OK
+        && id.type == NGX_MCP_JSON_NONE)
+    {
+        ngx_mcp_out_lit(out, "\"elicitationId\":");
+        ngx_mcp_render_question_id(out, v, key);
+        ngx_mcp_out_lit(out, ",");
+    }
+
     ngx_mcp_render_with_meta(out, &params, v, 1, NGX_MCP_META_RELATED);
     ngx_mcp_out_lit(out, "}}");
+}
+
+
+/* what identifies the question: the task id, a slash, the key */
+
+static void
+ngx_mcp_render_question_id(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
+    ngx_mcp_json_t *key)
+{
+    u_char  id[NGX_MCP_ID_TEXT];
+
+    (void) ngx_mcp_id_text(id, &v->id);
+
+    ngx_mcp_out_lit(out, "\"");
+    ngx_mcp_out_add(out, id, sizeof(id));
+    ngx_mcp_out_lit(out, "/");
+    ngx_mcp_out_add(out, key->text.data + 1, key->text.len - 1);
 }
 
 

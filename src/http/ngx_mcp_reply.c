@@ -8,7 +8,7 @@
 
 
 #include "ngx_mcp_http.h"
-#include "ngx_mcp_wait.h"
+#include "ngx_mcp_batch.h"
 
 
 static ngx_str_t  ngx_mcp_json_type = ngx_string("application/json");
@@ -42,10 +42,15 @@ ngx_mcp_send(ngx_http_request_t *r, ngx_uint_t status, ngx_str_t *parts,
     len = b->last - b->pos;
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 
+    text.data = b->pos;
+    text.len = len;
+
+    if (r != r->main && ctx && ctx->element) {
+        return ngx_mcp_batch_answer(ctx, status, &text);
+    }
+
     if (ctx && ctx->wait && ctx->wait->stream) {
         /* the header was sent earlier: this is the last event */
-        text.data = b->pos;
-        text.len = len;
         return ngx_mcp_wait_end(ctx->wait, &text);
     }
 
@@ -174,7 +179,8 @@ ngx_mcp_result(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_str_t *result)
 
 /*
  * Sends a JSON-RPC error.  The message is not escaped; data is JSON or NULL.
- * The error has no id if ctx is NULL or the id could not be read.
+ * The error has no id if ctx is NULL or the id could not be read; in a batch,
+ * it is null, also for a response, whose id is not one of the client's ids.
  */
 
 ngx_int_t
@@ -194,7 +200,14 @@ ngx_mcp_error(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx, ngx_uint_t status,
     ngx_str_set(&parts[n], "{\"jsonrpc\":\"2.0\"");
     n++;
 
-    if (ctx && ctx->rpc.id.type != NGX_MCP_JSON_NONE) {
+    if (ctx && ctx->element
+        && (ctx->rpc.id.type == NGX_MCP_JSON_NONE
+            || ctx->rpc.kind == NGX_MCP_RPC_RESPONSE))
+    {
+        ngx_str_set(&parts[n], ",\"id\":null");
+        n++;
+
+    } else if (ctx && ctx->rpc.id.type != NGX_MCP_JSON_NONE) {
         ngx_str_set(&parts[n], ",\"id\":");
         n++;
         parts[n++] = ctx->rpc.id.text;
@@ -298,6 +311,15 @@ ngx_mcp_no_store(ngx_http_request_t *r)
 ngx_int_t
 ngx_mcp_accepted(ngx_http_request_t *r)
 {
+    ngx_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    if (ctx && ctx->element) {
+        /* no part of the response to a batch */
+        return NGX_OK;
+    }
+
     r->headers_out.status = NGX_HTTP_ACCEPTED;
     r->headers_out.content_length_n = 0;
     r->header_only = 1;

@@ -7,9 +7,10 @@
 /*
  * The owner of a request, and sessions of the legacy era.
  *
- * A session id is a random number with a seal over the number and the owner,
- * made with the secret of the zone.  So an id is verified without a table that
- * clients could fill.  Ended sessions are kept in a table of fixed size, where
+ * A session id is a random number, the revision and the capabilities that
+ * initialize has settled, and a seal over these and the owner, made with the
+ * secret of the zone.  So every process verifies an id, and knows whom it may
+ * ask what, without a table that clients could fill.  Ended sessions are kept in a table of fixed size, where
  * new entries replace old ones: this is sufficient, because a session id does
  * not authenticate a client.
  */
@@ -23,13 +24,15 @@
 
 
 typedef struct {
-    uint64_t        number[2];
-    ngx_mcp_seal_t  seal;
+    u_char          random[14];
+    uint8_t         revision;     /* number of ngx_mcp_revision_t */
+    uint8_t         can;          /* NGX_MCP_CAN_* */
+    ngx_mcp_seal_t  seal;         /* of all before */
 } ngx_mcp_session_t;
 
 
-static void ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number,
-    ngx_str_t *owner, ngx_mcp_seal_t *seal);
+static void ngx_mcp_session_seal(ngx_http_request_t *r,
+    ngx_mcp_session_t *session, ngx_str_t *owner, ngx_mcp_seal_t *seal);
 static ngx_int_t ngx_mcp_session_ended(ngx_http_request_t *r,
     ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_session_parse(ngx_http_request_t *r,
@@ -68,16 +71,20 @@ ngx_mcp_owner(ngx_http_request_t *r, ngx_str_t *owner)
 /* adds a new session id to the response */
 
 ngx_int_t
-ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_revision_t *rev, ngx_uint_t can)
 {
     ngx_str_t          value;
     ngx_mcp_session_t  session;
 
-    if (ngx_mcp_random(session.number, sizeof(session.number)) != NGX_OK) {
+    if (ngx_mcp_random(session.random, sizeof(session.random)) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ngx_mcp_session_seal(r, session.number, &ctx->owner, &session.seal);
+    session.revision = rev->number;
+    session.can = (uint8_t) can;
+
+    ngx_mcp_session_seal(r, &session, &ctx->owner, &session.seal);
 
     value.len = NGX_MCP_SESSION_LEN;
     value.data = ngx_pnalloc(r->pool, value.len);
@@ -92,7 +99,7 @@ ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 /*
- * Sets the session of a request.  NGX_DONE: the request has no session id;
+ * Sets the session of a request, its revision and capabilities.  NGX_DONE: the request has no session id;
  * NGX_DECLINED: the id is not valid, or the session has ended.
  */
 
@@ -190,10 +197,11 @@ static ngx_int_t
 ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_session_t *session)
 {
-    size_t           len;
-    u_char          *p;
-    ngx_str_t        value;
-    ngx_mcp_seal_t   seal;
+    size_t               len;
+    u_char              *p;
+    ngx_str_t            value;
+    ngx_mcp_seal_t       seal;
+    ngx_mcp_revision_t  *rev;
 
     if (ngx_mcp_header(r, &ngx_mcp_session_header, &value) == 0) {
         return NGX_DONE;
@@ -221,26 +229,29 @@ ngx_mcp_session_parse(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         }
     }
 
-    ngx_mcp_session_seal(r, session->number, &ctx->owner, &seal);
+    ngx_mcp_session_seal(r, session, &ctx->owner, &seal);
+    rev = ngx_mcp_revision_of(session->revision);
 
-    if (!ngx_mcp_seal_equal(&seal, &session->seal)) {
+    if (!ngx_mcp_seal_equal(&seal, &session->seal) || rev == NULL) {
         return NGX_DECLINED;
     }
 
     ctx->session = value;
+    ctx->revision = rev;
+    ctx->can = session->can;
 
     return NGX_OK;
 }
 
 
 static void
-ngx_mcp_session_seal(ngx_http_request_t *r, uint64_t *number, ngx_str_t *owner,
-    ngx_mcp_seal_t *seal)
+ngx_mcp_session_seal(ngx_http_request_t *r, ngx_mcp_session_t *session,
+    ngx_str_t *owner, ngx_mcp_seal_t *seal)
 {
     ngx_mcp_loc_conf_t  *lcf;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    ngx_mcp_seal(seal, lcf->zone->secret, NGX_MCP_SEAL_SESSION, owner, number,
-                 2 * sizeof(uint64_t));
+    ngx_mcp_seal(seal, lcf->zone->secret, NGX_MCP_SEAL_SESSION, owner, session,
+                 offsetof(ngx_mcp_session_t, seal));
 }

@@ -5,14 +5,16 @@
 
 
 /*
- * Reads a file of tools.  It is parsed twice: by jansson, for the values, and
- * by the scanner, which knows the position of each value in the text.
+ * Reads a file of tools, or of schemas of an upstream's tools.  It is parsed
+ * twice: by jansson, for the values, and by the scanner, which knows the
+ * position of each value in the text.
  */
 
 
 #include "ngx_mcp_tools.h"
 #include "ngx_mcp_params.h"
 #include "ngx_mcp_json.h"
+#include "ngx_mcp_task.h"
 
 /* after the headers of nginx, which define the size of off_t */
 #include <jansson.h>
@@ -27,6 +29,7 @@ typedef struct {
     ngx_str_t      *file;
     ngx_str_t       text;
     ngx_mcp_json_t  tool;       /* current tool, in the text */
+    ngx_uint_t      schemas;    /* 1: only names and inputSchema count */
 } ngx_mcp_tools_rd_t;
 
 
@@ -36,6 +39,7 @@ typedef struct {
 } ngx_mcp_time_t;
 
 
+static char *ngx_mcp_tools_file(ngx_mcp_tools_rd_t *rd, ngx_array_t **tools);
 static ngx_int_t ngx_mcp_tools_load(ngx_mcp_tools_rd_t *rd);
 static ngx_int_t ngx_mcp_tools_numbers(ngx_mcp_tools_rd_t *rd,
     ngx_str_t *text);
@@ -43,10 +47,15 @@ static char *ngx_mcp_tools_parse(ngx_mcp_tools_rd_t *rd, json_t *root,
     ngx_array_t *tools);
 static char *ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json,
     ngx_array_t *tools);
+static char *ngx_mcp_tool_settings(ngx_mcp_tools_rd_t *rd, json_t *json,
+    ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json);
+static char *ngx_mcp_tool_input(ngx_mcp_tools_rd_t *rd, json_t *json);
 static char *ngx_mcp_tool_policy(ngx_mcp_tools_rd_t *rd, json_t *policy,
     ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name,
+    json_t *value, ngx_mcp_tool_t *tool);
+static char *ngx_mcp_tool_retry(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *value, ngx_mcp_tool_t *tool);
 static char *ngx_mcp_tool_time(ngx_mcp_tools_rd_t *rd, const char *name,
     json_t *json, ngx_msec_t *value);
@@ -73,20 +82,43 @@ static ngx_mcp_time_t  ngx_mcp_tool_times[] = {
 char *
 ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
 {
-    char               *rv;
-    json_t             *root;
-    ngx_str_t           text;
-    json_error_t        err;
     ngx_mcp_tools_rd_t  rd;
 
     ngx_memzero(&rd, sizeof(ngx_mcp_tools_rd_t));
     rd.cf = cf;
     rd.file = file;
 
-    *tools = ngx_array_create(cf->pool, 8, sizeof(ngx_mcp_tool_t));
+    return ngx_mcp_tools_file(&rd, tools);
+}
 
-    if (*tools == NULL || ngx_mcp_tools_load(&rd) != NGX_OK
-        || ngx_mcp_tools_numbers(&rd, &text) != NGX_OK)
+
+char *
+ngx_mcp_tools_read_schemas(ngx_conf_t *cf, ngx_str_t *file,
+    ngx_array_t **tools)
+{
+    ngx_mcp_tools_rd_t  rd;
+
+    ngx_memzero(&rd, sizeof(ngx_mcp_tools_rd_t));
+    rd.cf = cf;
+    rd.file = file;
+    rd.schemas = 1;
+
+    return ngx_mcp_tools_file(&rd, tools);
+}
+
+
+static char *
+ngx_mcp_tools_file(ngx_mcp_tools_rd_t *rd, ngx_array_t **tools)
+{
+    char          *rv;
+    json_t        *root;
+    ngx_str_t      text;
+    json_error_t   err;
+
+    *tools = ngx_array_create(rd->cf->pool, 8, sizeof(ngx_mcp_tool_t));
+
+    if (*tools == NULL || ngx_mcp_tools_load(rd) != NGX_OK
+        || ngx_mcp_tools_numbers(rd, &text) != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -95,12 +127,12 @@ ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools)
                       JSON_REJECT_DUPLICATES, &err);
 
     if (root == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in %V:%d", err.text, file,
-                           err.line);
+        ngx_conf_log_error(NGX_LOG_EMERG, rd->cf, 0, "%s in %V:%d", err.text,
+                           rd->file, err.line);
         return NGX_CONF_ERROR;
     }
 
-    rv = ngx_mcp_tools_parse(&rd, root, *tools);
+    rv = ngx_mcp_tools_parse(rd, root, *tools);
 
     json_decref(root);
 
@@ -270,7 +302,6 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
     char            *rv;
     json_t          *value;
     ngx_str_t        name;
-    const char      *err;
     ngx_mcp_tool_t  *tool;
 
     if (!json_is_object(json)) {
@@ -294,7 +325,11 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
         return ngx_mcp_tools_error(rd, "name", "is duplicate");
     }
 
-    rv = ngx_mcp_tool_types(rd, json);
+    rv = rd->schemas ? NGX_CONF_OK : ngx_mcp_tool_types(rd, json);
+
+    if (rv == NGX_CONF_OK) {
+        rv = ngx_mcp_tool_input(rd, json);
+    }
 
     if (rv != NGX_CONF_OK) {
         return rv;
@@ -305,11 +340,33 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
         return NGX_CONF_ERROR;
     }
 
+    ngx_memzero(tool, sizeof(ngx_mcp_tool_t));
+
     tool->name.len = name.len;
     tool->name.data = ngx_pstrdup(rd->cf->pool, &name);
     if (tool->name.data == NULL) {
         return NGX_CONF_ERROR;
     }
+
+    rv = ngx_mcp_tool_schema(rd, "inputSchema", tool, &tool->input);
+
+    if (rv != NGX_CONF_OK || rd->schemas) {
+        return rv;
+    }
+
+    return ngx_mcp_tool_settings(rd, json, tool);
+}
+
+
+/* all but the name and inputSchema */
+
+static char *
+ngx_mcp_tool_settings(ngx_mcp_tools_rd_t *rd, json_t *json,
+    ngx_mcp_tool_t *tool)
+{
+    char        *rv;
+    json_t      *value;
+    const char  *err;
 
     err = ngx_mcp_params_read(rd->cf->pool,
                               json_object_get(json, "inputSchema"),
@@ -318,11 +375,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
         return ngx_mcp_tools_error(rd, "inputSchema", err);
     }
 
-    rv = ngx_mcp_tool_schema(rd, "inputSchema", tool, &tool->input);
-
-    if (rv == NGX_CONF_OK) {
-        rv = ngx_mcp_tool_schema(rd, "outputSchema", tool, &tool->output);
-    }
+    rv = ngx_mcp_tool_schema(rd, "outputSchema", tool, &tool->output);
 
     if (rv != NGX_CONF_OK) {
         return rv;
@@ -337,7 +390,8 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
     tool->ttl = NGX_CONF_UNSET_MSEC;
     tool->attempts = NGX_CONF_UNSET;
     tool->priority = 1;
-    tool->asks = 0;
+    tool->asks = NGX_MCP_INPUT_TASK;
+    tool->retry = 0;
 
     value = json_object_get(json, NGX_MCP_POLICY);
 
@@ -358,7 +412,7 @@ ngx_mcp_tool_parse(ngx_mcp_tools_rd_t *rd, json_t *json, ngx_array_t *tools)
 static char *
 ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
 {
-    json_t      *value, *type;
+    json_t      *value;
     ngx_uint_t   i;
     static struct {
         const char  *name;
@@ -389,8 +443,16 @@ ngx_mcp_tool_types(ngx_mcp_tools_rd_t *rd, json_t *json)
                                    NGX_MCP_POLICY "\"");
     }
 
-    value = json_object_get(json, "inputSchema");
-    type = json_object_get(value, "type");
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_mcp_tool_input(ngx_mcp_tools_rd_t *rd, json_t *json)
+{
+    json_t  *type;
+
+    type = json_object_get(json_object_get(json, "inputSchema"), "type");
 
     if (!json_is_string(type)
         || ngx_strcmp(json_string_value(type), "object") != 0)
@@ -484,12 +546,18 @@ ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
 
     if (ngx_strcmp(name, "input") == 0) {
 
-        if (ngx_strcmp(s, "call") == 0) {
-            tool->asks = 1;
+        if (ngx_strcmp(s, "task") == 0) {
+            tool->asks = NGX_MCP_INPUT_TASK;
 
-        } else if (ngx_strcmp(s, "task") != 0) {
+        } else if (ngx_strcmp(s, "call") == 0) {
+            tool->asks = NGX_MCP_INPUT_CALL;
+
+        } else if (ngx_strcmp(s, "first") == 0) {
+            tool->asks = NGX_MCP_INPUT_FIRST;
+
+        } else {
             return ngx_mcp_tools_error(rd, name,
-                                       "must be \"task\" or \"call\"");
+                             "must be \"task\", \"call\" or \"first\"");
         }
 
         return NGX_CONF_OK;
@@ -507,8 +575,79 @@ ngx_mcp_tool_param(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
         return NGX_CONF_OK;
     }
 
+    if (ngx_strcmp(name, "retryOn") == 0) {
+        return ngx_mcp_tool_retry(rd, name, value, tool);
+    }
+
     return ngx_mcp_tools_error(rd, name, "is an unknown parameter of \""
                                          NGX_MCP_POLICY "\"");
+}
+
+
+/* ends of an attempt that another attempt may follow */
+
+static char *
+ngx_mcp_tool_retry(ngx_mcp_tools_rd_t *rd, const char *name, json_t *value,
+    ngx_mcp_tool_t *tool)
+{
+    size_t       i;
+    json_t      *word;
+    ngx_str_t    s;
+    ngx_uint_t   end;
+
+    tool->retry = NGX_MCP_RETRY_DEFAULT;
+
+    if (!json_is_array(value)) {
+        goto invalid;
+    }
+
+    json_array_foreach(value, i, word) {
+
+        s.data = (u_char *) json_string_value(word);
+        s.len = json_string_length(word);
+        end = ngx_mcp_retry_word(&s);
+
+        /* a word that is used twice would have no effect */
+
+        if (end == 0 || (tool->retry ^ NGX_MCP_RETRY_DEFAULT) & end) {
+            goto invalid;
+        }
+
+        tool->retry ^= end;
+    }
+
+    return NGX_CONF_OK;
+
+invalid:
+
+    return ngx_mcp_tools_error(rd, name,
+              "must be an array of \"timeout\", \"lease\" and \"error\", "
+              "each at most once");
+}
+
+
+ngx_uint_t
+ngx_mcp_retry_word(ngx_str_t *word)
+{
+    ngx_uint_t  i;
+    static struct {
+        ngx_str_t   word;
+        ngx_uint_t  end;
+    } words[] = {
+        { ngx_string("timeout"), NGX_MCP_RETRY_TIMEOUT },
+        { ngx_string("lease"), NGX_MCP_RETRY_LEASE },
+        { ngx_string("error"), NGX_MCP_RETRY_ERROR }
+    };
+
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (words[i].word.len == word->len
+            && ngx_memcmp(words[i].word.data, word->data, word->len) == 0)
+        {
+            return words[i].end;
+        }
+    }
+
+    return 0;
 }
 
 

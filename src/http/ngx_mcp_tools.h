@@ -24,6 +24,15 @@ typedef enum {
 } ngx_mcp_support_e;
 
 
+/* where a client finds a question that is asked while it waits */
+
+typedef enum {
+    NGX_MCP_INPUT_TASK = 0,
+    NGX_MCP_INPUT_CALL,
+    NGX_MCP_INPUT_FIRST        /* in the response; then it gets the task */
+} ngx_mcp_input_e;
+
+
 /* a value that is not set is NGX_CONF_UNSET_MSEC or NGX_CONF_UNSET */
 
 typedef struct {
@@ -38,7 +47,7 @@ typedef struct {
     ngx_mcp_schema_t  *input;      /* of arguments; NULL: any */
     ngx_mcp_schema_t  *output;     /* of structuredContent; NULL: any */
     ngx_uint_t         support;    /* ngx_mcp_support_e */
-    ngx_uint_t         asks;       /* questions end the call */
+    ngx_uint_t         asks;       /* ngx_mcp_input_e */
     ngx_msec_t         after;      /* then the client gets the task */
     ngx_msec_t         lease;
     ngx_msec_t         backoff;
@@ -47,12 +56,24 @@ typedef struct {
     ngx_msec_t         ttl;
     ngx_int_t          attempts;
     ngx_int_t          priority;
+    ngx_uint_t         retry;      /* NGX_MCP_RETRY_*, not the default */
 } ngx_mcp_tool_t;
 
 
 char *ngx_mcp_tools_read(ngx_conf_t *cf, ngx_str_t *file, ngx_array_t **tools);
+
+/*
+ * A result of tools/list, as an upstream sends it: the tools have a name and an
+ * input schema, and nothing else is read.
+ */
+char *ngx_mcp_tools_read_schemas(ngx_conf_t *cf, ngx_str_t *file,
+    ngx_array_t **tools);
+
 ngx_str_t *ngx_mcp_support_name(ngx_uint_t support);
 ngx_mcp_tool_t *ngx_mcp_tool_find(ngx_array_t *tools, ngx_str_t *name);
+
+/* a mask of NGX_MCP_RETRY_*; 0: unknown word */
+ngx_uint_t ngx_mcp_retry_word(ngx_str_t *word);
 
 /* whether any of them has an outputSchema */
 ngx_uint_t ngx_mcp_tools_output(ngx_array_t *tools);

@@ -18,6 +18,8 @@ static ngx_int_t ngx_mcp_variable_status(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_mcp_variable_era(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_mcp_variable_trace(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_mcp_variable_error(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
@@ -43,6 +45,9 @@ static ngx_http_variable_t  ngx_mcp_vars[] = {
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("mcp_era"), NULL, ngx_mcp_variable_era,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("mcp_traceparent"), NULL, ngx_mcp_variable_trace,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("mcp_error"), NULL, ngx_mcp_variable_error,
@@ -179,6 +184,25 @@ ngx_mcp_variable_era(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     ngx_mcp_variable_set(v, (ctx == NULL || ctx->rest) ? NULL
                            : (ctx->era == NGX_MCP_MODERN) ? &modern
                                                           : &legacy);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_mcp_variable_trace(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
+{
+    ngx_mcp_ctx_t  *ctx;
+
+    ctx = ngx_mcp_ctx(r);
+
+    if (ctx && ngx_mcp_tracing(r, ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ngx_mcp_variable_set(v, ctx ? &ctx->trace->value[NGX_MCP_TRACEPARENT]
+                                : NULL);
 
     return NGX_OK;
 }

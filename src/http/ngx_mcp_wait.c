@@ -16,7 +16,7 @@
 
 
 #include "ngx_mcp_http.h"
-#include "ngx_mcp_wait.h"
+#include "ngx_mcp_batch.h"
 
 
 /* debug logs read the fd of an event's data as that of a connection */
@@ -75,7 +75,7 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
     w->event.handler = ngx_mcp_wait_event;
     w->event.log = r->connection->log;
 
-    cln = ngx_http_cleanup_add(r, 0);
+    cln = ngx_mcp_cleanup_add(r);
     last = ngx_pool_cleanup_add(r->pool, 0);
 
     if (cln == NULL || last == NULL) {
@@ -90,6 +90,16 @@ ngx_mcp_wait(ngx_mcp_wait_t *w)
     cln->data = w;
     last->handler = ngx_mcp_wait_free;
     last->data = w;
+
+    if (w->ctx->element) {
+        /* the batch keeps the connection alive */
+        w->streams = 0;
+        w->at_once = 0;
+    }
+
+    if (w->at_once && ngx_mcp_wait_open(w) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     /* allocated before it is counted, so that leaving cannot fail */
 
@@ -368,7 +378,10 @@ ngx_mcp_wait_tick(ngx_mcp_wait_t *w)
     ngx_int_t            rc;
     ngx_mcp_loc_conf_t  *lcf;
 
-    if (ngx_mcp_wait_busy(w)) {
+    if (w->ctx->element && ngx_mcp_batch_hold(w->ctx)) {
+        w->missed = 1;
+
+    } else if (ngx_mcp_wait_busy(w)) {
 
         /* a slow client later gets the latest state, not a backlog of events */
 

@@ -32,6 +32,8 @@ struct ngx_mcp_wait_s {
     ngx_int_t          (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op);
     /* the request ends without a response; may be NULL */
     void               (*aborted)(ngx_mcp_wait_t *w);
+    /* sends the first event of the stream, or sets last_id; may be NULL */
+    ngx_int_t          (*first)(ngx_mcp_wait_t *w);
 
     ngx_mcp_op_pin_t     pin;       /* what look() reads */
     ngx_mcp_op_t        *unpin;     /* submitted at the end; NULL: no pin */
@@ -48,6 +50,7 @@ struct ngx_mcp_wait_s {
     uint64_t             alive;     /* when it last sent something */
     uint64_t             not_before;  /* look() is not called before */
     uint64_t             stream_id; /* 0: does not deliver questions */
+    ngx_str_t            last_id;   /* of the last event; empty: none */
 
     /* posted when a watched key is signalled; also the timer */
     ngx_event_t          event;
@@ -70,6 +73,7 @@ struct ngx_mcp_wait_s {
     unsigned             session:1; /* the stream of a session */
     unsigned             limited:1; /* max_waiters applies */
     unsigned             streams:1; /* SSE may be used */
+    unsigned             at_once:1; /* SSE is used from the beginning */
     unsigned             stream:1;  /* SSE is used: header sent */
     unsigned             parked:1;  /* in zone->waits */
     unsigned             counted:1; /* as a waiter, by the store */
@@ -92,6 +96,7 @@ void ngx_mcp_wait_init(ngx_mcp_wait_t *w, ngx_http_request_t *r,
 ngx_int_t ngx_mcp_wait(ngx_mcp_wait_t *w);
 ngx_int_t ngx_mcp_wait_op(ngx_mcp_wait_t *w, ngx_mcp_op_t *op,
     ngx_int_t (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op));
+ngx_int_t ngx_mcp_wait_open(ngx_mcp_wait_t *w);
 ngx_int_t ngx_mcp_wait_begin(ngx_mcp_wait_t *w);
 ngx_int_t ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id,
     ngx_str_t *message);

@@ -11,10 +11,9 @@
 
 
 #include "ngx_mcp_http.h"
-#include "ngx_mcp_wait.h"
+#include "ngx_mcp_batch.h"
 
 
-static ngx_int_t ngx_mcp_wait_open(ngx_mcp_wait_t *w);
 static ngx_chain_t *ngx_mcp_wait_buf(ngx_mcp_wait_t *w, size_t size);
 static ngx_int_t ngx_mcp_wait_retry(ngx_mcp_wait_t *w, ngx_uint_t retry,
     ngx_uint_t last);
@@ -22,9 +21,9 @@ static ngx_int_t ngx_mcp_wait_output(ngx_mcp_wait_t *w, ngx_chain_t *out,
     ngx_uint_t last);
 
 
-/* sends the header of the stream */
+/* sends the header of the stream, and its first event if it has one */
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_wait_open(ngx_mcp_wait_t *w)
 {
     ngx_int_t            rc;
@@ -58,7 +57,7 @@ ngx_mcp_wait_open(ngx_mcp_wait_t *w)
     w->stream = 1;
     ngx_mcp_wait_count(w, 0, 1);
 
-    return NGX_OK;
+    return (w->first && w->first(w) == NGX_ERROR) ? NGX_ERROR : NGX_OK;
 }
 
 
@@ -112,6 +111,10 @@ ngx_mcp_wait_message(ngx_mcp_wait_t *w, ngx_str_t *id, ngx_str_t *message)
 {
     ngx_chain_t  *out;
 
+    if (w->ctx->element) {
+        w = ngx_mcp_batch_stream(w->ctx);
+    }
+
     out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(id, message));
     if (out == NULL) {
         return NGX_ERROR;
@@ -146,14 +149,17 @@ ngx_mcp_wait_text(ngx_mcp_wait_t *w, ngx_str_t *text)
 ngx_int_t
 ngx_mcp_wait_end(ngx_mcp_wait_t *w, ngx_str_t *message)
 {
+    ngx_str_t    *id;
     ngx_chain_t  *out;
 
-    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(NULL, message));
+    id = w->last_id.len ? &w->last_id : NULL;
+
+    out = ngx_mcp_wait_buf(w, ngx_mcp_sse_size(id, message));
     if (out == NULL) {
         return NGX_ERROR;
     }
 
-    out->buf->last = ngx_mcp_sse_event(out->buf->last, NULL, message);
+    out->buf->last = ngx_mcp_sse_event(out->buf->last, id, message);
 
     return ngx_mcp_wait_output(w, out, 1);
 }
@@ -223,6 +229,10 @@ ngx_mcp_wait_close(ngx_mcp_wait_t *w)
 {
     if (ngx_exiting) {
         return ngx_mcp_wait_retry(w, 50 + ngx_random() % 450, 1);
+    }
+
+    if (!w->stream && ngx_mcp_wait_open(w) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     return ngx_http_send_special(w->r, NGX_HTTP_LAST);

@@ -25,11 +25,14 @@ struct ngx_mcp_calling_s {
     ngx_mcp_job_t       *job;     /* background call, until it begins */
     ngx_mcp_ctx_t       *ctx;
     ngx_mcp_zone_t      *zone;    /* for ngx_mcp_announce() */
+    ngx_mcp_id_t         id;      /* of the task of a plain call */
 };
 
 
 static ngx_mcp_calling_t *ngx_mcp_calling(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_str_t *name, ngx_mcp_tool_t *tool);
+static const char *ngx_mcp_call_requested(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_new_t *nt);
 static ngx_int_t ngx_mcp_call_support(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_tool_t *tool, ngx_mcp_json_t *task,
     ngx_uint_t *wants);
@@ -37,8 +40,8 @@ static ngx_int_t ngx_mcp_call_arguments(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_tool_t *tool, ngx_mcp_json_t *arguments,
     ngx_uint_t task);
 static ngx_int_t ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
-    ngx_uint_t passes);
+    ngx_mcp_tool_t *tool, ngx_uint_t wants, ngx_uint_t passes);
+static ngx_uint_t ngx_mcp_call_is_retry(ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_mcp_calling_t *call);
 static void ngx_mcp_call_left(void *data);
@@ -111,10 +114,16 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     rc = ngx_mcp_call_support(r, ctx, tool, &params->task, &wants);
 
+    if (rc == NGX_DECLINED && passes) {
+        rc = ngx_mcp_pass_check_era(r, ctx);
+    }
+
     if (rc == NGX_DECLINED) {
-        rc = passes ? ngx_mcp_pass_check_era(r, ctx)
-                    : ngx_mcp_call_arguments(r, ctx, tool, &params->arguments,
-                                             wants);
+        rc = ngx_mcp_call_arguments(r, ctx,
+                                    passes ? ngx_mcp_route_schema(lcf,
+                                                                  &ctx->tool)
+                                           : tool,
+                                    &params->arguments, wants);
     }
 
     if (rc != NGX_DECLINED) {
@@ -125,7 +134,7 @@ ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_pass(r, ctx);
     }
 
-    return ngx_mcp_call_task(r, ctx, tool, &params->ttl, wants, passes);
+    return ngx_mcp_call_task(r, ctx, tool, wants, passes);
 }
 
 
@@ -204,25 +213,17 @@ ngx_mcp_call_arguments(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
 static ngx_int_t
 ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
-    ngx_mcp_tool_t *tool, ngx_mcp_json_t *ttl, ngx_uint_t wants,
-    ngx_uint_t passes)
+    ngx_mcp_tool_t *tool, ngx_uint_t wants, ngx_uint_t passes)
 {
-    const char          *err;
-    ngx_mcp_calling_t   *call;
-    ngx_mcp_loc_conf_t  *lcf;
-
-    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    const char         *err;
+    ngx_mcp_calling_t  *call;
 
     call = ngx_mcp_calling(r, ctx, &ctx->tool, tool);
     if (call == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    err = ngx_mcp_token(r->pool, &ctx->params.token, &call->op.task.token);
-
-    if (err == NULL) {
-        err = ngx_mcp_ttl(lcf, ttl, &call->op.task.ttl);
-    }
+    err = ngx_mcp_call_requested(r, ctx, &call->op.task);
 
     if (err) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
@@ -238,17 +239,88 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         call->mode = NGX_MCP_WAIT_CALL;
         ngx_str_null(&call->op.task.session);
 
+        if (ctx->session.len) {
+
+            /* notifications/cancelled finds the task by this id */
+
+            if (ngx_mcp_call_id(r, ctx, &ctx->rpc.id, &call->id) != NGX_OK) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            call->op.id = &call->id;
+        }
+
     } else if (ctx->era == NGX_MCP_MODERN) {
-        call->mode = NGX_MCP_WAIT_AFTER;
-        call->after = tool->after;
+
+        if (tool->asks == NGX_MCP_INPUT_FIRST && ngx_mcp_call_is_retry(ctx)) {
+            call->mode = NGX_MCP_WAIT_TASK;
+
+        } else {
+            call->mode = NGX_MCP_WAIT_AFTER;
+            call->after = tool->after;
+        }
     }
 
     if (ctx->era == NGX_MCP_MODERN && !passes) {
-        ctx->asked = (!wants || tool->asks);
+        ctx->asked = (!wants || tool->asks != NGX_MCP_INPUT_TASK);
         return ngx_mcp_call_resume(r, ctx, call);
     }
 
     return ngx_mcp_request_op(r, &call->op.op, ngx_mcp_called);
+}
+
+
+/*
+ * "input=first": the client has seen the questions, and gets a task now.  An
+ * upstream may ask without a request state.
+ */
+
+static ngx_uint_t
+ngx_mcp_call_is_retry(ngx_mcp_ctx_t *ctx)
+{
+    ngx_mcp_json_t    responses, state;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("inputResponses"), &responses },
+        { ngx_string("requestState"), &state }
+    };
+
+    (void) ngx_mcp_members(ctx, members, 2);
+
+    return responses.type != NGX_MCP_JSON_NONE
+           || state.type != NGX_MCP_JSON_NONE;
+}
+
+
+/* what the client requests of its task; returns NULL, or an error message */
+
+static const char *
+ngx_mcp_call_requested(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_new_t *nt)
+{
+    const char                *err;
+    ngx_mcp_loc_conf_t        *lcf;
+    ngx_mcp_request_params_t  *params;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+    params = &ctx->params;
+
+    err = ngx_mcp_token(r->pool, &params->token, &nt->token);
+
+    if (err == NULL) {
+        err = ngx_mcp_ttl(lcf, &params->ttl, &nt->ttl);
+    }
+
+    /* the others are additions to MCP */
+
+    if (err == NULL && ctx->extended) {
+        err = ngx_mcp_client_timeout(lcf, &params->timeout, &nt->policy);
+    }
+
+    if (err == NULL && ctx->extended) {
+        err = ngx_mcp_client_priority(lcf, &params->priority, &nt->policy);
+    }
+
+    return err;
 }
 
 
@@ -282,9 +354,9 @@ ngx_mcp_call_job(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     nt = &call->op.task;
     nt->holder = ngx_mcp_job_holder(call->job);
     nt->policy.route = lcf->route;
-    nt->policy.calls = (uint8_t) ((bound ? NGX_MCP_BOUND : 0)
-                                  | (tool->idempotent
-                                     ? NGX_MCP_IDEMPOTENT : 0));
+    nt->policy.calls |= (uint8_t) ((bound ? NGX_MCP_BOUND : 0)
+                                   | (tool->idempotent
+                                      ? NGX_MCP_IDEMPOTENT : 0));
 
     return NGX_OK;
 }
@@ -355,7 +427,7 @@ ngx_mcp_called_again(ngx_http_request_t *r, ngx_mcp_op_t *o)
     switch (o->reason) {
 
     case NGX_MCP_OK:
-        ngx_mcp_set_task(r, ctx, &op->view);
+        /* without answers nothing has changed, and op->view is empty */
         return ngx_mcp_wait_outcome(r, ctx, &op->id, ctx->call->mode,
                                     ctx->call->after);
 
@@ -382,7 +454,7 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ngx_str_t             text;
     const char           *err;
     ngx_mcp_tool_t       *tool;
-    ngx_mcp_json_t        action, params, metadata, ttl, token;
+    ngx_mcp_json_t        action, params, metadata, token;
     ngx_mcp_calling_t    *call;
     ngx_mcp_loc_conf_t   *lcf;
     ngx_mcp_mismatch_t    mismatch;
@@ -390,13 +462,15 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         { ngx_string("action"), &action },
         { ngx_string("params"), &params },
         { ngx_string("metadata"), &metadata },
-        { ngx_string("ttl"), &ttl },
-        { ngx_string("progressToken"), &token }
+        { ngx_string("progressToken"), &token },
+        { ngx_string("ttl"), &ctx->params.ttl },
+        { ngx_string("timeout"), &ctx->params.timeout },
+        { ngx_string("priority"), &ctx->params.priority }
     };
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_mcp_members(ctx, members, 5) != NGX_OK) {
+    if (ngx_mcp_members(ctx, members, 7) != NGX_OK) {
         return ngx_mcp_duplicate(r, ctx);
     }
 
@@ -437,15 +511,11 @@ ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
     call->op.task.metadata = metadata.text;
 
-    if (token.type == NGX_MCP_JSON_NONE) {
-        token = ctx->params.token;
+    if (token.type != NGX_MCP_JSON_NONE) {
+        ctx->params.token = token;
     }
 
-    err = ngx_mcp_token(r->pool, &token, &call->op.task.token);
-
-    if (err == NULL) {
-        err = ngx_mcp_ttl(lcf, &ttl, &call->op.task.ttl);
-    }
+    err = ngx_mcp_call_requested(r, ctx, &call->op.task);
 
     if (err) {
         return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
@@ -510,7 +580,7 @@ ngx_mcp_called(ngx_http_request_t *r, ngx_mcp_op_t *o)
     }
 
     if (ctx->session.len) {
-        cln = ngx_http_cleanup_add(r, 0);
+        cln = ngx_mcp_cleanup_add(r);
         if (cln == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }

@@ -24,7 +24,6 @@ static ngx_int_t ngx_mcp_not_allowed(ngx_http_request_t *r, char *allow);
 static void ngx_mcp_message(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_dispatch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_uint_t ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id);
-static ngx_int_t ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 
 ngx_int_t
@@ -237,7 +236,7 @@ ngx_mcp_hint(ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id)
  * NGX_ERROR: a member is duplicated.
  */
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  discover = ngx_string("server/discover");

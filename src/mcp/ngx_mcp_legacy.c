@@ -8,6 +8,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_gateway.h"
 
 
@@ -21,12 +22,12 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     static ngx_str_t     header = ngx_string("mcp-protocol-version");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
-    rev = ngx_mcp_legacy_latest;
+    rev = NULL;
 
     if (ngx_mcp_header(r, &header, &value)) {
         rev = ngx_mcp_revision(&value);
 
-        if (rev == NULL && lcf->pass.len) {
+        if (rev == NULL && lcf->pass.len && lcf->schemas == NULL) {
             /* the upstream may support that revision */
             return ngx_mcp_pass(r, ctx);
         }
@@ -39,22 +40,36 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         }
     }
 
-    ctx->tasks = rev->tasks;
-    ctx->extended = ctx->tasks;
+    if (lcf->pass.len) {
 
-    /* the upstream of a gateway has sessions of its own */
+        /*
+         * The upstream has sessions of its own and knows what its client has
+         * declared.
+         */
 
-    if (lcf->pass.len == 0
-        && ngx_mcp_session_check(r, ctx) == NGX_DECLINED)
-    {
+        ctx->can = NGX_MCP_CAN_ALL;
+
+    } else if (ngx_mcp_session_check(r, ctx) == NGX_DECLINED) {
         return ngx_mcp_error(r, ctx, NGX_HTTP_NOT_FOUND,
                              NGX_MCP_RPC_NO_SESSION, "Session not found",
                              NULL);
     }
 
+    /* the header, or else the session, or else what serves most clients */
+
+    if (rev) {
+        ctx->revision = rev;
+
+    } else if (ctx->revision == NULL) {
+        ctx->revision = ngx_mcp_legacy_latest;
+    }
+
+    ctx->tasks = ctx->revision->tasks;
+    ctx->extended = ctx->tasks;
+
     switch (ctx->rpc.kind) {
     case NGX_MCP_RPC_NOTIFICATION:
-        return ngx_mcp_accepted(r);
+        return ngx_mcp_notification(r, ctx);
     case NGX_MCP_RPC_RESPONSE:
         return ngx_mcp_response(r, ctx);
     }
@@ -73,16 +88,25 @@ ngx_mcp_legacy(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 ngx_int_t
 ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
+    ngx_uint_t           can;
     ngx_mcp_out_t        out;
     ngx_mcp_json_t       version, capabilities, info;
+    ngx_mcp_json_t       elicitation, sampling, roots;
     ngx_mcp_revision_t  *rev;
     ngx_mcp_member_t     members[] = {
         { ngx_string("protocolVersion"), &version },
         { ngx_string("capabilities"), &capabilities },
         { ngx_string("clientInfo"), &info }
     };
+    ngx_mcp_member_t     declared[] = {
+        { ngx_string("elicitation"), &elicitation },
+        { ngx_string("sampling"), &sampling },
+        { ngx_string("roots"), &roots }
+    };
 
-    if (ngx_mcp_members(ctx, members, 3) != NGX_OK) {
+    if (ngx_mcp_members(ctx, members, 3) != NGX_OK
+        || ngx_mcp_json_members(&capabilities, declared, 3) != NGX_OK)
+    {
         return ngx_mcp_duplicate(r, ctx);
     }
 
@@ -112,8 +136,9 @@ ngx_mcp_initialize(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     }
 
     ctx->params.client = info;
+    can = ngx_mcp_can(&elicitation, &sampling, &roots, rev->modes);
 
-    if (ngx_mcp_session_new(r, ctx) != NGX_OK) {
+    if (ngx_mcp_session_new(r, ctx, rev, can) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -350,7 +350,7 @@ ngx_mcp_listen_notify(ngx_mcp_listen_t *l, ngx_mcp_subscribed_t *task)
         ngx_mcp_listen_meta(&out, l);
         ngx_mcp_out_lit(&out, ",");
         ngx_mcp_render_task(&out, NGX_MCP_MODERN, &op.view);
-        ngx_mcp_render_detail(&out, &op.view);
+        ngx_mcp_render_detail(&out, &op.view, l->wait.ctx->can);
         ngx_mcp_out_lit(&out, "}}");
 
         rc = ngx_mcp_out_end(&out, &message);

@@ -18,6 +18,7 @@
 /* ngx_mcp_endpoint.c */
 
 ngx_int_t ngx_mcp_handler(ngx_http_request_t *r);
+ngx_int_t ngx_mcp_is_modern(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 /* ngx_mcp_methods.c */
 
@@ -34,6 +35,11 @@ ngx_int_t ngx_mcp_discover(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_uint_t ngx_mcp_modern_params(ngx_http_request_t *r, ngx_mcp_tool_t *tool,
     ngx_mcp_json_t *arguments);
 
+/* ngx_mcp_legacy_batch.c */
+
+ngx_int_t ngx_mcp_legacy_batch(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_str_t *body);
+
 /* ngx_mcp_tools_list.c: tools/list */
 
 ngx_int_t ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
@@ -42,6 +48,12 @@ ngx_int_t ngx_mcp_tools_list(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 ngx_int_t ngx_mcp_tools_call(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_tasks_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
+/* ngx_mcp_notification.c */
+
+ngx_int_t ngx_mcp_notification(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_int_t ngx_mcp_call_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_json_t *request, ngx_mcp_id_t *id);
 
 /* ngx_mcp_tasks.c: tasks/... */
 
@@ -60,10 +72,25 @@ ngx_int_t ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 ngx_int_t ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
 
+ngx_int_t ngx_mcp_resume_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_id_t *id, ngx_uint_t mode, double progress);
+
 /* what a request waits for */
 #define NGX_MCP_WAIT_CALL     0    /* the result of a call */
 #define NGX_MCP_WAIT_AFTER    1    /* the same for a time, then the task */
-#define NGX_MCP_WAIT_RESULT   2    /* tasks/result */
+#define NGX_MCP_WAIT_TASK     2    /* nothing: the response is the task */
+#define NGX_MCP_WAIT_RESULT   3    /* tasks/result */
+
+/* ngx_mcp_resume.c */
+
+/* the maximum length of the id of an event */
+#define NGX_MCP_RESUME_LEN    256
+
+ngx_uint_t ngx_mcp_primes(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+ngx_uint_t ngx_mcp_resumable(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+u_char *ngx_mcp_resume_id(u_char *p, ngx_mcp_wait_t *w, ngx_uint_t mode,
+    double progress, ngx_uint_t ended);
+ngx_int_t ngx_mcp_resume(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
 /* ngx_mcp_stream.c, ngx_mcp_listen.c */
 

@@ -11,6 +11,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_params.h"
 
 
@@ -155,9 +156,8 @@ ngx_mcp_modern_capabilities(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ctx->tasks = (params->tasks.type == NGX_MCP_JSON_OBJECT);
     ctx->extended = (params->extended.type == NGX_MCP_JSON_OBJECT
                      || params->extended_old.type == NGX_MCP_JSON_OBJECT);
-    ctx->elicitation = (params->elicitation.type == NGX_MCP_JSON_OBJECT);
-    ctx->sampling = (params->sampling.type == NGX_MCP_JSON_OBJECT);
-    ctx->roots = (params->roots.type == NGX_MCP_JSON_OBJECT);
+    ctx->can = ngx_mcp_can(&params->elicitation, &params->sampling,
+                           &params->roots, 1);
 
     return NGX_DECLINED;
 }

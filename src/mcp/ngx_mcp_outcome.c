@@ -8,6 +8,7 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_later.h"
 #include "ngx_mcp_gateway.h"
 
@@ -17,10 +18,16 @@ typedef struct {
     ngx_uint_t      mode;         /* NGX_MCP_WAIT_* */
     uint64_t        version;      /* last handled; 0: none */
     double          progress;     /* last sent; -1: none */
+    ngx_uint_t      resumed;      /* by GET, after a POST */
 } ngx_mcp_outcome_t;
 
 
+static ngx_mcp_outcome_t *ngx_mcp_outcome_new(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx, ngx_mcp_id_t *id, ngx_uint_t mode);
+static ngx_int_t ngx_mcp_outcome_first(ngx_mcp_wait_t *w);
 static ngx_int_t ngx_mcp_outcome_look(ngx_mcp_wait_t *w);
+static ngx_int_t ngx_mcp_outcome_asker(ngx_mcp_outcome_t *o,
+    ngx_mcp_op_get_t *op);
 static ngx_uint_t ngx_mcp_outcome_due(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
 static ngx_int_t ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool);
@@ -34,17 +41,65 @@ static ngx_int_t ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o,
 static ngx_int_t ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o,
     ngx_mcp_view_t *v, ngx_pool_t *pool);
 static ngx_int_t ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v);
+static ngx_int_t ngx_mcp_outcome_unanswered(ngx_mcp_outcome_t *o);
+static ngx_int_t ngx_mcp_outcome_remove(ngx_mcp_outcome_t *o);
+static void ngx_mcp_outcome_sent(void *data);
 static void ngx_mcp_outcome_abort(ngx_mcp_wait_t *w);
 
 
 /*
  * Waits until the task ends or, with NGX_MCP_WAIT_AFTER, until the time is
- * over: then the response is the task.  Returns the value to finalize with.
+ * over: then the response is the task.  With NGX_MCP_WAIT_TASK it is the task
+ * at once, even if it has ended.  Returns the value to finalize with.
  */
 
 ngx_int_t
 ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_id_t *id, ngx_uint_t mode, ngx_msec_t after)
+{
+    ngx_mcp_outcome_t  *o;
+
+    o = ngx_mcp_outcome_new(r, ctx, id, mode);
+    if (o == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (mode == NGX_MCP_WAIT_AFTER) {
+        o->wait.until = ngx_current_msec + after;
+    }
+
+    return ngx_mcp_wait(&o->wait);
+}
+
+
+/*
+ * Continues to wait after the connection of the first request was lost: the
+ * client has all messages up to that progress.
+ */
+
+ngx_int_t
+ngx_mcp_resume_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_id_t *id, ngx_uint_t mode, double progress)
+{
+    ngx_mcp_outcome_t  *o;
+
+    o = ngx_mcp_outcome_new(r, ctx, id, mode);
+    if (o == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    o->progress = progress;
+    o->resumed = 1;
+    o->wait.limited = 1;
+    o->wait.at_once = 1;
+
+    return ngx_mcp_wait(&o->wait);
+}
+
+
+static ngx_mcp_outcome_t *
+ngx_mcp_outcome_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_id_t *id, ngx_uint_t mode)
 {
     ngx_mcp_outcome_t   *o;
     ngx_mcp_loc_conf_t  *lcf;
@@ -53,7 +108,7 @@ ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
     o = ngx_pcalloc(r->pool, sizeof(ngx_mcp_outcome_t));
     if (o == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NULL;
     }
 
     o->mode = mode;
@@ -72,13 +127,47 @@ ngx_mcp_wait_outcome(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     }
 
     if (ctx->era == NGX_MCP_LEGACY) {
-        o->wait.stream_id = ngx_mcp_stream_new(lcf->zone->local);
+        o->wait.first = ngx_mcp_outcome_first;
+
+        if (ctx->can) {
+            o->wait.stream_id = ngx_mcp_stream_new(lcf->zone->local);
+        }
     }
 
-    o->wait.until = (mode == NGX_MCP_WAIT_AFTER)
-                    ? ngx_current_msec + after : NGX_MCP_NEVER;
+    o->wait.until = NGX_MCP_NEVER;
 
-    return ngx_mcp_wait(&o->wait);
+    return o;
+}
+
+
+/* an id without data, by which the client can resume; sets that of the last */
+
+static ngx_int_t
+ngx_mcp_outcome_first(ngx_mcp_wait_t *w)
+{
+    u_char              buf[NGX_MCP_RESUME_LEN];
+    ngx_str_t           id;
+    ngx_mcp_outcome_t  *o;
+    static ngx_str_t    empty = ngx_string("");
+
+    o = (ngx_mcp_outcome_t *) w;
+
+    if (!ngx_mcp_resumable(w->r, w->ctx)) {
+        return NGX_OK;
+    }
+
+    w->last_id.data = ngx_pnalloc(w->r->pool, NGX_MCP_RESUME_LEN);
+    if (w->last_id.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    w->last_id.len = ngx_mcp_resume_id(w->last_id.data, w, o->mode, -1, 1)
+                     - w->last_id.data;
+
+    id.data = buf;
+    id.len = ngx_mcp_resume_id(buf, w, o->mode, o->progress, 0) - buf;
+
+    return ngx_mcp_wait_message(w, &id, &empty);
 }
 
 
@@ -117,11 +206,11 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
     }
 
     op.op.pool = pool;
-    op.want = NGX_MCP_WANT_DETAIL;
-    op.asker = w->stream_id;
+    op.want = NGX_MCP_WANT_DETAIL | (o->resumed ? NGX_MCP_WANT_TOKEN : 0);
 
     if (op.op.reason == NGX_MCP_OK
-        && ngx_mcp_lookup(w->zone, &op.op) != NGX_OK)
+        && (ngx_mcp_lookup(w->zone, &op.op) != NGX_OK
+            || ngx_mcp_outcome_asker(o, &op) != NGX_OK))
     {
         rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
@@ -136,6 +225,33 @@ ngx_mcp_outcome_look(ngx_mcp_wait_t *w)
     ngx_destroy_pool(pool);
 
     return rc;
+}
+
+
+/*
+ * Legacy: this stream becomes the one that asks, but only if its client can
+ * answer one of the questions; otherwise it would keep another stream from
+ * asking.
+ */
+
+static ngx_int_t
+ngx_mcp_outcome_asker(ngx_mcp_outcome_t *o, ngx_mcp_op_get_t *op)
+{
+    if (op->op.reason != NGX_MCP_OK || !op->view.asks) {
+        return NGX_OK;
+    }
+
+    if (o->wait.stream_id == 0
+        || !ngx_mcp_questions_any(&op->view.payload[NGX_MCP_REQUESTS],
+                                  o->wait.ctx->can))
+    {
+        op->view.asks = 0;
+        return NGX_OK;
+    }
+
+    op->asker = o->wait.stream_id;
+
+    return ngx_mcp_lookup(o->wait.zone, &op->op);
 }
 
 
@@ -159,6 +275,10 @@ ngx_mcp_outcome_notify(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool)
 {
     o->version = v->task.version;
+
+    if (o->mode == NGX_MCP_WAIT_TASK) {
+        return ngx_mcp_outcome_task(o, v);
+    }
 
     if (ngx_mcp_terminal(v->task.state)) {
         return ngx_mcp_outcome_end(o, v);
@@ -201,8 +321,9 @@ ngx_mcp_outcome_task(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 
 
 /*
- * The worker process exits.  A legacy client may ask for the task by its id.  A
- * modern client without tasks never gets the id, so its call is cancelled.
+ * The worker process exits.  A client that can resume the stream reconnects.
+ * Other legacy clients may ask for the task by its id.  A modern client without
+ * tasks never gets the id, so its call is cancelled.
  */
 
 static ngx_int_t
@@ -213,6 +334,10 @@ ngx_mcp_outcome_exit(ngx_mcp_outcome_t *o)
     ngx_mcp_out_t    out;
 
     ctx = o->wait.ctx;
+
+    if (ngx_mcp_resumable(o->wait.r, ctx)) {
+        return ngx_mcp_wait_close(&o->wait);
+    }
 
     ngx_mcp_outcome_abort(&o->wait);
 
@@ -286,7 +411,10 @@ ngx_mcp_outcome_input_required(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 }
 
 
-/* legacy: sends the questions of a task as requests on the stream */
+/*
+ * Legacy: sends the questions of a task as requests on the stream, except for
+ * those that the client has not declared to answer.
+ */
 
 ngx_int_t
 ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v, ngx_pool_t *pool)
@@ -302,6 +430,11 @@ ngx_mcp_wait_ask(ngx_mcp_wait_t *w, ngx_mcp_view_t *v, ngx_pool_t *pool)
     ngx_mcp_json_iter(&it, &requests);
 
     while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
+
+        if (!ngx_mcp_question_is_for(&value, w->ctx->can)) {
+            continue;
+        }
+
         ngx_mcp_out_init(&out, pool, value.text.len + 256);
         ngx_mcp_render_question(&out, v, &key, &value);
 
@@ -320,10 +453,15 @@ static ngx_int_t
 ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
     ngx_pool_t *pool)
 {
-    ngx_str_t      message;
+    u_char         buf[NGX_MCP_RESUME_LEN];
+    ngx_str_t      id, message, *token;
     ngx_mcp_out_t  out;
 
-    if (o->wait.ctx->params.token.type == NGX_MCP_JSON_NONE
+    /* the token is empty if there is none */
+
+    token = o->resumed ? &v->token : &o->wait.ctx->params.token.text;
+
+    if (token->len == 0
         || o->mode == NGX_MCP_WAIT_RESULT
         || v->task.progress < 0
         || v->task.progress <= o->progress)
@@ -331,14 +469,26 @@ ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
         return NGX_DECLINED;
     }
 
-    o->progress = v->task.progress;
-
     ngx_mcp_out_init(&out, pool, 256);
-    ngx_mcp_render_progress(&out, v, &o->wait.ctx->params.token.text, 0);
+    ngx_mcp_render_progress(&out, v, token, 0);
+
+    /* the id of the first event is that of a client without this progress */
 
     if (ngx_mcp_out_end(&out, &message) != NGX_OK
-        || ngx_mcp_wait_message(&o->wait, NULL, &message)
-           == NGX_ERROR)
+        || (!o->wait.stream && ngx_mcp_wait_open(&o->wait) != NGX_OK))
+    {
+        return NGX_ERROR;
+    }
+
+    o->progress = v->task.progress;
+
+    id.data = buf;
+    id.len = o->wait.last_id.len
+             ? ngx_mcp_resume_id(buf, &o->wait, o->mode, o->progress, 0) - buf
+             : 0;
+
+    if (ngx_mcp_wait_message(&o->wait, id.len ? &id : NULL, &message)
+        == NGX_ERROR)
     {
         return NGX_ERROR;
     }
@@ -350,13 +500,19 @@ ngx_mcp_outcome_progress(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v,
 static ngx_int_t
 ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
 {
-    ngx_str_t             message;
-    ngx_uint_t            meta;
-    ngx_http_request_t   *r;
-    ngx_mcp_out_t         out;
-    ngx_mcp_op_delete_t  *op;
+    ngx_str_t            message;
+    ngx_uint_t           meta;
+    ngx_http_request_t  *r;
+    ngx_mcp_out_t        out;
 
     r = o->wait.r;
+
+    if (o->mode == NGX_MCP_WAIT_CALL
+        && v->task.state == NGX_MCP_CANCELLED
+        && (v->task.flags & NGX_MCP_UNANSWERED))
+    {
+        return ngx_mcp_outcome_unanswered(o);
+    }
 
     meta = NGX_MCP_META_NONE;
 
@@ -381,19 +537,99 @@ ngx_mcp_outcome_end(ngx_mcp_outcome_t *o, ngx_mcp_view_t *v)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (o->mode != NGX_MCP_WAIT_RESULT) {
-
-        /* the client did not receive the task id, so the task can be removed */
-
-        op = ngx_mcp_later_op(o->wait.zone, NGX_MCP_OP_DELETE);
-
-        if (op) {
-            op->id = o->wait.id;
-            ngx_mcp_later(&op->op);
-        }
+    if (o->mode != NGX_MCP_WAIT_RESULT
+        && ngx_mcp_outcome_remove(o) != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
     return ngx_mcp_send(r, NGX_HTTP_OK, &message, 1);
+}
+
+
+/*
+ * The client has cancelled the call and gets no response.  If it can resume the
+ * stream, the last event tells it that there is nothing to resume.
+ */
+
+static ngx_int_t
+ngx_mcp_outcome_unanswered(ngx_mcp_outcome_t *o)
+{
+    ngx_mcp_wait_t    *w;
+    static ngx_str_t   empty = ngx_string("");
+
+    w = &o->wait;
+
+    if (!w->stream && ngx_mcp_wait_open(w) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return w->last_id.len ? ngx_mcp_wait_end(w, &empty)
+                          : ngx_http_send_special(w->r, NGX_HTTP_LAST);
+}
+
+
+/*
+ * The client did not receive the task id, so the task can be removed: now, or
+ * when the response has been sent, if the client could resume the stream.
+ */
+
+static ngx_int_t
+ngx_mcp_outcome_remove(ngx_mcp_outcome_t *o)
+{
+    ngx_http_cleanup_t   *cln;
+    ngx_mcp_op_delete_t  *op;
+
+    if (o->wait.last_id.len) {
+        cln = ngx_http_cleanup_add(o->wait.r, 0);
+        if (cln == NULL) {
+            return NGX_ERROR;
+        }
+
+        cln->handler = ngx_mcp_outcome_sent;
+        cln->data = o;
+
+        return NGX_OK;
+    }
+
+    op = ngx_mcp_later_op(o->wait.zone, NGX_MCP_OP_DELETE);
+
+    if (op) {
+        op->id = o->wait.id;
+        ngx_mcp_later(&op->op);
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * The request has ended.  The task is kept if a part of the response was not
+ * sent: the client may resume the stream.  It is also kept if other requests
+ * wait for it, of which one may be the resumed stream of this call.
+ */
+
+static void
+ngx_mcp_outcome_sent(void *data)
+{
+    ngx_mcp_outcome_t *o = data;
+
+    ngx_connection_t     *c;
+    ngx_mcp_op_delete_t  *op;
+
+    c = o->wait.r->connection;
+
+    if (!o->wait.over || c->error || c->timedout || c->buffered) {
+        return;
+    }
+
+    op = ngx_mcp_later_op(o->wait.zone, NGX_MCP_OP_DELETE);
+
+    if (op) {
+        op->id = o->wait.id;
+        op->waiting = 1 + o->wait.counted;
+        ngx_mcp_later(&op->op);
+    }
 }
 
 

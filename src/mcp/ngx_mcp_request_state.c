@@ -18,13 +18,10 @@
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_capability.h"
 #include "ngx_mcp_hash.h"
 #include "ngx_mcp_input.h"
-
-
-/* modes of elicitation */
-#define NGX_MCP_MODE_FORM  1
-#define NGX_MCP_MODE_URL   2
+#include "ngx_mcp_question.h"
 
 
 typedef struct {
@@ -40,9 +37,6 @@ static ngx_int_t ngx_mcp_request_state_open(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_resumed_call_t *resumed);
 static void ngx_mcp_request_state_seal(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx, ngx_mcp_request_state_t *state, ngx_mcp_seal_t *seal);
-static const char *ngx_mcp_question_needs(ngx_mcp_ctx_t *ctx,
-    ngx_mcp_json_t *question);
-static ngx_uint_t ngx_mcp_elicitation_modes(ngx_mcp_ctx_t *ctx);
 
 
 /* NGX_DECLINED: the request is valid; any other value finalizes it */
@@ -196,7 +190,7 @@ ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_out_answer(&out, r, ctx, requests->len + 384);
     ngx_mcp_out_lit(&out, "{\"resultType\":\"input_required\","
                     NGX_MCP_SERVER_META ",\"inputRequests\":");
-    ngx_mcp_out_str(&out, requests);
+    ngx_mcp_question_modern(&out, requests, ctx->can);
     ngx_mcp_out_lit(&out, ",\"requestState\":\"");
     ngx_mcp_out_add(&out, text, sizeof(text));
     ngx_mcp_out_lit(&out, "\"}");
@@ -213,99 +207,6 @@ ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 const char *
 ngx_mcp_request_state_missing(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
-    const char           *missing;
-    ngx_mcp_json_t        requests, key, value;
-    ngx_mcp_json_iter_t   it;
-
-    requests.type = NGX_MCP_JSON_OBJECT;
-    requests.text = v->payload[NGX_MCP_REQUESTS];
-
-    ngx_mcp_json_iter(&it, &requests);
-
-    while (ngx_mcp_json_next(&it, &key, &value) == NGX_OK) {
-        missing = ngx_mcp_question_needs(ctx, &value);
-
-        if (missing) {
-            return missing;
-        }
-    }
-
-    return NULL;
-}
-
-
-static const char *
-ngx_mcp_question_needs(ngx_mcp_ctx_t *ctx, ngx_mcp_json_t *question)
-{
-    ngx_uint_t        modes;
-    ngx_mcp_json_t    method, params, mode;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("method"), &method },
-        { ngx_string("params"), &params }
-    };
-    ngx_mcp_member_t  members_of_params[] = {
-        { ngx_string("mode"), &mode }
-    };
-    static ngx_str_t  elicitation = ngx_string("elicitation/create");
-    static ngx_str_t  sampling = ngx_string("sampling/createMessage");
-    static ngx_str_t  roots = ngx_string("roots/list");
-    static ngx_str_t  url = ngx_string("url");
-
-    (void) ngx_mcp_json_members(question, members, 2);
-
-    if (method.type != NGX_MCP_JSON_STRING) {
-        return NULL;
-    }
-
-    if (ngx_mcp_json_is(&method, &sampling)) {
-        return ctx->sampling ? NULL : "\"sampling\":{}";
-    }
-
-    if (ngx_mcp_json_is(&method, &roots)) {
-        return ctx->roots ? NULL : "\"roots\":{}";
-    }
-
-    if (!ngx_mcp_json_is(&method, &elicitation)) {
-        return NULL;
-    }
-
-    (void) ngx_mcp_json_members(&params, members_of_params, 1);
-
-    modes = ngx_mcp_elicitation_modes(ctx);
-
-    if (mode.type == NGX_MCP_JSON_STRING && ngx_mcp_json_is(&mode, &url)) {
-        return (modes & NGX_MCP_MODE_URL)
-               ? NULL : "\"elicitation\":{\"url\":{}}";
-    }
-
-    return (modes & NGX_MCP_MODE_FORM)
-           ? NULL : "\"elicitation\":{\"form\":{}}";
-}
-
-
-/* an object without "url" means forms, as revisions before the modes had it */
-
-static ngx_uint_t
-ngx_mcp_elicitation_modes(ngx_mcp_ctx_t *ctx)
-{
-    ngx_uint_t        modes;
-    ngx_mcp_json_t    form, url;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("form"), &form },
-        { ngx_string("url"), &url }
-    };
-
-    if (!ctx->elicitation) {
-        return 0;
-    }
-
-    (void) ngx_mcp_json_members(&ctx->params.elicitation, members, 2);
-
-    modes = (url.type == NGX_MCP_JSON_OBJECT) ? NGX_MCP_MODE_URL : 0;
-
-    if (form.type == NGX_MCP_JSON_OBJECT || modes == 0) {
-        modes |= NGX_MCP_MODE_FORM;
-    }
-
-    return modes;
+    return ngx_mcp_can_text(ngx_mcp_questions_need(&v->payload[NGX_MCP_REQUESTS])
+                            & ~ctx->can);
 }

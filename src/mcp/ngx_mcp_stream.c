@@ -22,10 +22,13 @@
 typedef struct {
     ngx_mcp_wait_t  wait;         /* must be the first */
     uint64_t        after;        /* last change received; 0: unknown */
+    uint64_t        from;         /* last change before the stream */
     uint32_t        opened;       /* number of the stream; 0: not opened */
+    ngx_uint_t      known;        /* from is known */
 } ngx_mcp_stream_t;
 
 
+static ngx_int_t ngx_mcp_stream_first(ngx_mcp_wait_t *w);
 static ngx_int_t ngx_mcp_stream_look(ngx_mcp_wait_t *w);
 static void ngx_mcp_stream_leave(ngx_mcp_wait_t *w);
 static ngx_int_t ngx_mcp_stream_notify(ngx_mcp_stream_t *s,
@@ -78,7 +81,15 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
                              NULL);
     }
 
+    rc = ngx_mcp_resume(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     s->after = ngx_mcp_last_change(r, lcf->zone);
+    s->from = s->after;
+    s->known = (s->from != 0);
 
     ngx_mcp_wait_init(&s->wait, r, ctx);
     s->wait.watches = &s->wait.watch;
@@ -93,9 +104,45 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
     s->wait.limited = 1;
     s->wait.streams = 1;
     s->wait.look = ngx_mcp_stream_look;
+    s->wait.first = ngx_mcp_stream_first;
     s->wait.until = NGX_MCP_NEVER;
 
     return ngx_mcp_wait(&s->wait);
+}
+
+
+/*
+ * An id without data, so that a client whose connection is lost before the first
+ * message can resume.  It is the change before that message; the number of the
+ * stream is added, because the event of that change may have the same id.  If no
+ * change was delivered before, the first change of the zone is taken: it created
+ * a task, which is not reported.
+ */
+
+static ngx_int_t
+ngx_mcp_stream_first(ngx_mcp_wait_t *w)
+{
+    u_char               buf[NGX_MCP_CHANGE_LEN + 1 + 16], *p;
+    ngx_str_t            id;
+    ngx_mcp_stream_t    *s;
+    ngx_mcp_loc_conf_t  *lcf;
+    static ngx_str_t     empty = ngx_string("");
+
+    s = (ngx_mcp_stream_t *) w;
+
+    if (!s->known || !ngx_mcp_primes(w->r, w->ctx)) {
+        return NGX_OK;
+    }
+
+    lcf = ngx_http_get_module_loc_conf(w->r, ngx_http_mcp_tasks_module);
+
+    p = ngx_mcp_change_id(buf, lcf->zone, ngx_max(s->from, 1));
+    p = ngx_sprintf(p, ".%xL", w->stream_id);
+
+    id.data = buf;
+    id.len = p - buf;
+
+    return ngx_mcp_wait_message(w, &id, &empty);
 }
 
 
@@ -133,12 +180,18 @@ ngx_mcp_stream_look(ngx_mcp_wait_t *w)
     op.stream = w->stream_id;
     op.opened = s->opened;
     op.after = s->after;
+    op.mute = (w->ctx->can == 0);
     op.limit = NGX_MCP_STREAM_BATCH;
     op.want = NGX_MCP_WANT_TASK | NGX_MCP_WANT_TOKEN
               | NGX_MCP_WANT(NGX_MCP_REQUESTS);
     op.watch = 1;
 
     rc = ngx_mcp_lookup(w->zone, &op.op);
+
+    if (rc == NGX_OK && !w->stream) {
+        s->from = op.delivered ? op.delivered : s->from;
+        s->known = 1;
+    }
 
     /*
      * The header is sent only after the first look has registered the stream,

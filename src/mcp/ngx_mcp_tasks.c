@@ -132,7 +132,7 @@ ngx_mcp_got(ngx_http_request_t *r, ngx_mcp_op_t *o)
     ngx_mcp_render_task(&out, ctx->era, &op->view);
 
     if (ctx->era == NGX_MCP_MODERN) {
-        ngx_mcp_render_detail(&out, &op->view);
+        ngx_mcp_render_detail(&out, &op->view, ctx->can);
     }
 
     ngx_mcp_out_lit(&out, "}");

@@ -361,7 +361,8 @@ ngx_mcp_change_id(u_char *p, ngx_mcp_zone_t *zone, uint64_t changed)
 uint64_t
 ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
 {
-    ngx_str_t  id;
+    u_char     *p;
+    ngx_str_t   id;
 
     if (!ngx_mcp_last_event(r, &id)
         || id.len <= 9 || id.data[8] != '-'
@@ -372,6 +373,14 @@ ngx_mcp_last_change(ngx_http_request_t *r, ngx_mcp_zone_t *zone)
 
     id.data += 9;
     id.len -= 9;
+
+    /* the first event of a session stream has its number, too */
+
+    p = ngx_strlchr(id.data, id.data + id.len, '.');
+
+    if (p) {
+        id.len = p - id.data;
+    }
 
     return ngx_mcp_last_number(&id);
 }

@@ -187,7 +187,7 @@ ngx_mcp_rest_listed(ngx_http_request_t *r, ngx_mcp_op_t *o)
 }
 
 
-/* POST tasks: tool, arguments, ttlMs, metadata */
+/* POST tasks: tool, arguments, ttlMs, timeoutMs, priority, metadata */
 
 ngx_int_t
 ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
@@ -196,7 +196,7 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ngx_str_t             text;
     const char           *err;
     ngx_mcp_tool_t       *tool;
-    ngx_mcp_json_t        name, arguments, ttl, metadata;
+    ngx_mcp_json_t        name, arguments, ttl, metadata, timeout, priority;
     ngx_mcp_loc_conf_t   *lcf;
     ngx_mcp_mismatch_t    mismatch;
     ngx_mcp_op_create_t  *op;
@@ -204,12 +204,14 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         { ngx_string("tool"), &name },
         { ngx_string("arguments"), &arguments },
         { ngx_string("ttlMs"), &ttl },
-        { ngx_string("metadata"), &metadata }
+        { ngx_string("metadata"), &metadata },
+        { ngx_string("timeoutMs"), &timeout },
+        { ngx_string("priority"), &priority }
     };
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    if (ngx_mcp_json_members(&ctx->body, members, 4) != NGX_OK) {
+    if (ngx_mcp_json_members(&ctx->body, members, 6) != NGX_OK) {
         return ngx_mcp_problem_invalid(r, "duplicate member in the body");
     }
 
@@ -271,6 +273,17 @@ ngx_mcp_rest_create(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         return ngx_mcp_problem_invalid(r,
                                        "ttlMs must be a positive integer or "
                                        "null");
+    }
+
+    if (ngx_mcp_client_timeout(lcf, &timeout, &op->task.policy)) {
+        return ngx_mcp_problem_invalid(r,
+                                       "timeoutMs must be a positive integer");
+    }
+
+    err = ngx_mcp_client_priority(lcf, &priority, &op->task.policy);
+
+    if (err) {
+        return ngx_mcp_problem_invalid(r, err);
     }
 
     return ngx_mcp_request_op(r, &op->op, ngx_mcp_rest_created);
@@ -455,7 +468,7 @@ ngx_mcp_rest_failed(ngx_http_request_t *r, ngx_mcp_view_t *v)
                     "\"reason\":\"task_");
     ngx_mcp_out_str(&out, ngx_mcp_status_name(v->task.state));
     ngx_mcp_out_lit(&out, "\",\"error\":");
-    ngx_mcp_render_error(&out, v);
+    ngx_mcp_render_error(&out, NGX_MCP_MODERN, v);
     ngx_mcp_out_lit(&out, "}");
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK) {

@@ -143,6 +143,8 @@ typedef struct {
 typedef struct {
     ngx_mcp_op_t    op;
     ngx_mcp_new_t   task;       /* the store sets id and times */
+    ngx_mcp_id_t   *id;         /* to be used unless a task has it;
+                                   NULL, or a task has it: random */
 
     ngx_mcp_view_t  view;       /* without payloads */
 } ngx_mcp_op_create_t;
@@ -222,6 +224,8 @@ typedef struct {
     ngx_str_t    *owner;
     uint64_t      unsaved;    /* a change: delete only if it is not
                                  saved; 0: delete in any case */
+    ngx_uint_t    waiting;    /* delete only if fewer requests wait for
+                                 it; 0: delete in any case */
 
     uint64_t      changed;
 } ngx_mcp_op_delete_t;
@@ -348,6 +352,7 @@ typedef struct {
     uint64_t         stream;     /* that delivers */
     uint32_t         opened;     /* its order; 0: opened now */
     uint64_t         after;      /* client has up to; 0: unknown */
+    ngx_uint_t       mute;       /* 1: the client cannot be asked */
     ngx_uint_t       limit;
     ngx_uint_t       want;
     ngx_uint_t       watch;

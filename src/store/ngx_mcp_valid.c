@@ -59,6 +59,10 @@ ngx_mcp_record_valid(ngx_mcp_record_t *rec)
         return "version";
     }
 
+    if (rec->task.policy.calls & ~NGX_MCP_CALLS) {
+        return "calls";
+    }
+
     if (rec->task.created > NGX_MCP_VALID_DATE) {
         return "created_at";
     }
@@ -105,7 +109,11 @@ ngx_mcp_valid_state(ngx_mcp_record_t *rec)
 
     case NGX_MCP_RUNNING:
     case NGX_MCP_INPUT_REQUIRED:
-        if (task->lease_token == 0) {
+        /* only workers release a task when they ask */
+
+        if (task->lease_token == 0
+            && (task->state == NGX_MCP_RUNNING || task->policy.route))
+        {
             return "lease";
         }
 
@@ -172,6 +180,8 @@ ngx_mcp_valid_end(ngx_mcp_record_t *rec)
         if (task->cause != NGX_MCP_CAUSE_CANCELLED) {
             return "cause";
         }
+
+        flags |= NGX_MCP_UNANSWERED;
     }
 
     return (task->flags & ~flags) ? "flags" : NULL;

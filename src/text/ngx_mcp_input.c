@@ -46,7 +46,8 @@ ngx_mcp_input_check(ngx_mcp_json_t *requests, ngx_str_t *responses)
 
         if (ngx_mcp_json_members(&value, members, 2) != NGX_OK
             || method.type != NGX_MCP_JSON_STRING
-            || params.type != NGX_MCP_JSON_OBJECT)
+            || (params.type != NGX_MCP_JSON_OBJECT
+                && params.type != NGX_MCP_JSON_NONE))
         {
             return "each member of inputRequests must have method, a string, "
                    "and params, an object";

@@ -11,9 +11,6 @@
 #endif
 
 
-/* buffer for a decoded string that is compared with a name */
-#define NGX_MCP_JSON_KEY  256
-
 /* a 64-bit word that has c in each of its bytes */
 #define NGX_MCP_JSON_EACH(c)  (0x0101010101010101ULL * (c))
 
@@ -28,8 +25,8 @@ static u_char *ngx_mcp_json_scalar(u_char *p, u_char *end, ngx_uint_t *type,
 static u_char *ngx_mcp_json_text(u_char *p, u_char *end, const char **err);
 static u_char *ngx_mcp_json_escaped(u_char *p, u_char *end, const char **err);
 static u_char *ngx_mcp_json_number(u_char *p, u_char *end, const char **err);
-static ngx_int_t ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst,
-    u_char *dst_end, size_t *len);
+static u_char *ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst,
+    size_t *len);
 
 
 ngx_int_t
@@ -767,7 +764,7 @@ ngx_mcp_json_members(ngx_mcp_json_t *object, ngx_mcp_member_t *members,
 ngx_uint_t
 ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s)
 {
-    u_char   buf[NGX_MCP_JSON_KEY], *p;
+    u_char   buf[4], *p, *end, *q, *last;
     size_t   len;
 
     p = string->text.data + 1;
@@ -785,21 +782,40 @@ ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s)
         return 0;
     }
 
-    if (ngx_mcp_json_unescape(p, p + len, buf, buf + sizeof(buf),
-                              &len)
-        != NGX_OK)
-    {
-        return 0;
+    end = p + len;
+    q = s->data;
+    last = q + s->len;
+
+    while (p < end) {
+
+        if (*p != '\\') {
+            if (q == last || *p++ != *q++) {
+                return 0;
+            }
+
+            continue;
+        }
+
+        p = ngx_mcp_json_unescape(p, end, buf, &len);
+
+        if (p == NULL
+            || (size_t) (last - q) < len
+            || ngx_memcmp(q, buf, len) != 0)
+        {
+            return 0;
+        }
+
+        q += len;
     }
 
-    return len == s->len && ngx_memcmp(buf, s->data, len) == 0;
+    return q == last;
 }
 
 
 ngx_int_t
 ngx_mcp_json_string(ngx_pool_t *pool, ngx_mcp_json_t *value, ngx_str_t *s)
 {
-    u_char  *p;
+    u_char  *p, *end, *dst;
     size_t   len;
 
     p = value->text.data + 1;
@@ -811,65 +827,69 @@ ngx_mcp_json_string(ngx_pool_t *pool, ngx_mcp_json_t *value, ngx_str_t *s)
         return NGX_OK;
     }
 
-    s->data = ngx_pnalloc(pool, len);
-    if (s->data == NULL) {
+    dst = ngx_pnalloc(pool, len);
+    if (dst == NULL) {
         return NGX_ERROR;
     }
 
-    return ngx_mcp_json_unescape(p, p + len, s->data, s->data + len, &s->len);
-}
-
-
-static ngx_int_t
-ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst, u_char *dst_end,
-    size_t *len)
-{
-    u_char     *start;
-    uint32_t    code;
-    ngx_int_t   n;
-
-    start = dst;
+    s->data = dst;
+    end = p + len;
 
     while (p < end) {
 
         if (*p != '\\') {
-            if (dst == dst_end) {
-                return NGX_DECLINED;
-            }
-
             *dst++ = *p++;
             continue;
         }
 
-        p = ngx_mcp_json_code_point(p, end, &code);
-
-        if (p == NULL || code == 0) {
+        p = ngx_mcp_json_unescape(p, end, dst, &len);
+        if (p == NULL) {
             return NGX_DECLINED;
         }
 
-        n = (code < 0x80) ? 1 : (code < 0x800) ? 2 : (code < 0x10000) ? 3 : 4;
-
-        if (dst_end - dst < n) {
-            return NGX_DECLINED;
-        }
-
-        if (n == 1) {
-            *dst++ = (u_char) code;
-            continue;
-        }
-
-        /* the number of leading one bits is the number of bytes */
-
-        *dst++ = (u_char) (0xf00 >> n | code >> (6 * (n - 1)));
-
-        while (--n) {
-            *dst++ = (u_char) (0x80 | (code >> (6 * (n - 1)) & 0x3f));
-        }
+        dst += len;
     }
 
-    *len = dst - start;
+    s->len = dst - s->data;
 
     return NGX_OK;
+}
+
+
+/*
+ * Decodes the escape at p into 1 to 4 bytes, which are fewer than the escape
+ * has.  Returns its end; NULL: an escaped NUL or an unpaired surrogate.
+ */
+
+static u_char *
+ngx_mcp_json_unescape(u_char *p, u_char *end, u_char *dst, size_t *len)
+{
+    uint32_t    code;
+    ngx_uint_t  n;
+
+    p = ngx_mcp_json_code_point(p, end, &code);
+
+    if (p == NULL || code == 0) {
+        return NULL;
+    }
+
+    n = (code < 0x80) ? 1 : (code < 0x800) ? 2 : (code < 0x10000) ? 3 : 4;
+    *len = n;
+
+    if (n == 1) {
+        *dst = (u_char) code;
+        return p;
+    }
+
+    /* the number of leading one bits is the number of bytes */
+
+    *dst++ = (u_char) (0xf00 >> n | code >> (6 * (n - 1)));
+
+    while (--n) {
+        *dst++ = (u_char) (0x80 | (code >> (6 * (n - 1)) & 0x3f));
+    }
+
+    return p;
 }
 
 

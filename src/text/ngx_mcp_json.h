@@ -121,8 +121,8 @@ ngx_int_t ngx_mcp_json_string(ngx_pool_t *pool, ngx_mcp_json_t *value,
     ngx_str_t *s);
 
 /*
- * Tells if a string, decoded, is equal to s.  A string that has escapes and is
- * longer than 256 bytes when decoded is equal to nothing.
+ * Tells if a string, decoded, is equal to s.  A string with an escaped NUL or
+ * an unpaired surrogate is equal to nothing.
  */
 ngx_uint_t ngx_mcp_json_is(ngx_mcp_json_t *string, ngx_str_t *s);
 

@@ -58,6 +58,8 @@ static ngx_int_t ngx_mcp_merge_tools(ngx_mcp_out_t *out,
     ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m);
 static ngx_int_t ngx_mcp_merge_array(ngx_mcp_out_t *out, ngx_mcp_json_t *tools,
     ngx_mcp_merge_by_t *m);
+static ngx_uint_t ngx_mcp_merge_requires(ngx_mcp_json_t *tool,
+    ngx_str_t *support);
 static ngx_int_t ngx_mcp_merge_name(ngx_pool_t *pool, ngx_mcp_json_t *tool,
     ngx_str_t *s);
 
@@ -261,6 +263,10 @@ ngx_mcp_merge_array(ngx_mcp_out_t *out, ngx_mcp_json_t *tools,
 
         support.text = *m->support(m->data, &name);
 
+        if (ngx_mcp_merge_requires(&tool, &support.text)) {
+            ngx_str_set(&support.text, "required");
+        }
+
         rc = ngx_mcp_edit(out, &tool, &execution, 1);
         if (rc != NGX_OK) {
             return rc;
@@ -275,6 +281,32 @@ ngx_mcp_merge_array(ngx_mcp_out_t *out, ngx_mcp_json_t *tools,
     ngx_mcp_list_end(&list, tools);
 
     return NGX_OK;
+}
+
+
+/*
+ * An upstream's tool that is only for tasks stays so: it refuses calls that
+ * are passed to it.
+ */
+
+static ngx_uint_t
+ngx_mcp_merge_requires(ngx_mcp_json_t *tool, ngx_str_t *support)
+{
+    ngx_mcp_json_t    execution, own;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("execution"), &execution }
+    };
+    ngx_mcp_member_t  inside[] = {
+        { ngx_string("taskSupport"), &own }
+    };
+    static ngx_str_t  required = ngx_string("required");
+
+    return support->len == sizeof("optional") - 1
+           && ngx_strncmp(support->data, "optional", support->len) == 0
+           && ngx_mcp_json_members(tool, members, 1) == NGX_OK
+           && ngx_mcp_json_members(&execution, inside, 1) == NGX_OK
+           && own.type == NGX_MCP_JSON_STRING
+           && ngx_mcp_json_is(&own, &required);
 }
 
 

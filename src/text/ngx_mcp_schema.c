@@ -192,7 +192,7 @@ ngx_mcp_schema_table(ngx_mcp_compile_t *c, ngx_mcp_object_rules_t *object)
 
 /* the struct that a keyword is kept in, made when it is needed first */
 
-u_char *
+void *
 ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
     ngx_uint_t rules)
 {
@@ -208,7 +208,7 @@ ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
             }
         }
 
-        return (u_char *) node->number;
+        return node->number;
 
     case NGX_MCP_IN_STRING:
         if (node->string == NULL) {
@@ -218,7 +218,7 @@ ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
             }
         }
 
-        return (u_char *) node->string;
+        return node->string;
 
     case NGX_MCP_IN_ARRAY:
         if (node->array == NULL) {
@@ -230,7 +230,7 @@ ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
             }
         }
 
-        return (u_char *) node->array;
+        return node->array;
 
     case NGX_MCP_IN_OBJECT:
         if (node->object == NULL) {
@@ -247,10 +247,10 @@ ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
             }
         }
 
-        return (u_char *) node->object;
+        return node->object;
     }
 
-    return (u_char *) node;
+    return node;
 }
 
 

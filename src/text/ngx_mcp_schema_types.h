@@ -268,7 +268,7 @@ ngx_int_t ngx_mcp_schema_error(ngx_mcp_compile_t *c, u_char *where,
 /* these return NULL, or NGX_ERROR, as well if the error is set */
 ngx_int_t ngx_mcp_schema_table(ngx_mcp_compile_t *c,
     ngx_mcp_object_rules_t *object);
-u_char *ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
+void *ngx_mcp_schema_rules(ngx_mcp_compile_t *c, ngx_mcp_node_t *node,
     ngx_uint_t rules);
 ngx_int_t ngx_mcp_schema_property(ngx_mcp_compile_t *c,
     ngx_mcp_object_rules_t *object, ngx_mcp_json_t *name);
@@ -321,6 +321,30 @@ ngx_uint_t ngx_mcp_validate_quick(ngx_mcp_node_t *node, ngx_mcp_json_t *value);
 #define ngx_mcp_validate_end(v, value)                                        \
     ((value)->text.len ? (value)->text.data + (value)->text.len               \
                        : ngx_mcp_validate_after(v, value))
+
+/*
+ * The place after an item or a member, and after the comma.  It takes a step,
+ * of which there may be too few.
+ */
+
+static ngx_inline u_char *
+ngx_mcp_validate_next(ngx_mcp_validation_t *v, ngx_mcp_json_t *value)
+{
+    u_char  *p;
+
+    v->steps--;
+    p = ngx_mcp_validate_end(v, value);
+
+    ngx_mcp_skip_space(p);
+
+    if (*p == ',') {
+        p++;
+        ngx_mcp_skip_space(p);
+    }
+
+    return p;
+}
+
 
 /* ngx_mcp_validate_object.c */
 

@@ -37,6 +37,8 @@ static ngx_int_t ngx_mcp_evaluated_items(ngx_mcp_evaluated_t *e,
     ngx_mcp_scope_t *scope, ngx_mcp_array_rules_t *array);
 static ngx_int_t ngx_mcp_evaluated_members(ngx_mcp_evaluated_t *e,
     ngx_mcp_scope_t *scope, ngx_mcp_object_rules_t *object);
+static ngx_int_t ngx_mcp_evaluated_mark(ngx_mcp_evaluated_t *e, size_t i,
+    ngx_int_t rc);
 static ngx_int_t ngx_mcp_evaluated_apply(ngx_mcp_evaluated_t *e,
     ngx_mcp_scope_t *scope, ngx_mcp_apply_t *apply);
 static ngx_int_t ngx_mcp_evaluated_if(ngx_mcp_evaluated_t *e,
@@ -202,11 +204,9 @@ ngx_mcp_evaluated_items(ngx_mcp_evaluated_t *e, ngx_mcp_scope_t *scope,
 
         rc = ngx_mcp_validate_quietly(e->v, scope, array->contains,
                                       &e->items[i]);
+        rc = ngx_mcp_evaluated_mark(e, i, rc);
 
-        if (rc == NGX_OK) {
-            e->marks[i] = 1;
-
-        } else if (rc != NGX_DECLINED) {
+        if (rc != NGX_OK) {
             return rc;
         }
     }
@@ -263,17 +263,28 @@ ngx_mcp_evaluated_members(ngx_mcp_evaluated_t *e, ngx_mcp_scope_t *scope,
 
         for (j = 0; named && !e->marks[i] && j < object->patterns->nelts; j++) {
             rc = ngx_mcp_validate_match(e->v, named[j].regex, &name);
+            rc = ngx_mcp_evaluated_mark(e, i, rc);
 
-            if (rc == NGX_OK) {
-                e->marks[i] = 1;
-
-            } else if (rc != NGX_DECLINED) {
+            if (rc != NGX_OK) {
                 return rc;
             }
         }
     }
 
     return NGX_OK;
+}
+
+
+/* marks what has matched; NGX_OK as well if it has not */
+
+static ngx_int_t
+ngx_mcp_evaluated_mark(ngx_mcp_evaluated_t *e, size_t i, ngx_int_t rc)
+{
+    if (rc == NGX_OK) {
+        e->marks[i] = 1;
+    }
+
+    return (rc == NGX_DECLINED) ? NGX_OK : rc;
 }
 
 

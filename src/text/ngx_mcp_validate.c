@@ -641,17 +641,10 @@ ngx_mcp_validate_array(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
         }
 
         n++;
-        p = ngx_mcp_validate_end(v, &item);
+        p = ngx_mcp_validate_next(v, &item);
 
-        if (--v->steps < 0) {
+        if (v->steps < 0) {
             return NGX_ABORT;
-        }
-
-        ngx_mcp_skip_space(p);
-
-        if (*p == ',') {
-            p++;
-            ngx_mcp_skip_space(p);
         }
     }
 

@@ -92,17 +92,10 @@ ngx_mcp_validate_object(ngx_mcp_validation_t *v, ngx_mcp_scope_t *scope,
         index++;
 
         n++;
-        p = ngx_mcp_validate_end(v, &member);
+        p = ngx_mcp_validate_next(v, &member);
 
-        if (--v->steps < 0) {
+        if (v->steps < 0) {
             return NGX_ABORT;
-        }
-
-        ngx_mcp_skip_space(p);
-
-        if (*p == ',') {
-            p++;
-            ngx_mcp_skip_space(p);
         }
     }
 

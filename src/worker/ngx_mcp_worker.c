@@ -13,6 +13,7 @@
 #include "ngx_mcp_worker.h"
 #include "ngx_mcp_amend.h"
 #include "ngx_mcp_input.h"
+#include "ngx_mcp_question.h"
 #include "ngx_mcp_result.h"
 
 
@@ -43,6 +44,15 @@ typedef struct {
 } ngx_mcp_completing_t;
 
 
+/* an error that requires URLs, until it is known who has called */
+
+typedef struct {
+    ngx_mcp_amend_t      amend;   /* must be the first */
+    ngx_mcp_json_t       error;
+    ngx_mcp_json_t       message;
+} ngx_mcp_failing_t;
+
+
 static void ngx_mcp_worker_message(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_worker_heartbeat(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
@@ -63,6 +73,10 @@ static ngx_int_t ngx_mcp_complete_fail(ngx_http_request_t *r,
 static ngx_int_t ngx_mcp_completed(ngx_http_request_t *r, ngx_mcp_op_t *o);
 static ngx_int_t ngx_mcp_worker_fail(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
+static ngx_int_t ngx_mcp_fail_url(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_op_update_t *op, ngx_mcp_json_t *error, ngx_mcp_json_t *message);
+static ngx_int_t ngx_mcp_fail_ask(ngx_http_request_t *r,
+    ngx_mcp_amend_t *amend, ngx_mcp_op_get_t *task);
 static ngx_int_t ngx_mcp_worker_release(ngx_http_request_t *r,
     ngx_mcp_ctx_t *ctx);
 
@@ -609,7 +623,103 @@ ngx_mcp_worker_fail(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     h->op.change.payload[NGX_MCP_RESULT] = error.text;
     ngx_mcp_error_message(r->pool, &error.text, &h->op.change.diagnosis);
 
+    if (ngx_mcp_question_is_error(&error)) {
+        return ngx_mcp_fail_url(r, ctx, &h->op, &error, &message);
+    }
+
     return ngx_mcp_request_op(r, &h->op.op, ngx_mcp_worker_updated);
+}
+
+
+/*
+ * The error -32042 is only for clients of the legacy era, which open the URLs
+ * and call again.  Other clients are asked to open them.
+ */
+
+static ngx_int_t
+ngx_mcp_fail_url(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
+    ngx_mcp_op_update_t *op, ngx_mcp_json_t *error, ngx_mcp_json_t *message)
+{
+    ngx_int_t            rc;
+    ngx_str_t            text;
+    ngx_mcp_failing_t   *f;
+    ngx_mcp_mismatch_t   mismatch;
+
+    rc = ngx_mcp_question_check(r->pool, NGX_MCP_QUESTION_ERROR, error,
+                                &mismatch);
+    rc = ngx_mcp_mismatch_text(r->pool, rc, &mismatch, &text);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_mcp_mismatch_error(r, ctx, "error", "invalid_question",
+                                      &mismatch, &text);
+    }
+
+    f = ngx_pcalloc(r->pool, sizeof(ngx_mcp_failing_t));
+    if (rc != NGX_OK || f == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    f->error = *error;
+    f->message = *message;
+    f->amend.op = *op;
+    f->amend.read = NGX_MCP_WANT(NGX_MCP_RESPONSES);
+    f->amend.make = ngx_mcp_fail_ask;
+    f->amend.done = ngx_mcp_worker_updated;
+
+    return ngx_mcp_amend(r, &f->amend);
+}
+
+
+/* the worker has ended its attempt: the answers are for the next one */
+
+static ngx_int_t
+ngx_mcp_fail_ask(ngx_http_request_t *r, ngx_mcp_amend_t *amend,
+    ngx_mcp_op_get_t *task)
+{
+    const char           *err;
+    ngx_mcp_ctx_t        *ctx;
+    ngx_mcp_out_t         out;
+    ngx_mcp_json_t        requests;
+    ngx_mcp_failing_t    *f;
+    ngx_mcp_op_update_t  *op;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+    f = (ngx_mcp_failing_t *) amend;
+    op = &amend->op;
+
+    if (!(task->view.task.policy.calls & NGX_MCP_ASKABLE)) {
+        return NGX_DECLINED;
+    }
+
+    /* the version makes the keys unique: no two errors find the same */
+
+    ngx_mcp_out_init(&out, r->pool, f->error.text.len + 256);
+    ngx_mcp_question_of_error(&out, &f->error, task->view.task.version);
+
+    requests.type = NGX_MCP_JSON_OBJECT;
+
+    if (ngx_mcp_out_end(&out, &requests.text) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    err = ngx_mcp_input_check(&requests,
+                              &task->view.payload[NGX_MCP_RESPONSES]);
+
+    if (err) {
+        return ngx_mcp_invalid(r, ctx, NGX_HTTP_OK, err);
+    }
+
+    op->event.type = NGX_MCP_EV_ASK;
+    op->event.release = 1;
+    op->event.flags = 0;
+    op->change.payload[NGX_MCP_REQUESTS] = requests.text;
+    ngx_str_null(&op->change.payload[NGX_MCP_RESULT]);
+
+    if (f->message.text.len <= NGX_MCP_MAX_MESSAGE) {
+        op->change.payload[NGX_MCP_MESSAGE] = f->message.text;
+    }
+
+    return NGX_DECLINED;
 }
 
 

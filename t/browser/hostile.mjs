@@ -24,7 +24,8 @@ const hostileQuestion = (words) => ({
                     items: { anyOf: [{ const: words, title: words }] } },
             ["__proto__"]: { type: "string", title: "proto" },
             constructor: { type: "boolean", title: words },
-            odd: { type: words, title: words, format: words, pattern: words },
+            odd: { type: "string", title: words, enum: [words], format: words,
+                   pattern: words },
         } } },
 });
 
@@ -38,6 +39,32 @@ const wrongSchemas = {
         f: { type: "integer", minimum: "x", default: "1" } } },
     breaks: { properties: { a: { oneOf: [null] } } },
     items: { properties: { a: { type: "array", items: { anyOf: [null] } } } },
+    kinds: { properties: { a: { type: evil, title: evil, format: evil,
+                                pattern: evil } } },
+};
+
+
+// what a database may have, and nobody can ask
+const stored = {
+    script: { method: "elicitation/create",
+              params: { mode: "url", message: evil, elicitationId: evil,
+                        url: "javascript:pwned=1" } },
+    url: { method: "elicitation/create",
+           params: { mode: "url", message: evil, elicitationId: evil,
+                     url: `https://${long}/${evil}` } },
+    odd: { method: evil, params: { evil } },
+    empty: { method: "elicitation/create", params: {} },
+    ...Object.fromEntries(Object.entries(wrongSchemas).map(
+        ([name, requestedSchema]) => [name, {
+            method: "elicitation/create",
+            params: { message: {}, requestedSchema } }])),
+};
+
+
+const withStored = (text) => {
+    const task = JSON.parse(text);
+    return JSON.stringify(task.inputRequests ? {
+        ...task, inputRequests: { ...task.inputRequests, ...stored } } : task);
 };
 
 
@@ -61,20 +88,6 @@ async function hostileTasks() {
             await held("ask", task, { inputRequests: {
                 [evil]: hostileQuestion(turned),
                 long: hostileQuestion(long),
-                script: { method: "elicitation/create",
-                          params: { mode: "url", message: evil,
-                                    elicitationId: evil,
-                                    url: "javascript:pwned=1" } },
-                url: { method: "elicitation/create",
-                       params: { mode: "url", message: evil,
-                                 elicitationId: evil,
-                                 url: `https://${long}/${evil}` } },
-                odd: { method: evil, params: { evil } },
-                empty: { method: "elicitation/create", params: {} },
-                ...Object.fromEntries(Object.entries(wrongSchemas).map(
-                    ([name, requestedSchema]) => [name, {
-                        method: "elicitation/create",
-                        params: { message: {}, requestedSchema } }])),
             } });
         }
 
@@ -135,7 +148,8 @@ async function inTheList(browser, tasks, options) {
 
 async function onItsPage(browser, tasks, options) {
     for (const [name, id] of Object.entries(tasks)) {
-        const page = await open(browser, `/console/#/task/${id}`, options);
+        const page = await open(browser, `/console/#/task/${id}`,
+                                { ...options, rewrite: withStored });
         await shown(page.locator("h1").getByText(markup), `${name}: the tool`);
         await shown(page.locator(".facts").getByText(script).first(),
                     `${name}: the owner`);
@@ -162,7 +176,7 @@ async function answers(page) {
     const form = page.locator("form.question").first();
     await shown(form.getByText("⟨202E⟩").first(), "asking: marks are seen");
     is(await page.locator("form.question").count(),
-       6 + Object.keys(wrongSchemas).length, "asking: every question is there");
+       2 + Object.keys(stored).length, "asking: every question is there");
     await shown(page.getByRole("form", { name: "Question breaks" })
         .getByLabel("Answer (JSON)"), "asking: what is no form takes JSON");
     is(await form.locator("select option").first().evaluate((option) =>

@@ -64,7 +64,7 @@ const questions = {
                      url: "https://pay.example/cart?id=1" } },
     trap: { method: "elicitation/create",
             params: { mode: "url", message: "Do not", elicitationId: "f",
-                      url: "javascript:pwned=1" } },
+                      url: "https://trap.example/" } },
     think: { method: "sampling/createMessage",
              params: { messages: [], maxTokens: 1 } },
     roots: { method: "roots/list", params: {} },
@@ -154,7 +154,8 @@ async function answerOthers(page) {
 
 async function asks(browser) {
     const id = await create("asks", {});
-    const page = await open(browser, taskPage(id));
+    const page = await open(browser, taskPage(id), { rewrite: (text) =>
+        text.replace("https://trap.example/", "javascript:pwned=1") });
     const task = await claim("asks");
     await held("ask", task, { inputRequests: questions });
 

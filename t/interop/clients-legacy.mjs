@@ -18,13 +18,13 @@ export function legacyClients(defaults) {
   const open = [];
 
   const connect = async (options) => {
-    const { base, path, owner, capabilities = {} } =
+    const { base, path, owner, capabilities = {}, fetch } =
       { ...defaults, ...options };
     const client = new Client({ name: "interop", version: "1" },
                               { capabilities });
     client.onerror = () => {};
     const transport = new StreamableHTTPClientTransport(new URL(base + path), {
-      requestInit: { headers: owner ? { "X-Owner": owner } : {} },
+      requestInit: { headers: owner ? { "X-Owner": owner } : {} }, fetch,
     });
     await client.connect(transport);
     open.push(client);

@@ -1,6 +1,8 @@
-// Runs the conformance suite and compares what it says with scenarios.json:
+// Runs the conformance suite and compares what it says with scenarios.json,
+// which has lists for the module itself, for the gateway, and for the server
+// behind the gateway:
 //
-// - "required": the suite has nothing to complain about;
+// - "required": the suite has nothing to complain about, and skips nothing;
 // - "inPart": all of its checks pass but those that are listed, with a reason
 //   why they do not apply;
 // - "notApplicable": it is about something that the module does not serve.
@@ -16,7 +18,9 @@ import * as report from "./report.mjs";
 const here = import.meta.dirname;
 const suite = `${here}/node_modules/@modelcontextprotocol/conformance/dist/`
             + "index.js";
-const lists = JSON.parse(readFileSync(`${here}/scenarios.json`, "utf8"));
+const { gateway, upstream, ...module } =
+  JSON.parse(readFileSync(`${here}/scenarios.json`, "utf8"));
+export { gateway, upstream };
 
 // one that hangs is cut by its own timeout, this is for the suite as a whole
 const timeout = 120000;
@@ -61,19 +65,20 @@ function results(dir) {
 
 const complains = (check) => /^(FAILURE|WARNING)$/.test(check.status);
 const passes = (check) => check.status === "SUCCESS" && check.id !== schema;
-const complaint = (checks) => checks.filter(complains)
-  .map((c) => `${c.id}: ${c.errorMessage}`).join("; ");
+const skipped = (check) => check.status === "SKIPPED";
+const complaint = (checks) => checks
+  .filter((check) => complains(check) || skipped(check))
+  .map((c) => `${c.id}: ${c.errorMessage ?? c.status}`).join("; ");
 
 
-function judge(name, version, checks, title = `${name} (${version})`) {
-  const list = lists[version];
-
+function judge(name, list, checks, title) {
   if (!checks) return report.failed(title, "the suite did not run it");
 
   const broken = checks.filter((c) => c.id === schema && complains(c));
   if (broken.length) return report.failed(title, complaint(broken));
 
-  const good = !checks.some(complains) && checks.some(passes);
+  const good = !checks.some(complains) && !checks.some(skipped)
+    && checks.some(passes);
 
   if (list.required.includes(name)) {
     const why = complaint(checks) || "the suite checked nothing";
@@ -86,7 +91,7 @@ function judge(name, version, checks, title = `${name} (${version})`) {
     const stale = Object.keys(excused).filter((id) =>
       !checks.some((c) => c.id === id && !passes(c)));
 
-    if (other.some(complains) || !other.some(passes))
+    if (other.some(complains) || other.some(skipped) || !other.some(passes))
       return report.failed(title, complaint(other));
     if (stale.length)
       return report.failed(title, `passes, so do not excuse it: ${stale}`);
@@ -115,38 +120,34 @@ async function eachOf(names, env, args) {
 }
 
 
-// those for tasks, at another endpoint
-export async function tasksOnly({ url, env, out, where }) {
-  const all = (await names(env, "extension"))
-    .filter((name) => name.startsWith("tasks-"));
-  await eachOf(all, env, ["server", "--url", url, "-o", out]);
+// One revision, or the extensions, at one endpoint: what the suite prints is
+// compared with the list.
+export async function compare({ url, env, out, version, list, where = "" }) {
+  const what = version + (where && `, ${where}`);
+  const title = (name) => `${name} (${what})`;
+  const all = await names(env, version);
+  const args = ["server", "--url", url, "-o", out];
+
+  if (version === "extension")
+    await eachOf(all, env, args);
+  else
+    await conformance(env, ...args, "--suite", "all",
+                      "--spec-version", version);
+
+  report.heading(`conformance suite, ${what}`);
 
   const found = results(out);
-  for (const name of all)
-    judge(name, "extension", found[name], `${name} (${where})`);
+  for (const name of all) judge(name, list, found[name], title(name));
+
+  for (const name of [list.required, Object.keys(list.inPart),
+                      Object.keys(list.notApplicable)].flat())
+    if (!all.includes(name))
+      report.failed(title(name), "the suite has no such scenario");
 }
 
 
 export async function run({ url, dir, env }) {
-  for (const [version, list] of Object.entries(lists)) {
-    report.heading(`conformance suite, ${version}`);
-
-    const out = `${dir}/conformance-${version}`;
-    const all = await names(env, version);
-    const args = ["server", "--url", `${url}/mcp`, "-o", out];
-
-    if (version === "extension")
-      await eachOf(all, env, args);
-    else
-      await conformance(env, ...args, "--suite", "all",
-                        "--spec-version", version);
-
-    const found = results(out);
-    for (const name of all) judge(name, version, found[name]);
-
-    for (const name of [list.required, Object.keys(list.inPart),
-                        Object.keys(list.notApplicable)].flat())
-      if (!all.includes(name))
-        report.failed(`${name} (${version})`, "the suite has no such scenario");
-  }
+  for (const [version, list] of Object.entries(module))
+    await compare({ url: `${url}/mcp`, env, version, list,
+                    out: `${dir}/conformance-${version}` });
 }

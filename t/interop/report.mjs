@@ -1,5 +1,7 @@
 // One line for each scenario as it comes, and a total at the end.
 
+import assert from "node:assert/strict";
+
 const counts = { ok: 0, FAILED: 0, "not applicable": 0 };
 
 
@@ -33,13 +35,41 @@ async function within(seconds, body) {
 
 // a test of our own: a function that throws if it fails
 export async function test(name, body, seconds = 30) {
-  try {
-    await within(seconds, body);
-    ok(name);
-  } catch (e) {
-    failed(name, e.message);
-    console.log((e.stack ?? "").replace(/^/gm, "    "));
-  }
+  let error;
+  await within(seconds, body).catch((e) => { error = e; });
+  outcome(name, error);
+}
+
+function outcome(name, error) {
+  if (!error) return ok(name);
+  failed(name, error.message);
+  console.log((error.stack ?? "").replace(/^/gm, "    "));
+}
+
+
+// Several at the same time, each a function that calls its argument as test();
+// all of them may start programs, so they have more time.  What they have to say
+// is printed under one heading, when all have ended.
+export async function together(title, all) {
+  const said = await Promise.all(all.map(async (one) => {
+    const lines = [];
+    await one(async (name, body, seconds = 120) => {
+      let error;
+      await within(seconds, body).catch((e) => { error = e; });
+      lines.push([name, error]);
+    });
+    return lines;
+  }));
+
+  heading(title);
+  for (const [name, error] of said.flat()) outcome(name, error);
+}
+
+
+// Asserts that there was progress: a client is shown the latest, not each.
+export function increases(shown) {
+  assert.ok(shown.length > 0);
+  for (const [i, one] of shown.entries()) assert.ok(!i || one > shown[i - 1]);
 }
 
 

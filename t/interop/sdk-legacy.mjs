@@ -14,6 +14,34 @@ const defaults = { path: "/named", owner: "ann" };
 const { connect, answering, close } = legacyClients(defaults);
 
 
+// loses the connection of a call after its first event; remembers what the
+// client resumes
+const cutting = (resumed) => async (url, init) => {
+  const response = await fetch(url, init);
+  const last = new Headers(init.headers).get("last-event-id");
+  if (last) resumed.push(last);
+
+  const type = response.headers.get("content-type") ?? "";
+  if (init.method !== "POST" || !type.startsWith("text/event-stream"))
+    return response;
+
+  const reader = response.body.getReader();
+  const cut = async (controller) => {
+    await reader.cancel();
+    controller.error(new Error("connection lost"));
+  };
+
+  let chunks = 0;
+  const body = new ReadableStream({
+    async pull(controller) {
+      if (chunks++) return cut(controller);
+      controller.enqueue((await reader.read()).value);
+    },
+  });
+  return new Response(body, response);
+};
+
+
 const tests = {
 
   async "initialize, and what the server says it can do"() {
@@ -254,6 +282,34 @@ const tests = {
                          refused(-32601));
     await assert.rejects(client.callTool({ name: "nothing" }),
                          refused(-32602));
+  },
+
+  async "a plain call whose stream is cut is resumed"() {
+    const resumed = [];
+    const client = await connect({ fetch: cutting(resumed) });
+    const seen = [];
+    const counted = await client.callTool(
+      { name: "count", arguments: { to: 4, delay: 0.2 } }, undefined,
+      { onprogress: (p) => seen.push(p.progress) });
+    assert.equal(counted.content[0].text, "counted to 4");
+    assert.equal(resumed.length, 1);
+    assert.match(resumed[0], /^r-/);
+    assert.deepEqual(seen, [...new Set(seen)].sort());
+  },
+
+  async "a plain call that is aborted is cancelled"() {
+    const client = await connect({ owner: "abe" });
+    const stop = new AbortController();
+    await assert.rejects(client.callTool(
+      { name: "count", arguments: { to: 100, delay: 0.2 } }, undefined,
+      { signal: stop.signal, onprogress: () => stop.abort("enough") }));
+
+    for (;;) {
+      const { tasks } = await client.experimental.tasks.listTasks();
+      assert.equal(tasks.length, 1);
+      if (tasks[0].status === "cancelled") break;
+      await sleep(50);
+    }
   },
 
   async "structured content"() {

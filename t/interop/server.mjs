@@ -116,14 +116,24 @@ export async function startServer(how) {
 
 
 // The gateway, and the servers behind it; "plain" has the same servers behind
-// nothing but nginx, "seen" says what one of our own was asked.
+// nothing but nginx, "suite" is what the conformance suite meets behind
+// nothing, "seen" says what one of our own was asked.
 export async function startGateway(how) {
-  const [plain, legacy, modern, everything, gone] =
-    await Promise.all(Array.from({ length: 5 }, freePort));
+  const [plain, legacy, modern, everything, suite, gone, supergateway,
+         stateless, mcpproxy, fastmcp, python] =
+    await Promise.all(Array.from({ length: 11 }, freePort));
+
+  // another nginx, with the queue, is one of the servers
+  const queue = await startServer({ ...how, dir: `${how.dir}-queue` });
 
   const server = await launch({ ...how, file: "gateway.conf", values: {
+    QUEUE: new URL(queue.url).port,
     PLAIN: String(plain), LEGACY: String(legacy), MODERN: String(modern),
-    EVERYTHING: String(everything), GONE: String(gone) } });
+    EVERYTHING: String(everything), SUITE: String(suite),
+    GONE: String(gone),
+    SUPERGATEWAY: String(supergateway), STATELESS: String(stateless),
+    MCPPROXY: String(mcpproxy), FASTMCP: String(fastmcp),
+    PYTHON: String(python) } });
 
   const node = (port, args, env) =>
     server.up(server.start(process.execPath, args, env), port);
@@ -131,20 +141,28 @@ export async function startGateway(how) {
   await Promise.all([
     node(legacy, [`${here}/upstream-legacy.mjs`, String(legacy)]),
     node(modern, [`${here}/upstream-modern.mjs`, String(modern)]),
+    node(suite, [`${here}/upstream-suite.mjs`, String(suite)]),
     node(everything, [`${here}/node_modules/@modelcontextprotocol/`
                       + "server-everything/dist/index.js", "streamableHttp"],
          { PORT: String(everything) }),
   ]);
 
-  const ports = { legacy, modern };
+  const ports = { legacy, modern, supergateway, stateless, mcpproxy, fastmcp,
+                  python };
   const seen = async (name) =>
     (await fetch(`http://127.0.0.1:${ports[name]}/seen`)).json();
 
-  return { ...server, plain: `http://127.0.0.1:${plain}`, seen,
+  const stop = async () => {
+    await server.stop();
+    await queue.stop();
+  };
+
+  return { ...server, plain: `http://127.0.0.1:${plain}`,
+           suite: `http://127.0.0.1:${suite}`, seen, ports, queue, stop,
 
            // nobody listens there, and a session ends during a call: nginx
            // rightly says so
-           faults: () => server.faults().filter((line) =>
+           faults: () => [...queue.faults(), ...server.faults()].filter((line) =>
              !line.includes(`127.0.0.1:${gone}/`)
              && !/failed: upstream_(unreachable|closed), task/.test(line)) };
 }

@@ -14,8 +14,8 @@ import { StreamableHTTPServerTransport }
 import { isInitializeRequest, UrlElicitationRequiredError }
   from "@modelcontextprotocol/sdk/types.js";
 import * as z from "zod/v4";
-import { asking, askingAside, listen, prompt, question, text, tools, watch }
-  from "./upstream.mjs";
+import { asking, askingAside, eventStore, listen, prompt, question, text, tools,
+         watch } from "./upstream.mjs";
 
 
 function create() {
@@ -74,31 +74,6 @@ function create() {
     });
 
   return server;
-}
-
-
-// what was sent on each stream, by the id of the event
-function eventStore() {
-  const events = new Map();
-  return {
-    async storeEvent(stream, message) {
-      const id = `${stream}_${events.size}`;
-      events.set(id, { stream, message });
-      return id;
-    },
-    async getStreamIdForEventId(id) {
-      return events.get(id)?.stream;
-    },
-    async replayEventsAfter(last, { send }) {
-      const { stream } = events.get(last);
-      let after = false;
-      for (const [id, event] of events) {
-        if (after && event.stream === stream) await send(id, event.message);
-        after ||= id === last;
-      }
-      return stream;
-    },
-  };
 }
 
 

@@ -1,20 +1,19 @@
 // An MCP server of 2026-07-28 that knows nothing of tasks:
 //
 //     node upstream-modern.mjs PORT
+//     node upstream-modern.mjs stdio
 //
 // /mcp answers with JSON, or a stream if there is something to tell before;
 // /sse with streams, /json without; /both knows the era before, too, without
 // sessions.  /crlf frames its streams as the Python SDK does, /gzip compresses
-// answers if it may.  /conformance has what the suite's scenarios for tasks
-// call.
+// answers if it may.
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { createMcpExpressApp } from "@modelcontextprotocol/express";
 import { toNodeHandler } from "@modelcontextprotocol/node";
-import { acceptedContent, createMcpHandler, createRequestStateCodec,
-         fromJsonSchema, inputRequired, inputResponse, McpServer,
-         UrlElicitationRequiredError }
+import { createMcpHandler, createRequestStateCodec, fromJsonSchema,
+         inputRequired, inputResponse, McpServer, UrlElicitationRequiredError }
   from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import * as z from "zod/v4";
 import { asking, listen, prompt, question, text, tools, watch }
   from "./upstream.mjs";
@@ -90,72 +89,6 @@ function create() {
 }
 
 
-// what the conformance suite says that these tools do
-function createForSuite() {
-  const server = new McpServer(info, options);
-
-  const tool = (name, shape, does) =>
-    server.registerTool(name, { description: `The tool ${name}.`,
-                                inputSchema: z.object(shape) },
-      async (args, { mcpReq }) => does(args, mcpReq));
-
-  const form = (message, properties) => inputRequired.elicit({
-    mode: "form", message,
-    requestedSchema: { type: "object", properties,
-                       required: Object.keys(properties) } });
-
-  tool("greet", { name: z.string().optional() },
-    ({ name = "World" }) => text(`Hello, ${name}!`));
-
-  tool("slow_compute", { seconds: z.number().optional(),
-                         label: z.string().optional() },
-    async ({ seconds = 1, label = "" }, { signal }) => {
-      await sleep(seconds * 1000, undefined, { signal });
-      return text(`computed ${label} in ${seconds} s`);
-    });
-
-  tool("failing_job", {}, async () => {
-    await sleep(1000);
-    return text("this job always fails", { isError: true });
-  });
-
-  tool("protocol_error_job", {}, () => {
-    throw new UrlElicitationRequiredError([]);
-  });
-
-  tool("confirm_delete", { filename: z.string().optional() },
-    ({ filename }, { inputResponses }) => inputResponses?.confirm
-      ? text(`The answer: ${JSON.stringify(inputResponses)}`)
-      : inputRequired({ inputRequests: {
-          confirm: form(`Delete ${filename}?`,
-                        { confirm: { type: "boolean" } }) } }));
-
-  // both at once, and again what is still missing
-  tool("multi_input", {}, (args, { inputResponses: had = {} }) => {
-    const all = {
-      first: form("What is your name?", { name: { type: "string" } }),
-      second: form("What is your colour?", { color: { type: "string" } }),
-    };
-    const open = Object.entries(all).filter(([key]) => !(key in had));
-    return open.length
-      ? inputRequired({ inputRequests: Object.fromEntries(open) })
-      : text(`The answer: ${JSON.stringify(had)}`);
-  });
-
-  tool("test_tool_with_task", {}, async (args, { inputResponses }) => {
-    const name = acceptedContent(inputResponses, "user_name")?.name;
-    if (name === undefined)
-      return inputRequired({ inputRequests: {
-        user_name: form("What is your name?",
-                        { name: { type: "string" } }) } });
-    await sleep(3000);                  // longer than "after" in gateway.conf
-    return text(`Hello, ${name}!`);
-  });
-
-  return server;
-}
-
-
 const app = createMcpExpressApp();
 watch(app);
 
@@ -195,6 +128,6 @@ serve("/json", create, { legacy: "reject", responseMode: "json" });
 serve("/both", create, {});
 serve("/crlf", create, { legacy: "reject", responseMode: "sse" }, crlf);
 serve("/gzip", create, { legacy: "reject" }, gzip);
-serve("/conformance", createForSuite, { legacy: "reject" });
 
-listen(app);
+if (process.argv[2] === "stdio") serveStdio(create);
+else listen(app);

@@ -93,6 +93,31 @@ export const askingAside = { ...asking, aside: z.boolean().optional(),
                              patience: z.number().optional() };
 
 
+// what was sent on each stream, by the id of the event
+export function eventStore() {
+  const events = new Map();
+  return {
+    async storeEvent(stream, message) {
+      const id = `${stream}_${events.size}`;
+      events.set(id, { stream, message });
+      return id;
+    },
+    async getStreamIdForEventId(id) {
+      return events.get(id)?.stream;
+    },
+    async replayEventsAfter(last, { send }) {
+      const { stream } = events.get(last);
+      let after = false;
+      for (const [id, event] of events) {
+        if (after && event.stream === stream) await send(id, event.message);
+        after ||= id === last;
+      }
+      return stream;
+    },
+  };
+}
+
+
 // all requests that came past the checks of the SDK's application
 export function watch(app) {
   app.get("/seen", (req, res) => res.json({ requests, cancelled }));

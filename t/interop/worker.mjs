@@ -103,7 +103,6 @@ const forTasks = {
     const { user_name } = await answers(held, task, {
       user_name: elicit("What is your name?", { name: string }),
     });
-    await work(held, 3);                // longer than "after" in tools.json
     return text(`Hello, ${user_name.content?.name}!`);
   },
 };
@@ -119,6 +118,8 @@ const ours = {
     }
     return text(`counted to ${to}`);
   },
+
+  must_count: (held, args) => ours.count(held, args),
 
   ask_model: asks(({ prompt = "?" }) => ({ answer: sample(prompt) })),
 

@@ -28,6 +28,10 @@ my $json = JSON::PP->new->canonical->allow_nonref;
 
 my $meta = 'io.modelcontextprotocol';
 
+# unless told otherwise, clients can answer every question
+my %can = (elicitation => { form => {}, url => {} },
+           sampling => { tools => {} }, roots => {});
+
 
 sub new {
     my ($class, $t, %opt) = @_;
@@ -47,6 +51,16 @@ sub as {
 sub user {
     my ($self, $name) = @_;
     return $self->as(headers => { 'X-User' => $name });
+}
+
+
+# a question that every server may ask
+sub form {
+    my ($message) = @_;
+    return { method => 'elicitation/create',
+             params => { message => $message // '?',
+                         requestedSchema => { type => 'object',
+                                              properties => {} } } };
 }
 
 
@@ -99,7 +113,8 @@ sub modern_bytes {
                      @{ $opt{extensions} || $self->{extensions} };
     my %meta = ("$meta/protocolVersion" => '2026-07-28',
                 "$meta/clientCapabilities"
-                    => { %extensions ? (extensions => \%extensions) : () },
+                    => { %{ $opt{can} || $self->{can} || \%can },
+                         %extensions ? (extensions => \%extensions) : () },
                 %{ $opt{meta} || {} });
 
     my $text = encode(defined $params ? $params : {});
@@ -288,12 +303,12 @@ sub status {
 }
 
 
-# the same client in a session of its own
+# the same client in a session of its own, with these capabilities
 sub in_session {
-    my ($self) = @_;
+    my ($self, %with) = @_;
     my $res = $self->legacy('initialize',
-                            { protocolVersion => '2025-11-25',
-                              capabilities => {},
+                            { protocolVersion => $with{version} || '2025-11-25',
+                              capabilities => $with{can} || \%can,
                               clientInfo => { name => 'x', version => '1' } });
     my $session = $res->{header}{'mcp-session-id'} or die "no session\n";
 
@@ -433,11 +448,12 @@ sub next_event {
 }
 
 
+# a first event with an id and no data is not a message
 sub next_data {
     my ($self, $seconds) = @_;
 
     while (my $event = $self->event($seconds)) {
-        return $event if defined $event->{data};
+        return $event if length($event->{data} // '');
     }
 
     return {};
@@ -459,7 +475,7 @@ sub any {
     for (;;) {
         for my $stream (@$streams) {
             while (my $event = $stream->event(0)) {
-                return ($stream, $event) if defined $event->{data};
+                return ($stream, $event) if length($event->{data} // '');
             }
         }
 

@@ -62,8 +62,9 @@ sub claimed {
 sub question {
     my ($message) = @_;
     return { method => 'elicitation/create',
-             params => { mode => 'form', message => $message,
-                         requestedSchema => { type => 'object' } } };
+             params => { mode => 'form', message => "$message",
+                         requestedSchema => { type => 'object',
+                                              properties => {} } } };
 }
 
 

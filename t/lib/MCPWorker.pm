@@ -46,8 +46,8 @@ my %policy = (
 
 my $json = JSON::PP->new->allow_nonref->canonical->allow_bignum;
 my $meta = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
-    . '"io.modelcontextprotocol/clientCapabilities":{"extensions":'
-    . '{"io.modelcontextprotocol/tasks":{}}}}';
+    . '"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},'
+    . '"extensions":{"io.modelcontextprotocol/tasks":{}}}}';
 
 my $t;
 

@@ -224,7 +224,8 @@ class Client:
             self.change(task, lambda: self.tell(
                 task, what, inputRequests={"q%d" % asked: {
                     "method": "elicitation/create",
-                    "params": {"message": self.text()}}}),
+                    "params": {"message": self.text(), "requestedSchema": {
+                        "type": "object", "properties": {}}}}}),
                 phase="input_required", asked=asked)
         elif what == "complete":
             result = self.result()

@@ -30,7 +30,6 @@ test_questions(void)
     static const char   *bad[] = {
         "[]", "1", "{}", "{\"a\":1}", "{\"a\":{}}",
         "{\"a\":{\"method\":1,\"params\":{}}}",
-        "{\"a\":{\"method\":\"m\"}}",
         "{\"a\":{\"method\":\"m\",\"params\":[]}}",
         "{\"a\":{\"method\":\"m\",\"params\":{}},\"b\":null}",
         NULL
@@ -47,6 +46,9 @@ test_questions(void)
     v = test_json("{\"a\":{\"method\":\"m\",\"params\":{}}}");
     ok(ngx_mcp_input_check(&v, &none) == NULL, "a new key");
     ok(ngx_mcp_input_check(&v, &some) != NULL, "a used key");
+
+    v = test_json("{\"a\":{\"method\":\"m\"}}");
+    ok(ngx_mcp_input_check(&v, &none) == NULL, "without params");
 
     v = test_json("{\"\\u0061\":{\"method\":\"m\",\"params\":{}}}");
     ok(ngx_mcp_input_check(&v, &some) != NULL, "a used key in disguise");

@@ -32,7 +32,7 @@ static struct {
     { NGX_MCP_JOB_EV_ANSWERED, "answered", "cC sS QC" },
     { NGX_MCP_JOB_EV_END, "end", "CE SE cE sE QE EE KE O-" },
     { NGX_MCP_JOB_EV_KEEP, "keep", "EK O-" },
-    { NGX_MCP_JOB_EV_RETRY, "retry", "ER O-" },
+    { NGX_MCP_JOB_EV_RETRY, "retry", "CR SR cR sR QR ER KR O-" },
     { NGX_MCP_JOB_EV_OVER, "over", "PO FO RO TO BO CO SO cO sO QO EO KO O-" }
 };
 

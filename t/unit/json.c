@@ -557,7 +557,7 @@ test_strings(void)
         release(&text);
     }
 
-    /* longer than what a key is unescaped in */
+    /* long ones, and that all of the text is compared */
 
     for (n = 250; n < 260; n++) {
         p = buf;
@@ -576,17 +576,48 @@ test_strings(void)
         name.data = buf;
         name.len = n;
 
-        if (ngx_mcp_json_is(&v, &name) != (n <= 256)
+        if (!ngx_mcp_json_is(&v, &name)
             || ngx_mcp_json_string(pool, &v, &s) != NGX_OK
             || s.len != n)
         {
             break;
         }
 
+        name.len = n - 1;
+
+        if (ngx_mcp_json_is(&v, &name)) {
+            break;
+        }
+
+        name.len = n + 1;
+        buf[n] = 'a';
+
+        if (ngx_mcp_json_is(&v, &name)) {
+            break;
+        }
+
+        name.len = n;
+        buf[n - 1] = 'b';
+
+        if (ngx_mcp_json_is(&v, &name)) {
+            break;
+        }
+
         release(&text);
     }
 
-    is(n, 260, "long keys, with escapes");
+    is(n, 260, "long strings, with escapes");
+
+    /* a text that ends within an escaped character */
+
+    text = str("\"\\u20ac\"");
+    (void) ngx_mcp_json_parse(&text, &v, &err);
+
+    for (n = 0; n < 3; n++) {
+        name = exact("\xe2\x82", n);
+        ok(!ngx_mcp_json_is(&v, &name), "%d bytes of three", (int) n);
+        release(&name);
+    }
 }
 
 
@@ -818,7 +849,7 @@ walk(ngx_mcp_json_t *v, ngx_uint_t depth)
 
     if (v->type == NGX_MCP_JSON_STRING) {
         if (ngx_mcp_json_string(pool, v, &s) == NGX_OK) {
-            bad += !ngx_mcp_json_is(v, &s) && s.len <= 256;
+            bad += !ngx_mcp_json_is(v, &s);
             bad += (s.len > v->text.len - 2);
         }
 

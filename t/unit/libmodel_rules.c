@@ -65,6 +65,23 @@ backoff(model_task_t *m)
 }
 
 
+/* whether an attempt that ended in this way is repeated */
+
+static int
+again(model_task_t *m, int end)
+{
+    int  differs;
+
+    if (m->attempt >= m->attempts) {
+        return 0;
+    }
+
+    differs = m->calls & end;
+
+    return (end == NGX_MCP_RETRY_TIMEOUT) ? differs : !differs;
+}
+
+
 static const char *
 status(int state)
 {
@@ -189,6 +206,7 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
 
         m->state = NGX_MCP_INPUT_REQUIRED;
         m->asker = 0;
+        m->lease = ev->release ? 0 : m->lease;
         m->step = NEVER;
         m->phase = (m->phase > now) ? m->phase - now : 0;
         m->since = now - m->since;
@@ -203,7 +221,7 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
         break;
 
     case NGX_MCP_EV_RETRY:
-        if (m->attempt >= m->attempts) {
+        if (!again(m, NGX_MCP_RETRY_ERROR)) {
             end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_NONE, now);
 
         } else {
@@ -230,6 +248,13 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
             return NGX_MCP_STATE_INVALID;
         }
 
+        if (m->lease == 0) {
+            model.batch++;
+            requeue(m, now, 0);
+            m->attempt--;
+            break;
+        }
+
         m->state = NGX_MCP_RUNNING;
         m->step = model_lease_end(m, now);
         m->phase += now;
@@ -245,7 +270,7 @@ model_event(model_task_t *m, ngx_mcp_event_t *ev)
             || m->calls & NGX_MCP_BOUND
             || ((run || input)
                 && (!(m->calls & NGX_MCP_IDEMPOTENT)
-                    || m->attempt >= m->attempts)))
+                    || !again(m, NGX_MCP_RETRY_LEASE))))
         {
             end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_PROCESS_LOST, now);
 
@@ -305,14 +330,20 @@ model_time(model_task_t *m, uint64_t now)
             m->batch = model.batch;
 
         } else if (m->state == NGX_MCP_RUNNING && now >= m->phase) {
-            end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_RUN_TIMEOUT, now);
             m->version++;
+
+            if (again(m, NGX_MCP_RETRY_TIMEOUT)) {
+                requeue(m, now, backoff(m));
+
+            } else {
+                end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_RUN_TIMEOUT, now);
+            }
 
         } else if (m->state == NGX_MCP_RUNNING && now >= m->step) {
             m->version++;
             model.counters[m->tool].leases_lost++;
 
-            if (m->attempt >= m->attempts) {
+            if (!again(m, NGX_MCP_RETRY_LEASE)) {
                 end(m, NGX_MCP_FAILED, NGX_MCP_CAUSE_LEASE_LOST, now);
 
             } else {

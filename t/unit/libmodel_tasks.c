@@ -66,10 +66,11 @@ model_compare(model_task_t *m, ngx_mcp_view_t *v)
 void
 model_do_create(void)
 {
-    int                   i, k, session;
+    int                   i, k, session, used;
     u_char                buf[3][BYTES];
     size_t                need, before;
     model_task_t         *m;
+    ngx_mcp_id_t          id;
     ngx_mcp_op_create_t   op;
 
     for (i = 0; i < MAX && model.tasks[i].live; i++) { /* void */ }
@@ -112,6 +113,12 @@ model_do_create(void)
                                       : NGX_MCP_UNLIMITED;
     }
 
+    /* half of the tasks are retried as by default */
+
+    if (model_rnd(2)) {
+        op.task.policy.calls |= model_rnd(8) << 4;
+    }
+
     op.task.params.len = model_random_len();
     op.task.params.data = buf[0];
     op.task.metadata.len = model_rnd(3) ? 0 : model_random_len();
@@ -122,6 +129,21 @@ model_do_create(void)
     model_fill(buf[0], model.ops, op.task.params.len);
     model_fill(buf[1], model.ops + 1, op.task.metadata.len);
     model_fill(buf[2], model.ops + 2, op.task.message.len);
+
+    /* the id of a task that exists, of one that did, or a new one */
+
+    used = 0;
+
+    if (model_rnd(4) == 0) {
+        id = model.tasks[model_rnd(MAX)].id;
+        op.id = &id;
+
+        if (model_rnd(3) == 0) {
+            (void) ngx_mcp_id_new(&id);
+        }
+
+        used = (model_find(&id) != NULL);
+    }
 
     before = model_used_blocks();
 
@@ -165,6 +187,11 @@ model_do_create(void)
     if (op.op.reason != NGX_MCP_OK) {
         m->live = 0;
         return;
+    }
+
+    if (op.id) {
+        expect(ngx_memcmp(&op.view.id, &id, sizeof(id)) == 0, !used,
+               "the id of a new task");
     }
 
     m->id = op.view.id;
@@ -381,6 +408,10 @@ model_do_event(void)
         op.event.holder = model_rnd(2) ? model_any_stream() : 0;
     }
 
+    /* only workers release a task when they ask */
+
+    op.event.release = (!m->held && op.event.type == NGX_MCP_EV_ASK)
+                       ? (uint8_t) model_rnd(2) : 0;
     op.event.lease_token = model_rnd(10) ? m->lease
                                          : model_rnd(2) ? model_rnd(1000) : 0;
     op.event.progress = model_rnd(100) / 100.0;
@@ -457,12 +488,28 @@ model_do_event(void)
 void
 model_do_delete(void)
 {
-    model_task_t  *m;
+    model_task_t         *m;
+    ngx_mcp_op_delete_t   op;
 
     m = model_pick();
 
     if (m) {
-        expect(test_delete(model.zone, &m->id),
+        ngx_memzero(&op, sizeof(op));
+        op.op.type = NGX_MCP_OP_DELETE;
+        op.id = m->id;
+        op.waiting = model_rnd(3);
+
+        (void) ngx_mcp_submit(model.zone, &op.op);
+
+        if (op.waiting && m->waiting >= op.waiting
+            && ngx_current_msec < m->expires)
+        {
+            expect(op.op.reason, NGX_MCP_STATE_INVALID,
+                   "delete of a task that others wait for");
+            return;
+        }
+
+        expect(op.op.reason,
                ngx_current_msec < m->expires ? NGX_MCP_OK
                                              : NGX_MCP_NOT_FOUND,
                "delete");

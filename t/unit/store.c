@@ -313,9 +313,11 @@ test_masks(void)
 static void
 test_many(void)
 {
-    store_load_t     l;
-    ngx_uint_t       i, commits;
-    ngx_mcp_zone_t  *zone;
+    store_load_t          l;
+    ngx_uint_t            i, commits;
+    ngx_mcp_id_t          id;
+    ngx_mcp_zone_t       *zone;
+    ngx_mcp_op_create_t   c;
 
     store_init();
     (void) ngx_mcp_db_open(&store_db);
@@ -367,6 +369,26 @@ test_many(void)
     ok(store_batch.ndeletions == NGX_MCP_SAVE_DELETIONS && store_batch.more
        && store_batch.upto < zone->table->sh->seq,
        "more than go into one commit, which is known");
+
+    /* ids are unique in the database: the old row has to be deleted first */
+
+    id = ngx_mcp_slot(zone->table, STORE_SAVE(zone)->deletions.tail)->id;
+
+    ngx_memzero(&c, sizeof(c));
+    c.op.type = NGX_MCP_OP_CREATE;
+    c.task.tool = str("dig");
+    c.task.ttl = 1000;
+    test_policy(&c.task.policy);
+    c.id = &id;
+    (void) ngx_mcp_submit(zone, &c.op);
+    ok(ngx_memcmp(&c.view.id, &id, sizeof(id)) == 0,
+       "a new task has the id of the last deleted one");
+
+    (void) store_save(zone);
+    is(store_number("SELECT count(*) FROM task"), 1, "and is saved");
+    ok(test_check(zone) == NULL, "the table fits together");
+    (void) test_delete(zone, &id);
+
     (void) store_save(zone);
     is(store_number("SELECT count(*) FROM task"), 0, "no row is left");
     is(store_number("SELECT count(*) FROM payload"), 0, "nor bytes");

@@ -754,6 +754,54 @@ test_tokens(void)
 }
 
 
+/* a create with an id of its own */
+
+static void
+test_given_ids(void)
+{
+    ngx_uint_t           i;
+    ngx_mcp_id_t         id, other;
+    ngx_mcp_zone_t      *zone;
+    ngx_mcp_op_create_t  c;
+
+    zone = test_zone(1 << 20, 0);
+
+    (void) ngx_mcp_id_new(&id);
+
+    ngx_memzero(&c, sizeof(c));
+    c.op.type = NGX_MCP_OP_CREATE;
+    c.task.owner = str("a");
+    c.task.tool = str("t");
+    c.task.ttl = 1000;
+    test_policy(&c.task.policy);
+    c.id = &id;
+
+    for (i = 0; i < 2; i++) {
+        (void) ngx_mcp_submit(zone, &c.op);
+        is(c.op.reason, NGX_MCP_OK, "created with an id");
+        ok(ngx_memcmp(&c.view.id, &id, sizeof(id)) == 0, "that is used");
+
+        c.task.owner = str("b");
+        (void) ngx_mcp_submit(zone, &c.op);
+        is(c.op.reason, NGX_MCP_OK, "a task has the id: created with another");
+        other = c.view.id;
+        ok(ngx_memcmp(&other, &id, sizeof(id)) != 0, "a different one");
+        ok(test_check(zone) == NULL, "table is consistent");
+
+        c.task.owner = str("a");
+        (void) test_delete(zone, &other);
+        (void) test_delete(zone, &id);
+    }
+
+    (void) ngx_mcp_submit(zone, &c.op);
+    ngx_current_msec += 2000;
+    (void) ngx_mcp_submit(zone, &c.op);
+    ok(ngx_memcmp(&c.view.id, &id, sizeof(id)) != 0,
+       "an expired task has its id until it is swept");
+    ok(test_check(zone) == NULL, "table is consistent");
+}
+
+
 static void
 test_layouts(void)
 {
@@ -883,6 +931,7 @@ main(void)
     test_claims();
     test_sweeps();
     test_tokens();
+    test_given_ids();
     test_layouts();
     test_revisions();
 

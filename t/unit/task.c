@@ -12,6 +12,9 @@
 #define WALL   1700000000000ULL
 #define LEASE  77
 
+/* input required, and the worker has released the task */
+#define RELEASED  NGX_MCP_STATES
+
 
 static const char  *events[] = {
     "heartbeat", "progress", "ask", "complete", "fail", "retry", "release",
@@ -38,7 +41,8 @@ static struct {
     { NGX_MCP_INPUT_REQUIRED, "II!cfqq" "!IrxII" "!!!!!I" "f" },
     { NGX_MCP_COMPLETED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
     { NGX_MCP_FAILED,         "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
-    { NGX_MCP_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" }
+    { NGX_MCP_CANCELLED,      "TTTTTTT" "TTTTTT" "TTTT!A" "T" },
+    { RELEASED,               "LLLLLLL" "!IqxII" "!!!!!I" "f" }
 };
 
 
@@ -74,6 +78,9 @@ make(ngx_mcp_task_t *task, ngx_uint_t state)
     switch (state) {
     case NGX_MCP_RUNNING:
         return;
+    case RELEASED:
+        ev.release = 1;
+        /* fall through */
     case NGX_MCP_INPUT_REQUIRED:
         ev.type = NGX_MCP_EV_ASK;
         break;
@@ -101,7 +108,7 @@ test_rules(void)
     static const char  after[] = "-qricfx";
     static const char  stay[] = "-QRIAAA";
 
-    for (i = 0; i < NGX_MCP_STATES; i++) {
+    for (i = 0; i <= RELEASED; i++) {
         for (e = 0; e < NGX_MCP_EVENTS; e++) {
 
             make(&task, rules[i].state);
@@ -139,8 +146,9 @@ test_rules(void)
                 got = '?';
             }
 
-            ok(got == want, "%s: %s gives %c",
-               ngx_mcp_state_name(i)->data, events[e], want);
+            ok(got == want, "%s%s: %s gives %c",
+               i == RELEASED ? "released, " : "",
+               ngx_mcp_state_name(before.state)->data, events[e], want);
 
             if (rc != NGX_MCP_OK) {
                 ok(ngx_memcmp(&task, &before, sizeof(task)) == 0,
@@ -247,6 +255,24 @@ test_attempts(void)
     is(task.attempt, 0, "is no attempt");
     ok(ngx_mcp_task_claimable(&task), "claimable at once");
 
+    /* neither does one that ends with questions, and is queued when answered */
+
+    make(&task, RELEASED);
+    is(task.state, NGX_MCP_INPUT_REQUIRED, "released with questions");
+    is(task.lease_token, 0, "without a lease");
+    is(task.attempt, 1, "the attempt is shown");
+    is(apply(&task, NGX_MCP_EV_ANSWER, NOW + 5), 0, "an answer");
+    is(task.state, NGX_MCP_INPUT_REQUIRED, "one is left");
+    is(apply(&task, NGX_MCP_EV_ANSWER_ALL, NOW + 900000), 0, "all answers");
+    is(task.state, NGX_MCP_QUEUED, "queued");
+    is(task.attempt, 0, "is no attempt");
+    ok(ngx_mcp_task_claimable(&task), "claimable at once");
+    is(task.phase_end, NOW + 900000 + task.policy.queue_timeout,
+       "with the time of a new one to be claimed");
+    is(apply(&task, NGX_MCP_EV_CLAIM, NOW + 900000), 0, "claimed");
+    is(task.lease_token, LEASE, "with a lease");
+    is(task.attempt, 1, "the same attempt");
+
     /* a retry does, and ends when there are none left */
 
     make(&task, NGX_MCP_RUNNING);
@@ -261,6 +287,87 @@ test_attempts(void)
     task.attempt = 200;
     is(apply(&task, NGX_MCP_EV_RETRY, NOW), 0, "a late retry");
     is(task.step_end, NOW + 3600000, "waits an hour at most");
+}
+
+
+/*
+ * Which ends of an attempt another one follows: each set of them, with
+ * attempts left and without, against what is written down for the set.  A
+ * letter is the state afterwards of a run timeout, a lost lease and an error.
+ */
+
+static void
+test_retry_on(void)
+{
+    char                want;
+    ngx_uint_t          i, e, left, calls;
+    ngx_mcp_task_t      task;
+    static ngx_uint_t   ends[] = {
+        NGX_MCP_EV_RUN_TIMEOUT, NGX_MCP_EV_LEASE_LOST, NGX_MCP_EV_RETRY
+    };
+    static ngx_uint_t   causes[] = {
+        NGX_MCP_CAUSE_RUN_TIMEOUT, NGX_MCP_CAUSE_LEASE_LOST,
+        NGX_MCP_CAUSE_NONE
+    };
+    static struct {
+        ngx_uint_t      calls;
+        const char     *after;
+    } sets[] = {
+        { 0, "fqq" },
+        { NGX_MCP_RETRY_TIMEOUT, "qqq" },
+        { NGX_MCP_RETRY_LEASE, "ffq" },
+        { NGX_MCP_RETRY_ERROR, "fqf" },
+        { NGX_MCP_RETRY_TIMEOUT|NGX_MCP_RETRY_LEASE, "qfq" },
+        { NGX_MCP_RETRY_TIMEOUT|NGX_MCP_RETRY_ERROR, "qqf" },
+        { NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR, "fff" },
+        { NGX_MCP_RETRY_TIMEOUT|NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR,
+          "qff" }
+    };
+
+    is(NGX_MCP_CALLS, NGX_MCP_IDEMPOTENT|NGX_MCP_BOUND|NGX_MCP_RETRY_TIMEOUT
+                      |NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR,
+       "all flags are saved");
+
+    for (i = 0; i < 8 * 3 * 2; i++) {
+        e = i % 3;
+        left = i / 3 % 2;
+        calls = sets[i / 6].calls;
+        want = left ? sets[i / 6].after[e] : 'f';
+
+        make(&task, NGX_MCP_RUNNING);
+        task.policy.calls = (uint8_t) calls;
+        task.progress = 1;
+
+        if (!left) {
+            task.attempt = task.policy.attempts;
+        }
+
+        is(apply(&task, ends[e], NOW + 10), NGX_MCP_OK, "%s, calls 0x%lx, %s",
+           events[ends[e]], (unsigned long) calls,
+           left ? "attempts left" : "the last attempt");
+        is(task.state, want == 'q' ? NGX_MCP_QUEUED : NGX_MCP_FAILED,
+           "  gives %c", want);
+
+        if (want == 'f') {
+            is(task.cause, causes[e], "  and why");
+            is(task.lease_token, LEASE, "  the token is known");
+            continue;
+        }
+
+        is(task.cause, NGX_MCP_CAUSE_NONE, "  without a cause");
+        is(task.lease_token, 0, "  the old worker is fenced");
+        is(apply(&task, NGX_MCP_EV_COMPLETE, NOW + 20), NGX_MCP_LEASE_LOST,
+           "  and its result refused");
+        is(task.step_end, NOW + 10 + 1000, "  after a backoff");
+        ok(task.progress < 0, "  it begins anew");
+    }
+
+    /* questions suspend the run timeout, whatever the policy */
+
+    make(&task, NGX_MCP_INPUT_REQUIRED);
+    task.policy.calls = NGX_MCP_RETRY_TIMEOUT;
+    is(apply(&task, NGX_MCP_EV_RUN_TIMEOUT, NOW), NGX_MCP_STATE_INVALID,
+       "no run timeout while it waits for input");
 }
 
 
@@ -311,16 +418,25 @@ orphan(ngx_uint_t state, ngx_uint_t calls, ngx_uint_t left, uint64_t holder)
         {
             want = NGX_MCP_QUEUED;
         }
+
+        /* a lost attempt is not repeated */
+
+        if (calls == (NGX_MCP_IDEMPOTENT|NGX_MCP_RETRY_LEASE)
+            && state == NGX_MCP_QUEUED)
+        {
+            want = NGX_MCP_QUEUED;
+        }
     }
 
     if (want == NGX_MCP_QUEUED) {
         cause = NGX_MCP_CAUSE_NONE;
     }
 
-    diag("%s, %s%s%s attempts, %s",
+    diag("%s, %s%s%s%s attempts, %s",
          ngx_mcp_state_name(state)->data,
          calls & NGX_MCP_IDEMPOTENT ? "idempotent, " : "",
          calls & NGX_MCP_BOUND ? "bound, " : "",
+         calls & NGX_MCP_RETRY_LEASE ? "not if lost, " : "",
          left ? "more" : "no", holder ? "a new holder" : "no holder");
 
     if (state == NGX_MCP_FREE
@@ -371,6 +487,11 @@ test_orphaned(void)
 
     for (i = 0; i < NGX_MCP_STATES * 16; i++) {
         orphan(i >> 4, i & 3, i >> 2 & 1, i & 8 ? 44 : 0);
+    }
+
+    for (i = 0; i < NGX_MCP_STATES * 4; i++) {
+        orphan(i >> 2, NGX_MCP_IDEMPOTENT|NGX_MCP_RETRY_LEASE, i & 1,
+               i & 2 ? 44 : 0);
     }
 
     /* a backoff goes on with the new holder */
@@ -608,6 +729,7 @@ main(void)
     test_rules();
     test_leases();
     test_attempts();
+    test_retry_on();
     test_orphaned();
     test_lists();
     test_times();

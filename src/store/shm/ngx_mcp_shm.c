@@ -121,6 +121,12 @@ ngx_mcp_shm_create(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_prefetch_new(t);
     ngx_mcp_lock(t);
 
+    /* at time 0 expired tasks are found, too */
+
+    if (op->id && ngx_mcp_find_locked(t, op->id, NULL, 0) == NULL) {
+        nt->id = *op->id;
+    }
+
     op->op.reason = ngx_mcp_new_locked(t, nt, &s);
 
     if (op->op.reason == NGX_MCP_OK) {
@@ -618,7 +624,10 @@ ngx_mcp_shm_delete(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
     ngx_mcp_lock(t);
 
     s = ngx_mcp_find_locked(t, &op->id, op->owner, ngx_current_msec);
-    if (op->unsaved && ngx_mcp_is_saved_locked(t, op->unsaved)) {
+    if ((op->unsaved && ngx_mcp_is_saved_locked(t, op->unsaved))
+        || (op->waiting && s && s->epoch == t->sh->epoch
+            && s->waiting >= op->waiting))
+    {
         op->op.reason = NGX_MCP_STATE_INVALID;
 
     } else if (s) {

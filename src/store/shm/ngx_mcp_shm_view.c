@@ -264,7 +264,10 @@ ngx_mcp_view_history_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
         if (entries[i].event == NGX_MCP_EV_CLAIM) {
             attempt--;
 
-        } else if (entries[i].event == NGX_MCP_EV_RELEASE) {
+        } else if (entries[i].event == NGX_MCP_EV_RELEASE
+                   || (entries[i].event == NGX_MCP_EV_ANSWER_ALL
+                       && entries[i].state == NGX_MCP_QUEUED))
+        {
             attempt++;
         }
     }

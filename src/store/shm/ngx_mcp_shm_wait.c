@@ -401,7 +401,7 @@ ngx_mcp_shm_session(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 
         view = &op->views[op->n++];
         p = ngx_mcp_view_locked(t, s, op->want, view, p);
-        view->asks = ngx_mcp_asks_locked(t, s, op->stream, 1);
+        view->asks = !op->mute && ngx_mcp_asks_locked(t, s, op->stream, 1);
     }
 
     ngx_mcp_unlock(t);

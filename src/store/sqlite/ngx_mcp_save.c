@@ -426,6 +426,16 @@ ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
         s = ngx_mcp_slot(t, n);
         ngx_mcp_prefetch(t, s->recent.prev);
 
+        if (s->body.changed > left) {
+
+            /*
+             * A later change than that of a deletion that did not fit: the task
+             * may have the id of the deleted one, and ids are unique.
+             */
+
+            break;
+        }
+
         size = ngx_mcp_slot_size_locked(t, s, s->written);
 
         if (size > (size_t) (batch->data + batch->size - p)) {
@@ -455,7 +465,7 @@ ngx_mcp_save_locked(ngx_mcp_table_t *t, ngx_mcp_batch_t *batch)
     }
 
     if (n) {
-        batch->upto = batch->records[batch->n - 1].changed;
+        batch->upto = batch->n ? batch->records[batch->n - 1].changed : left;
         batch->more = 1;
     }
 
