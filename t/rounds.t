@@ -335,7 +335,7 @@ sub get {
 {
     my ($got, $work) = asked('first', tasks => 1);
     is_deeply([sort keys %{ $got->{result} }],
-              [qw/ inputRequests requestState resultType /],
+              [qw/ _meta inputRequests requestState resultType /],
               'input=first: the first round is a question, not a task');
 
     $got = call($c, 'first', { requestState => $got->{result}{requestState},

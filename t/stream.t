@@ -95,6 +95,9 @@ my $c = $ann->in_session();
     like($head, qr{^content-type: text/event-stream\r?$}mi, 'its type');
     like($head, qr{^cache-control: no-store}mi, 'not to be stored');
     like($head, qr{^x-accel-buffering: no}mi, 'not to be buffered');
+    my $first = $stream->event();
+    is($first->{data}, '', 'an event without data');
+    ok(length $first->{id}, 'but with an id');
     is_deeply($stream->event(), { retry => 1000 }, 'when to come back');
     $stream->close();
 }

@@ -343,6 +343,10 @@ sub get_stream {
     my ($self, $s, %headers) = @_;
     my $stream = $self->stream($self->get_bytes('', %headers), $s);
     my $first = $stream->event() || {};
+
+    # 2025-11-25: an event with an id and no data may come before
+    $first = $stream->event() || {}
+        if defined $first->{data} && $first->{data} eq '';
     die "no stream: $stream->{head}\n" unless $first->{retry};
     return $stream;
 }
