@@ -28,8 +28,9 @@ my $no_capability = ['json', '{"jsonrpc":"2.0","id":%ID%,"error":{'
     . '"data":{"requiredCapabilities":{"extensions":{"' . $tasks . '":{}}}}}}',
     400];
 
-my $name = '{"method":"elicitation/create","params":{"message":"Who?",'
-           . '"requestedSchema":{"type":"object","properties":{}}}}';
+my $form = '{"message":"Who?","requestedSchema":{"type":"object",'
+           . '"properties":{}}}';
+my $name = '{"method":"elicitation/create","params":' . $form . '}';
 my $times = '"createdAt":"2026-11-18T00:00:00Z",'
             . '"lastUpdatedAt":"2026-11-18T00:00:00Z"';
 
@@ -117,7 +118,7 @@ sub said {
     is($g->until($id, sub { ($_[0]{statusMessage} // '') eq 'half' }, 15)
        ->{statusMessage}, 'half', 'its progress is seen');
     $up->go($asked, ['event', '{"jsonrpc":"2.0","id":"q","method":'
-        . '"elicitation/create","params":{"message":"Who?"}}'], ['hold']);
+        . '"elicitation/create","params":' . $form . '}'], ['hold']);
     my ($key) = keys %{ $g->becomes($id, 'input_required', 15)
                         ->{inputRequests} };
     $c->modern('tasks/update', { taskId => $id, inputResponses =>
@@ -176,7 +177,7 @@ sub said {
 for my $end ($no_method, created('up-1')) {
     on(must => $rounds->([$no_method], [['sse'], ['event',
        '{"jsonrpc":"2.0","id":"q","method":"elicitation/create",'
-       . '"params":{"message":"Who?"}}'], ['hold']]));
+       . '"params":' . $form . '}'], ['hold']]));
     my $id = legacy_task();
     $g->becomes($id, 'input_required', 15);
     $g->go('must', $end);
@@ -188,7 +189,7 @@ for my $end ($no_method, created('up-1')) {
 
 {
     on(must => [['sse'], ['event', '{"jsonrpc":"2.0","id":"q","method":'
-       . '"elicitation/create","params":{"message":"Who?"}}'], ['hold']]);
+       . '"elicitation/create","params":' . $form . '}'], ['hold']]);
     my $id = legacy_task();
     $g->becomes($id, 'input_required', 15);
     $g->go('must', $no_method);
