@@ -310,22 +310,14 @@ for my $messages ([$note], [$note, $note], [$response, $response],
 # --- sessions
 
 {
-    my $in = $ann->in_session();
-    my $stream = $in->get_stream();
-    my $got = array(batch($in, [$ping, rpc(2, 'tools/call',
-                                { name => 'slow', task => {} })]), 2,
-                    'in a session');
-    my $id = $got->{2}{result}{task}{taskId};
-    my $work = $in->claim_id('slow', $id);
-    $in->complete($work, { content => [] });
-
-    my $status;
-    wait_for {
-        my $message = $stream->message() or return 1;
-        $status = $message->{params}{status};
-        return $message->{params}{taskId} eq $id && $status eq 'completed';
-    };
-    is($status, 'completed', 'the stream of the session reports the task');
+    my $in = $ann->in_session(version => '2025-03-26');
+    my $got = array(batch($in, [$ping, rpc(2, 'tools/list'),
+                                rpc(3, 'tasks/list')]), 3, 'in a session');
+    ok($got->{2}{result}{tools}, 'of that revision');
+    refused($got->{3}, -32601, 'Method not found', 'which has no tasks');
+    is(batch($ann->in_session(version => $_), [$ping])->{status}, 400,
+       "a session of $_")
+        for '2025-06-18', '2025-11-25';
 
     my $res = batch($in, [$ping, $ping], 'Mcp-Session-Id' => 'x' x 64);
     is($res->{status}, 404, 'an unknown session: status');

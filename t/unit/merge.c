@@ -421,8 +421,12 @@ test_supports(void)
     becomes(&m, "{\"tools\":[{\"execution\":{\"a\":1, \"taskSupport\" : "
             "\"required\" ,\"b\":2},\"name\":\"a\"}]}",
             "{\"tools\":[{\"execution\":{\"a\":1, \"taskSupport\" : "
-            "\"optional\" ,\"b\":2},\"name\":\"a\"}]}",
-            "what the upstream says is replaced");
+            "\"required\" ,\"b\":2},\"name\":\"a\"}]}",
+            "what the upstream requires stays");
+    becomes(&m, "{\"tools\":[{\"execution\":{\"taskSupport\":\"forbidden\"},"
+            "\"name\":\"a\"}]}",
+            "{\"tools\":[{" OPTIONAL ",\"name\":\"a\"}]}",
+            "anything else that it says is replaced");
     becomes(&m, "{\"tools\":[{\"execution\":{\"taskSupport\":[{}]},"
             "\"name\":\"a\"}]}",
             "{\"tools\":[{" OPTIONAL ",\"name\":\"a\"}]}", "whatever it is");
@@ -574,9 +578,9 @@ random_tool(pair_t *p, ngx_uint_t i, ngx_uint_t supports)
 
     case 2:
         both(p, ",\"execution\" :{\"b\": {} , \"taskSupport\": ");
-        p->text_len += sprintf(p->text + p->text_len, "\"required\"");
+        p->text_len += sprintf(p->text + p->text_len, "\"forbidden\"");
         p->want_len += sprintf(p->want + p->want_len, "\"%s\"",
-                               supports ? "optional" : "required");
+                               supports ? "optional" : "forbidden");
         both(p, ",\"c\":\"\\\"\"}");
         break;
 

@@ -324,8 +324,9 @@ test_retry_on(void)
           "qff" }
     };
 
-    is(NGX_MCP_CALLS, NGX_MCP_IDEMPOTENT|NGX_MCP_BOUND|NGX_MCP_RETRY_TIMEOUT
-                      |NGX_MCP_RETRY_LEASE|NGX_MCP_RETRY_ERROR,
+    is(NGX_MCP_CALLS, NGX_MCP_IDEMPOTENT|NGX_MCP_BOUND|NGX_MCP_ASKABLE
+                      |NGX_MCP_RETRY_TIMEOUT|NGX_MCP_RETRY_LEASE
+                      |NGX_MCP_RETRY_ERROR,
        "all flags are saved");
 
     for (i = 0; i < 8 * 3 * 2; i++) {

@@ -258,6 +258,8 @@ test_kept(void)
 int
 main(void)
 {
+    test_pool = ngx_create_pool(4096, ngx_cycle->log);
+
     test_valid();
     test_kept();
 
