@@ -32,7 +32,7 @@ struct ngx_mcp_wait_s {
     ngx_int_t          (*done)(ngx_mcp_wait_t *w, ngx_mcp_op_t *op);
     /* the request ends without a response; may be NULL */
     void               (*aborted)(ngx_mcp_wait_t *w);
-    /* sends the first event of the stream, or sets last_id; may be NULL */
+    /* sends the first event of the stream, may set last_id; may be NULL */
     ngx_int_t          (*first)(ngx_mcp_wait_t *w);
 
     ngx_mcp_op_pin_t     pin;       /* what look() reads */

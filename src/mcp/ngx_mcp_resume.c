@@ -166,8 +166,8 @@ ngx_mcp_resume(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 
 
 /*
- * The client has received everything.  The specification allows only a stream or
- * 405, and after a stream the client might reconnect again.
+ * The client has received everything.  The specification allows only a stream
+ * or 405, and after a stream the client might reconnect again.
  */
 
 static ngx_int_t

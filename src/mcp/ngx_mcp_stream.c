@@ -112,11 +112,11 @@ ngx_mcp_stream_open(ngx_http_request_t *r)
 
 
 /*
- * An id without data, so that a client whose connection is lost before the first
- * message can resume.  It is the change before that message; the number of the
- * stream is added, because the event of that change may have the same id.  If no
- * change was delivered before, the first change of the zone is taken: it created
- * a task, which is not reported.
+ * An id without data, so that a client whose connection is lost before the
+ * first message can resume.  It is the change before that message; the number
+ * of the stream is added, because the event of that change may have the same
+ * id.  If no change was delivered before, the first change of the zone is
+ * taken: it created a task, which is not reported.
  */
 
 static ngx_int_t
