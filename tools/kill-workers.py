@@ -309,7 +309,7 @@ class Client:
             for line in event.decode().split("\n"):
                 if line.startswith("id: "):
                     self.last = line[4:]
-                elif line.startswith("data: "):
+                elif line.startswith("data: ") and len(line) > 6:
                     params = json.loads(line[6:]).get("params", {})
                     if params.get("status") in ("completed", "failed"):
                         self.told.setdefault(params["taskId"],

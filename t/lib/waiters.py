@@ -399,7 +399,8 @@ class Stream(Waiter):
                     self.last = value.decode()
                 elif name == b"retry":
                     self.retry = int(value) / 1000
-                elif name == b"data":
+                elif name == b"data" and value:
+                    # the first event of a stream may have an id only
                     self.told(json.loads(value))
 
 
