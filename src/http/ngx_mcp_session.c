@@ -9,10 +9,10 @@
  *
  * A session id is a random number, the revision and the capabilities that
  * initialize has settled, and a seal over these and the owner, made with the
- * secret of the zone.  So every process verifies an id, and knows whom it may
- * ask what, without a table that clients could fill.  Ended sessions are kept in a table of fixed size, where
- * new entries replace old ones: this is sufficient, because a session id does
- * not authenticate a client.
+ * secret of the zone.  So every process verifies an id, and knows what it may
+ * ask the client, without a table that clients could fill.  Ended sessions are
+ * kept in a table of fixed size, where new entries replace old ones: this is
+ * sufficient, because a session id does not authenticate a client.
  */
 
 
@@ -99,8 +99,9 @@ ngx_mcp_session_new(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 
 
 /*
- * Sets the session of a request, its revision and capabilities.  NGX_DONE: the request has no session id;
- * NGX_DECLINED: the id is not valid, or the session has ended.
+ * Sets the session of a request, its revision and capabilities.  NGX_DONE: the
+ * request has no session id; NGX_DECLINED: the id is not valid, or the session
+ * has ended.
  */
 
 ngx_int_t

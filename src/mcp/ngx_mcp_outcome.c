@@ -581,7 +581,7 @@ ngx_mcp_outcome_remove(ngx_mcp_outcome_t *o)
     ngx_mcp_op_delete_t  *op;
 
     if (o->wait.last_id.len) {
-        cln = ngx_http_cleanup_add(o->wait.r, 0);
+        cln = ngx_mcp_cleanup_add(o->wait.r);
         if (cln == NULL) {
             return NGX_ERROR;
         }

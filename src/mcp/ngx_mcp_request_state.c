@@ -207,6 +207,9 @@ ngx_mcp_request_state_ask(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 const char *
 ngx_mcp_request_state_missing(ngx_mcp_ctx_t *ctx, ngx_mcp_view_t *v)
 {
-    return ngx_mcp_can_text(ngx_mcp_questions_need(&v->payload[NGX_MCP_REQUESTS])
-                            & ~ctx->can);
+    ngx_uint_t  needs;
+
+    needs = ngx_mcp_questions_need(&v->payload[NGX_MCP_REQUESTS]);
+
+    return ngx_mcp_can_text(needs & ~ctx->can);
 }

@@ -363,9 +363,11 @@ model_do_leave(void)
     if (w->epoch == model.epoch) {
         model.waiting--;
 
+        /* the id may have been given to another task since */
+
         if (m) {
-            m->waiting--;
-            m->results -= w->result;
+            m->waiting -= (m->waiting != 0);
+            m->results -= (w->result && m->results);
         }
     }
 
