@@ -417,7 +417,8 @@ for (['/mcp', sub { ('X-User' => $_[0]) }],
 # --- progress and questions: a stream, with one message per event
 
 {
-    my $stream = $ann->stream(batch_bytes($ann, [
+    my $in = $ann->in_session(version => '2025-03-26');
+    my $stream = $in->stream(batch_bytes($in, [
         rpc(1, 'tools/call', { name => 'slow', arguments => { n => 1 },
                                _meta => { progressToken => 'p' } }),
         rpc(2, 'ping'),

@@ -54,10 +54,9 @@ for my $condition (['If-Match', '"x"'], ['If-None-Match', '*'],
         is($stream->event(10)->{json}{taskId}, $id, 'and what it tells');
         $stream->close();
 
-        my $get = $with->stream($with->get_bytes());
-        is_deeply($get->event(10), { retry => 1000 },
-                  "$who->{uri}, $name: the session's stream");
-        $get->close();
+        my $get = eval { $with->get_stream() };
+        ok($get, "$who->{uri}, $name: the session's stream") or diag($@);
+        $get->close() if $get;
 
         $who->legacy('tasks/cancel', { taskId => $id });
     }

@@ -132,8 +132,13 @@ like($_, qr/\A[\x21-\x7e]+\z/, 'an id is visible ASCII')
 $any->complete($work, '{}');
 answers($ann, $stream, 1, 'a plain call');
 
-for my $case (['2025-06-18', 2], ['2025-03-26', 3], [undef, 4]) {
-    my ($version, $id) = @$case;
+# the revision is that of the header, or else that of the session
+my $old = $any->user('ann')->in_session(version => '2025-06-18');
+
+for my $case (['2025-06-18', 2, $ann], ['2025-03-26', 3, $ann],
+              [undef, 4, $old])
+{
+    my ($version, $id, $ann) = @$case;
     my $name = $version // 'no version';
 
     ($stream, $work) = call($ann, $id, 'MCP-Protocol-Version' => $version);
@@ -151,6 +156,13 @@ for my $case (['2025-06-18', 2], ['2025-03-26', 3], [undef, 4]) {
        "$name: the session stream, too");
     $get->close();
 }
+
+($stream, $work) = call($ann, 5, 'MCP-Protocol-Version' => undef);
+progress($work, 1);
+primes($stream, 'no version, in a session of 2025-11-25');
+$stream->event();
+$any->complete($work, '{}');
+answers($ann, $stream, 5, 'no version, in a session of 2025-11-25');
 
 # without what a client needs in order to resume
 

@@ -115,7 +115,8 @@ my %form = (method => 'elicitation/create',
     my $work = $c->claim('slow');
 
     $c->held('progress', $work, progress => 0.1, message => 'y' x 900);
-    like($stream->event(10)->{data} || '', qr/"progress":0\.1/, 'progress');
+    like($stream->next_data(10)->{data} || '', qr/"progress":0\.1/,
+         'progress');
 
     $c->held('ask', $work, inputRequests => { a => \%form, b => \%form,
                                               c => \%form });

@@ -335,18 +335,25 @@ my %kinds = (
                                               { taskId => $id }));
             } or next;
             my $head = $stream->head(60);
-            my $got;
+            my ($got, $retry);
 
             if (my ($len) = $head =~ /^content-length: (\d+)/mi) {
                 1 while length $stream->{raw} < $len && $stream->more(60);
                 $got = MCPClient::decode($stream->{raw});
             } else {
-                while ($got = $stream->message(60)) {
+                while (my $event = $stream->event(60)) {
+                    $retry ||= defined $event->{retry};
+                    next unless $event->{json};
+                    $got = $event->{json};
                     last unless answer_questions($c, $got);
+                    undef $got;
                 }
             }
 
-            if (!$got) {
+            if (!$got && $retry) {
+                # a reload: the stream asks to come back
+                noted('came-back');
+            } elsif (!$got) {
                 bad("tasks/result: no answer, $head");
             } elsif ($got->{result}) {
                 return $got->{result}{n};
