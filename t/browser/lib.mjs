@@ -142,16 +142,24 @@ export async function open(browser, path, { rewrite, ...options } = {}) {
     const context = await browser.newContext({
         viewport: { width: 1280, height: 900 }, ...options });
 
+    const complain = (what) => complaints.push(what);
+
     if (rewrite) {
         await context.route(/\/api\/tasks\/[-0-9a-f]+$/, async (route) => {
-            const response = await route.fetch();
-            await route.fulfill({ response,
-                                  body: rewrite(await response.text()) });
+            try {
+                const response = await route.fetch();
+                await route.fulfill({ response,
+                                      body: rewrite(await response.text()) });
+            } catch (error) {
+                // the page may be closed while it reads a task
+                if (!/has been closed/.test(error.message)) {
+                    complain(`route: ${error.stack}`);
+                }
+            }
         });
     }
 
     const page = await context.newPage();
-    const complain = (what) => complaints.push(what);
 
     page.setDefaultTimeout(20000);
     page.on("console", (message) => {
