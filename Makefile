@@ -72,11 +72,12 @@ test: deps-test  ## run all tests; TESTS="t/a.t", PROVE_FLAGS=-v
 
 # Tests that cover every operation and every caller that waits for one; t/late.t
 # and t/late_drop.t select that store themselves.
-LATE = t/announce.t t/gateway_call.t t/gateway_cancel.t t/gateway_crash.t \
-    t/gateway_input.t t/gateway_late.t t/gateway_rounds.t t/gateway_turns.t \
-    t/late.t t/late_drop.t t/legacy.t t/listen.t t/poll.t t/questions.t t/rounds.t \
-    t/session.t t/storm.t t/stream.t t/waiters.t t/worker_ask.t \
-    t/worker_claim.t t/worker_wait.t
+LATE = t/announce.t t/batch.t t/cancelled.t t/gateway_call.t \
+    t/gateway_cancel.t t/gateway_crash.t t/gateway_input.t t/gateway_late.t \
+    t/gateway_rounds.t t/gateway_turns.t t/late.t t/late_drop.t t/legacy.t \
+    t/listen.t t/poll.t t/questions.t t/resume.t t/rounds.t t/session.t \
+    t/storm.t t/stream.t t/waiters.t t/worker_ask.t t/worker_claim.t \
+    t/worker_wait.t
 
 .PHONY: late
 late:  ## run tests with a store that completes operations later
