@@ -384,10 +384,11 @@ for my $signal ('KILL', 'TERM') {
     for my $round (1 .. 2) {
         my $id = $c->create('slow');
         my $work = $c->claim('slow');
+        my $able = $c->in_session();
         my $s = $t->connect();
         my $pid = serving($s);
 
-        start('result', $c, $id, $s);
+        start('result', $able, $id, $s);
         $c->held('ask', $work, inputRequests => { q => {
             method => 'elicitation/create',
             params => { mode => 'form', message => "why $round?",
@@ -403,7 +404,7 @@ for my $signal ('KILL', 'TERM') {
                    @now == workers() && !grep { $_ == $pid } @now }
             or fail('another process in its place');
 
-        $stream = $c->stream($bytes{result}->($c, $id));
+        $stream = $c->stream($bytes{result}->($able, $id));
         my $asked = $stream->message(10);
         is($asked->{params}{message}, "why $round?",
            'its process is killed: the next one asks');
