@@ -152,7 +152,7 @@ export async function open(browser, path, { rewrite, ...options } = {}) {
                                       body: rewrite(await response.text()) });
             } catch (error) {
                 // the page may be closed while it reads a task
-                if (!/has been closed/.test(error.message)) {
+                if (!/has been (closed|disposed)/.test(error.message)) {
                     complain(`route: ${error.stack}`);
                 }
             }
