@@ -38,7 +38,8 @@ async function wrongRequests(url) {
     headers: { "Content-Type": "application/json",
                Accept: "application/json, text/event-stream" },
   }));
-  await answer(post(url, [{ jsonrpc: "2.0", id: 1, method: "ping" }]));
+  await answer(post(url, [{ jsonrpc: "2.0", id: 1, method: "ping" }],
+                    { headers: { "MCP-Protocol-Version": "2025-11-25" } }));
   await answer(legacy(url, { method: "nothing" }));
   await answer(legacy(url, { method: "tasks/get", params: {} }));
   await answer(legacy(url, { method: "ping" },
@@ -58,13 +59,19 @@ async function wrongRequests(url) {
 
 // a question that no other test asks in the legacy era
 async function roots(url) {
+  const opened = await legacy(url, { method: "initialize", params: {
+    protocolVersion: "2025-11-25", capabilities: { roots: {} },
+    clientInfo: { name: "interop", version: "1" } } });
+  const headers = { "Mcp-Session-Id": opened.headers.get("mcp-session-id") };
+  await opened.text();
+
   const call = await legacy(url, { method: "tools/call", params: {
-    name: "test_input_required_result_list_roots" } });
+    name: "test_input_required_result_list_roots" } }, { headers });
 
   for await (const message of messages(call))
     if (message.method === "roots/list")
       await post(url, { jsonrpc: "2.0", id: message.id,
-                        result: { roots: [] } });
+                        result: { roots: [] } }, { headers });
 }
 
 

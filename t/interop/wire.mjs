@@ -9,7 +9,7 @@ const tasks = { [`${prefix}tasks`]: {} };
 export const framing = {
   protocolVersion: "2026-07-28",
   clientInfo: { name: "interop", version: "1" },
-  clientCapabilities: { extensions: tasks },
+  clientCapabilities: { elicitation: {}, extensions: tasks },
 };
 
 export const meta = (capabilities = framing.clientCapabilities) => ({
