@@ -111,6 +111,9 @@ function classify(record) {
     return { kind: `error ${message.error.code}`, fits };
   }
 
+  // a GET that resumes the stream of a call: the call was another request
+  if (!request) return { kind: "a resumed response", fits };
+
   const { task: made, taskId, resultType } = message.result;
   const kind = request.method !== "tools/call" ? request.method
     : made ?? taskId ? asTask
