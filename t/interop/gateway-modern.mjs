@@ -347,7 +347,9 @@ const asTasks = {
 
   async "a client that cannot be asked"() {
     const { result: made } = await say("tools/call", { name: "ask",
-      arguments: { label: label() } });
+      arguments: { label: label() },
+      _meta: { "io.modelcontextprotocol/clientCapabilities": {
+        extensions: { "io.modelcontextprotocol/tasks": {} } } } });
     let task;
     while ((task = (await say("tasks/get", made)).result).status
            === "working") await sleep(50);
