@@ -117,6 +117,11 @@ for my $style ('json', 'sse') {
     is(scalar(grep { $tools{$_}{execution} } qw/ slow plain own must /), 0,
        'which has no word on tasks there');
 
+    # 2026-07-28, Caching: "should ensure that the cacheScope correctly reflects
+    # the intended visibility of the primitive"; upstream says public
+    is(message($res)->{result}{cacheScope}, 'private',
+       'not to be shared where clients are known');
+
     # the revisions before know neither
     $res = $c->legacy('tools/list', undef,
                       headers => { 'MCP-Protocol-Version' => '2025-06-18' });
@@ -149,6 +154,18 @@ $up->set(style => 'json');
     is_deeply([sort keys %tools], ['plain'], 'ours are not on the second');
     is($tools{plain}{execution}{taskSupport}, 'optional',
        'but what can be said of a tool is');
+}
+
+# "Servers MUST apply the same cacheScope to all response pages for a given list
+# request."
+{
+    my @pages = map { "{\"jsonrpc\":\"2.0\",\"id\":%ID%,\"result\":{$_}}" }
+        '"cacheScope" : "public","tools":[],"nextCursor":"p2","ttlMs":0',
+        '"tools":[],"ttlMs":0,"cacheScope":"public"';
+    $up->script('tools/list', { rounds => [map { [['json', $_]] } @pages] });
+
+    is($c->modern('tools/list', $_ ? { cursor => 'p2' } : {})
+       ->{json}{result}{cacheScope}, 'private', "page $_: private") for 0, 1;
 }
 
 # --- a stream with other things before the answer

@@ -17,6 +17,8 @@
 
 static ngx_int_t ngx_mcp_header_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_body_filter(ngx_http_request_t *r, ngx_chain_t *in);
+static ngx_int_t ngx_mcp_merge_header(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_merge_body(ngx_http_request_t *r, ngx_chain_t *in);
 static ngx_int_t ngx_mcp_catch_header(ngx_http_request_t *r,
     ngx_mcp_detached_t *d);
 static ngx_int_t ngx_mcp_catch_body(ngx_http_request_t *r,
@@ -74,14 +76,11 @@ ngx_mcp_header_filter(ngx_http_request_t *r)
 
     ngx_http_set_ctx(r, ctx, ngx_http_mcp_tasks_module);
 
+    ngx_mcp_pass_encodings(ctx);
     ngx_mcp_unbuffered(r);
     ngx_mcp_one_origin(r);
 
-    if (ctx->merge) {
-        return ngx_mcp_merge_filter_header(r, ctx, ngx_http_next_header_filter);
-    }
-
-    return ngx_http_next_header_filter(r);
+    return ngx_mcp_url_filter_header(r, ctx, ngx_mcp_merge_header);
 }
 
 
@@ -100,6 +99,37 @@ ngx_mcp_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     if (d) {
         return ngx_mcp_catch_body(r, d, in);
     }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    if (ctx && ctx->url_filter) {
+        return ngx_mcp_url_filter_body(r, ctx, in, ngx_mcp_merge_header,
+                                       ngx_mcp_merge_body);
+    }
+
+    return ngx_mcp_merge_body(r, in);
+}
+
+
+static ngx_int_t
+ngx_mcp_merge_header(ngx_http_request_t *r)
+{
+    ngx_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    if (ctx->merge) {
+        return ngx_mcp_merge_filter_header(r, ctx, ngx_http_next_header_filter);
+    }
+
+    return ngx_http_next_header_filter(r);
+}
+
+
+static ngx_int_t
+ngx_mcp_merge_body(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_mcp_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
 

@@ -20,6 +20,11 @@
 #include "ngx_mcp_http.h"
 
 
+/* messages of errors, for background calls and for passed responses */
+#define NGX_MCP_BAD_RESPONSE  "The upstream response is not valid"
+#define NGX_MCP_BAD_QUESTION  "The upstream server asked an invalid question"
+
+
 typedef struct ngx_mcp_job_s  ngx_mcp_job_t;
 
 /* handles a message that is not passed to the upstream */
@@ -45,8 +50,14 @@ ngx_mcp_tool_t *ngx_mcp_route_schema(ngx_mcp_loc_conf_t *lcf, ngx_str_t *name);
 /* passes the request to the upstream */
 ngx_int_t ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 
+/* restores the Accept-Encoding headers that were changed for the upstream */
+void ngx_mcp_pass_encodings(ngx_mcp_ctx_t *ctx);
+
 ngx_int_t ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_uint_t modern, ngx_mcp_dispatch_pt dispatch);
+/* the same, if the upstream supports the era of the message */
+ngx_int_t ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
+
 ngx_int_t ngx_mcp_pass_check_era(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 ngx_int_t ngx_mcp_pass_other(ngx_http_request_t *r);
 ngx_int_t ngx_mcp_pass_unparsed(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,

@@ -303,6 +303,10 @@ ngx_mcp_merge_filter_message(ngx_mcp_merge_filter_t *m, ngx_str_t *text)
     merging.lists = (m->ctx->owner.len != 0);
     merging.supports = m->ctx->tasks;
     merging.offers = (m->ctx->lcf->tools != NULL);
+
+    /* clients that are told apart may be shown different tools of the module */
+
+    merging.private = (merging.offers && m->ctx->lcf->owner);
     merging.tools = ngx_mcp_merge_filter_tools(m);
     merging.own = ngx_mcp_merge_filter_own;
     merging.support = ngx_mcp_merge_filter_support;

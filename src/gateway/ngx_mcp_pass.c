@@ -8,6 +8,7 @@
 
 
 #include "ngx_mcp_gateway.h"
+#include "ngx_mcp_filter.h"
 #include "ngx_mcp_merge.h"
 
 
@@ -20,8 +21,16 @@ typedef struct {
 } ngx_mcp_pass_answer_t;
 
 
-static ngx_int_t ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-static ngx_uint_t ngx_mcp_pass_is_local(ngx_mcp_ctx_t *ctx, ngx_uint_t modern);
+/* an Accept-Encoding header of the client, and its value */
+
+typedef struct {
+    ngx_table_elt_t     *header;
+    ngx_str_t            value;
+} ngx_mcp_pass_encoding_t;
+
+
+static ngx_uint_t ngx_mcp_pass_is_local(ngx_mcp_loc_conf_t *lcf,
+    ngx_mcp_ctx_t *ctx, ngx_uint_t modern);
 static ngx_int_t ngx_mcp_pass_answer(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_dispatch_pt dispatch);
 static ngx_int_t ngx_mcp_pass_answer_id(ngx_http_request_t *r,
@@ -31,7 +40,7 @@ static ngx_int_t ngx_mcp_pass_answer_done(ngx_http_request_t *r,
 static ngx_uint_t ngx_mcp_pass_listens(ngx_mcp_ctx_t *ctx);
 static ngx_uint_t ngx_mcp_pass_is(ngx_mcp_ctx_t *ctx, const char *method);
 static void ngx_mcp_pass_merge(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
-static void ngx_mcp_pass_plain(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_pass_plain(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_uint_t ngx_mcp_is_batch(ngx_http_request_t *r, ngx_str_t *body);
 
 
@@ -61,7 +70,7 @@ ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         return ngx_mcp_accepted(r);
     }
 
-    if (ngx_mcp_pass_is_local(ctx, modern)) {
+    if (ngx_mcp_pass_is_local(lcf, ctx, modern)) {
         return NGX_DECLINED;
     }
 
@@ -69,7 +78,7 @@ ngx_mcp_pass_message(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     ngx_int_t  rc;
@@ -89,10 +98,15 @@ ngx_mcp_pass_on(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 /* Tells if the module handles the message. */
 
 static ngx_uint_t
-ngx_mcp_pass_is_local(ngx_mcp_ctx_t *ctx, ngx_uint_t modern)
+ngx_mcp_pass_is_local(ngx_mcp_loc_conf_t *lcf, ngx_mcp_ctx_t *ctx,
+    ngx_uint_t modern)
 {
     if (ctx->rpc.kind == NGX_MCP_RPC_NOTIFICATION) {
-        return 0;
+
+        /* it may be for a call of the module's own tools */
+
+        return !modern && lcf->tools
+               && ngx_mcp_pass_is(ctx, "notifications/cancelled");
     }
 
     if (modern && ngx_mcp_pass_is(ctx, "subscriptions/listen")) {
@@ -335,8 +349,10 @@ ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
     ctx->passed = 1;
     ctx->lcf = lcf;
 
-    if (ctx->merge) {
-        ngx_mcp_pass_plain(r);
+    if ((ctx->merge || ngx_mcp_url_filter_is_for(ctx))
+        && ngx_mcp_pass_plain(r, ctx) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     uri = lcf->pass;
@@ -346,25 +362,68 @@ ngx_mcp_pass(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* A response that has to be changed must not be compressed. */
+/* A response that has to be read must not be compressed. */
 
-static void
-ngx_mcp_pass_plain(ngx_http_request_t *r)
+static ngx_int_t
+ngx_mcp_pass_plain(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
-    static ngx_str_t  name = ngx_string("Accept-Encoding");
+    ngx_uint_t                i;
+    ngx_list_part_t          *part;
+    ngx_table_elt_t          *h;
+    ngx_mcp_pass_encoding_t  *encoding;
+    static ngx_str_t          name = ngx_string("Accept-Encoding");
 
     for (part = &r->headers_in.headers.part; part; part = part->next) {
         h = part->elts;
 
         for (i = 0; i < part->nelts; i++) {
-            if (h[i].key.len == name.len
-                && ngx_strncasecmp(h[i].key.data, name.data, name.len) == 0)
+
+            if (h[i].key.len != name.len
+                || ngx_strncasecmp(h[i].key.data, name.data, name.len) != 0)
             {
-                ngx_str_set(&h[i].value, "identity");
+                continue;
             }
+
+            if (ctx->encodings == NULL) {
+                ctx->encodings = ngx_array_create(r->pool, 1,
+                                              sizeof(ngx_mcp_pass_encoding_t));
+                if (ctx->encodings == NULL) {
+                    return NGX_ERROR;
+                }
+            }
+
+            encoding = ngx_array_push(ctx->encodings);
+            if (encoding == NULL) {
+                return NGX_ERROR;
+            }
+
+            encoding->header = &h[i];
+            encoding->value = h[i].value;
+            ngx_str_set(&h[i].value, "identity");
         }
     }
+
+    return NGX_OK;
+}
+
+
+/* For nginx itself, which may compress the response. */
+
+void
+ngx_mcp_pass_encodings(ngx_mcp_ctx_t *ctx)
+{
+    ngx_uint_t                i;
+    ngx_mcp_pass_encoding_t  *encoding;
+
+    if (ctx->encodings == NULL) {
+        return;
+    }
+
+    encoding = ctx->encodings->elts;
+
+    for (i = 0; i < ctx->encodings->nelts; i++) {
+        encoding[i].header->value = encoding[i].value;
+    }
+
+    ctx->encodings = NULL;
 }

@@ -202,6 +202,7 @@ void ngx_mcp_render_tool(ngx_mcp_out_t *out, ngx_array_t *tools, ngx_uint_t i,
     ngx_uint_t support);
 void ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_uint_t era,
     ngx_mcp_view_t *v);
+void ngx_mcp_render_url_required(ngx_mcp_out_t *out, ngx_mcp_json_t *error);
 ngx_str_t *ngx_mcp_render_status(ngx_uint_t era, ngx_mcp_task_t *task);
 
 /* ngx_mcp_variables.c */

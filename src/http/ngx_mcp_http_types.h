@@ -25,6 +25,7 @@
 typedef struct ngx_mcp_ctx_s           ngx_mcp_ctx_t;
 typedef struct ngx_mcp_element_s       ngx_mcp_element_t;
 typedef struct ngx_mcp_merge_filter_s  ngx_mcp_merge_filter_t;
+typedef struct ngx_mcp_url_filter_s    ngx_mcp_url_filter_t;
 
 
 typedef struct {
@@ -171,6 +172,8 @@ struct ngx_mcp_ctx_s {
 
     ngx_uint_t                 merge;     /* NGX_MCP_MERGE_*; 0: nothing */
     ngx_mcp_merge_filter_t    *merge_filter;
+    ngx_mcp_url_filter_t      *url_filter;
+    ngx_array_t               *encodings; /* the client's, while passed */
     ngx_mcp_loc_conf_t        *lcf;       /* of the gateway, if passed */
     struct ngx_mcp_job_s      *job;       /* that this call waits for */
 

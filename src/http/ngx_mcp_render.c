@@ -298,10 +298,7 @@ ngx_mcp_render_progress(ngx_mcp_out_t *out, ngx_mcp_view_t *v,
 void
 ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
 {
-    ngx_mcp_json_t    error, message;
-    ngx_mcp_member_t  members[] = {
-        { ngx_string("message"), &message }
-    };
+    ngx_mcp_json_t  error;
 
     error.type = NGX_MCP_JSON_OBJECT;
     error.text = v->payload[NGX_MCP_RESULT];
@@ -318,9 +315,21 @@ ngx_mcp_render_error(ngx_mcp_out_t *out, ngx_uint_t era, ngx_mcp_view_t *v)
         return;
     }
 
-    /* the modern era has no such code */
+    ngx_mcp_render_url_required(out, &error);
+}
 
-    (void) ngx_mcp_json_members(&error, members, 1);
+
+/* the error -32042 for a modern client: that era has no such code */
+
+void
+ngx_mcp_render_url_required(ngx_mcp_out_t *out, ngx_mcp_json_t *error)
+{
+    ngx_mcp_json_t    message;
+    ngx_mcp_member_t  members[] = {
+        { ngx_string("message"), &message }
+    };
+
+    (void) ngx_mcp_json_members(error, members, 1);
 
     ngx_mcp_out_lit(out, "{\"code\":" ngx_value(NGX_MCP_RPC_TASK_FAILED)
                          ",\"message\":");

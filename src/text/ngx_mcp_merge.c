@@ -56,6 +56,8 @@ static ngx_int_t ngx_mcp_merge_discover(ngx_mcp_out_t *out,
     ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m);
 static ngx_int_t ngx_mcp_merge_tools(ngx_mcp_out_t *out,
     ngx_mcp_json_t *result, ngx_mcp_merge_by_t *m);
+static u_char *ngx_mcp_merge_scope(ngx_mcp_out_t *out, u_char *start,
+    ngx_mcp_json_t *scope);
 static ngx_int_t ngx_mcp_merge_array(ngx_mcp_out_t *out, ngx_mcp_json_t *tools,
     ngx_mcp_merge_by_t *m);
 static ngx_uint_t ngx_mcp_merge_requires(ngx_mcp_json_t *tool,
@@ -191,18 +193,28 @@ ngx_mcp_merge_tools(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
 {
     u_char            *start, *end;
     ngx_int_t          rc;
-    ngx_mcp_json_t     tools;
+    ngx_mcp_json_t     tools, scope;
     ngx_mcp_member_t   members[] = {
-        { ngx_string("tools"), &tools }
+        { ngx_string("tools"), &tools },
+        { ngx_string("cacheScope"), &scope }
     };
 
-    if (ngx_mcp_json_members(result, members, 1) != NGX_OK
+    scope.type = NGX_MCP_JSON_NONE;
+
+    if (ngx_mcp_json_members(result, members, m->private ? 2 : 1) != NGX_OK
         || tools.type != NGX_MCP_JSON_ARRAY)
     {
         return NGX_DECLINED;
     }
 
     start = result->text.data;
+
+    if (scope.type != NGX_MCP_JSON_NONE
+        && scope.text.data < tools.text.data)
+    {
+        start = ngx_mcp_merge_scope(out, start, &scope);
+    }
+
     ngx_mcp_out_add(out, start, tools.text.data - start);
 
     rc = ngx_mcp_merge_array(out, &tools, m);
@@ -211,10 +223,29 @@ ngx_mcp_merge_tools(ngx_mcp_out_t *out, ngx_mcp_json_t *result,
     }
 
     start = tools.text.data + tools.text.len;
+
+    if (scope.type != NGX_MCP_JSON_NONE
+        && scope.text.data > tools.text.data)
+    {
+        start = ngx_mcp_merge_scope(out, start, &scope);
+    }
+
     end = result->text.data + result->text.len;
     ngx_mcp_out_add(out, start, end - start);
 
     return NGX_OK;
+}
+
+
+/* copies what precedes the scope, and replaces it; returns its end */
+
+static u_char *
+ngx_mcp_merge_scope(ngx_mcp_out_t *out, u_char *start, ngx_mcp_json_t *scope)
+{
+    ngx_mcp_out_add(out, start, scope->text.data - start);
+    ngx_mcp_out_lit(out, "\"private\"");
+
+    return scope->text.data + scope->text.len;
 }
 
 

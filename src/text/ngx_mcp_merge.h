@@ -37,6 +37,7 @@ typedef struct {
     /* the members below are used for NGX_MCP_MERGE_TOOLS only */
 
     ngx_uint_t    supports;    /* set taskSupport of each upstream tool */
+    ngx_uint_t    private;     /* set cacheScope to "private" */
     ngx_str_t     tools;       /* tools to add: "{...},{...}" or empty */
 
     /* 1: the module has a tool of this name, the upstream's is removed */

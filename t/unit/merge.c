@@ -374,6 +374,35 @@ test_tools(void)
 
 
 static void
+test_private(void)
+{
+    ngx_mcp_merge_by_t  m;
+
+    m = by(TOOLS);
+
+    becomes(&m, "{\"tools\":[],\"cacheScope\":\"public\"}",
+            "{\"tools\":[],\"cacheScope\":\"public\"}",
+            "the scope is the upstream's");
+
+    m.private = 1;
+
+    becomes(&m, "{\"tools\":[]}", "{\"tools\":[]}", "no scope");
+    becomes(&m, "{\"tools\":[] , \"cacheScope\" : \"public\" , \"a\":1}",
+            "{\"tools\":[] , \"cacheScope\" : \"private\" , \"a\":1}",
+            "a scope after the tools");
+    becomes(&m, "{\"c\\u0061cheScope\":\"public\",\"tools\":"
+            "[{\"name\":\"our\"},{\"name\":\"cacheScope\"}]}",
+            "{\"c\\u0061cheScope\":\"private\",\"tools\":"
+            "[{\"name\":\"cacheScope\"}]}",
+            "and before them");
+    becomes(&m, "{\"tools\":[],\"cacheScope\":null}",
+            "{\"tools\":[],\"cacheScope\":\"private\"}", "whatever it is");
+    becomes(&m, "{\"tools\":[],\"cacheScope\":1,\"cacheScope\":2}", NULL,
+            "two scopes");
+}
+
+
+static void
 test_names(void)
 {
     ngx_mcp_merge_by_t  m;
@@ -713,6 +742,7 @@ main(void)
     test_older();
     test_discover();
     test_tools();
+    test_private();
     test_names();
     test_supports();
     test_declined();
