@@ -26,7 +26,14 @@
 #define NGX_MCP_WATCH_ANY   ((uint64_t) NGX_MCP_KEYS)
 
 
-/* the pid of the process that has the place, 0: free */
+/* the place in numbers of streams of all processes that have none */
+#define NGX_MCP_NO_PLACE    (NGX_MCP_PROCESSES - 1)
+
+
+/*
+ * The pid of the process that has the place, 0: free.  That of NO_PLACE is the
+ * number of streams that processes without a place have used so far.
+ */
 typedef ngx_atomic_t  ngx_mcp_place_t;
 
 
@@ -109,7 +116,13 @@ ngx_mcp_wake_module(ngx_cycle_t *cycle)
 
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
     n = ngx_min(ngx_max(64, 4 * (ngx_uint_t) ccf->worker_processes),
-                NGX_MCP_PROCESSES);
+                NGX_MCP_NO_PLACE);
+
+#if (NGX_MCP_TEST)
+    if (getenv("MCP_TASKS_PLACES")) {
+        n = atoi(getenv("MCP_TASKS_PLACES"));
+    }
+#endif
 
     while (ctx->n < n) {
         ctx->fds[ctx->n] = eventfd(0, EFD_NONBLOCK|EFD_CLOEXEC);
@@ -387,24 +400,27 @@ ngx_mcp_wake_exit(void)
 
 
 /*
- * The number of a new stream, unique in the zone; but processes without a
- * place may use the same ones.
+ * The number of a new stream, unique in the zone.  Processes without a place
+ * count together; without shared memory for places they may use the same ones.
  */
 
 uint64_t
 ngx_mcp_stream_new(ngx_mcp_local_t *local)
 {
+    uint32_t         n;
     ngx_uint_t       place;
     ngx_mcp_wake_t  *ctx;
 
     ctx = &ngx_mcp_wake_ctx;
 
-    place = (ctx->place == -1) ? NGX_MCP_PROCESSES - 1
-                               : (ngx_uint_t) ctx->place;
-    ctx->streams++;
+    place = (ctx->place == -1) ? NGX_MCP_NO_PLACE : (ngx_uint_t) ctx->place;
+    n = ++ctx->streams;
 
-    return ngx_mcp_stream(place, local->table->sh->incarnations[place],
-                          ctx->streams);
+    if (ctx->place == -1 && ctx->places) {
+        n = (uint32_t) ngx_atomic_fetch_add(&ctx->places[place], 1) + 1;
+    }
+
+    return ngx_mcp_stream(place, local->table->sh->incarnations[place], n);
 }
 
 
