@@ -18,7 +18,7 @@ use MCPTasks qw/ wait_for workers /;
 
 my $g = MCPGateway->new(
     workers => workers(),
-    conf => 'mcp_tasks_retries 2 backoff=100ms; mcp_tasks_max_running 3;',
+    conf => 'mcp_tasks_retries 2 backoff=300ms; mcp_tasks_max_running 3;',
     tool => ['slow support=optional', 'plain support=optional',
              'same idempotent'],
     on => { slow => [['sse'], ['hold']],
@@ -84,6 +84,12 @@ sub answer {
 }
 
 
+# submitted so far
+sub attempts {
+    return $t->probe('op=late')->{ops}[12];
+}
+
+
 sub responses {
     return scalar @{[ $up->said('response') ]};
 }
@@ -132,9 +138,12 @@ sub responses {
 
 {
     $up->clear();
+    my $before = attempts();
     my $id = $g->modern_task('same', who => $nobody);
     $up->go($up->call('same'), ['close']);
     my $again = $up->call('same', 2);
+    my $n = attempts() - $before;
+    cmp_ok($n, '<=', 4, "the backoff is not spent on attempts: $n");
     ok($again, 'it is called again') or diag($g->get($id, $nobody)->{text});
     $up->go($again, ['result', '{"a":1}']);
     is($g->until($id, sub { ($_[0]{status} // '') eq 'completed' }, 10,

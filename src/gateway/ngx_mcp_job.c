@@ -313,6 +313,46 @@ ngx_mcp_job_wait(ngx_mcp_job_t *job, ngx_msec_t time)
 }
 
 
+/*
+ * Delays the next try of a refused operation.  The timer alone is not enough:
+ * the job also has events in the meantime, such as the one that is posted when
+ * an operation completes.
+ */
+
+void
+ngx_mcp_job_delay(ngx_mcp_job_t *job, ngx_msec_t time)
+{
+    time = ngx_min(time, NGX_MCP_JOB_STAY);
+
+    job->delayed = 1;
+    job->due = ngx_current_msec + time;
+
+    ngx_mcp_job_wait(job, time);
+}
+
+
+ngx_uint_t
+ngx_mcp_job_delayed(ngx_mcp_job_t *job)
+{
+    ngx_msec_int_t  left;
+
+    if (!job->delayed) {
+        return 0;
+    }
+
+    left = (ngx_msec_int_t) (job->due - ngx_current_msec);
+
+    if (left > 0) {
+        ngx_mcp_job_wait(job, left);
+        return 1;
+    }
+
+    job->delayed = 0;
+
+    return 0;
+}
+
+
 static void
 ngx_mcp_job_event(ngx_event_t *ev)
 {
@@ -353,7 +393,7 @@ ngx_mcp_job_next(ngx_mcp_job_t *job)
 {
     if (job->state == NGX_MCP_JOB_PINNING) {
 
-        if (!job->busy) {
+        if (!job->busy && !ngx_mcp_job_delayed(job)) {
             ngx_mcp_job_pin(job);
         }
 
@@ -451,7 +491,10 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
     switch (job->state) {
 
     case NGX_MCP_JOB_READY:
-        ngx_mcp_job_attempt(job);
+        if (!ngx_mcp_job_delayed(job)) {
+            ngx_mcp_job_attempt(job);
+        }
+
         return;
 
     case NGX_MCP_JOB_TURN:
@@ -459,7 +502,10 @@ ngx_mcp_job_look(ngx_mcp_job_t *job)
         return;
 
     case NGX_MCP_JOB_KEPT:
-        ngx_mcp_job_end_again(job);
+        if (!ngx_mcp_job_delayed(job)) {
+            ngx_mcp_job_end_again(job);
+        }
+
         return;
 
     default:
@@ -480,6 +526,13 @@ ngx_mcp_job_continue(ngx_mcp_job_t *job, ngx_mcp_task_t *task)
 
     } else if (ngx_mcp_job_is_open(job->state) && job->call == NULL) {
         ngx_mcp_job_failed(job);
+        return;
+    }
+
+    if (job->state == NGX_MCP_JOB_INPUT_REQUIRED
+        && ngx_mcp_job_asks_pending(job))
+    {
+        /* the questions are not stored yet */
         return;
     }
 

@@ -20,6 +20,8 @@ ngx_int_t ngx_mcp_job_enter(ngx_mcp_job_t *job, ngx_uint_t event);
 void ngx_mcp_job_post(ngx_mcp_job_t *job);
 void ngx_mcp_job_over(ngx_mcp_job_t *job);
 void ngx_mcp_job_wait(ngx_mcp_job_t *job, ngx_msec_t time);
+void ngx_mcp_job_delay(ngx_mcp_job_t *job, ngx_msec_t time);
+ngx_uint_t ngx_mcp_job_delayed(ngx_mcp_job_t *job);
 void ngx_mcp_job_stay(ngx_mcp_job_t *job);
 
 /* ngx_mcp_jobs.c: all jobs of a zone */
@@ -52,7 +54,8 @@ void ngx_mcp_job_complete(ngx_mcp_job_t *job, ngx_str_t *result,
 void ngx_mcp_job_error(ngx_mcp_job_t *job, ngx_str_t *error);
 void ngx_mcp_job_failed(ngx_mcp_job_t *job);
 void ngx_mcp_job_restart(ngx_mcp_job_t *job);
-void ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
+ngx_int_t ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id);
+ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
 void ngx_mcp_job_end_submit(ngx_mcp_job_t *job);
 void ngx_mcp_job_end_again(ngx_mcp_job_t *job);
 
@@ -95,7 +98,7 @@ void ngx_mcp_job_answer(ngx_mcp_job_t *job, ngx_str_t *id, const char *kind,
     ngx_str_t *value);
 ngx_int_t ngx_mcp_job_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *requests);
 void ngx_mcp_job_round_ended(ngx_mcp_job_t *job);
-void ngx_mcp_job_not_asked(ngx_mcp_job_t *job);
+void ngx_mcp_job_not_asked(ngx_mcp_job_t *job, ngx_uint_t failure);
 void ngx_mcp_job_answered(ngx_mcp_job_t *job);
 void ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params);
 ngx_uint_t ngx_mcp_job_asks_pending(ngx_mcp_job_t *job);

@@ -43,6 +43,7 @@ static ngx_int_t ngx_mcp_job_key(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
 static ngx_uint_t ngx_mcp_job_used(ngx_mcp_job_t *job, ngx_mcp_question_t *q,
     ngx_str_t *responses);
 static void ngx_mcp_job_ask(ngx_mcp_job_t *job);
+static ngx_uint_t ngx_mcp_job_saved(ngx_mcp_job_t *job, ngx_mcp_view_t *v);
 static void ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_int_t ngx_mcp_job_requests(ngx_mcp_job_t *job, ngx_str_t *responses,
     ngx_pool_t *pool, ngx_str_t *text);
@@ -101,7 +102,7 @@ ngx_mcp_job_question(ngx_mcp_job_t *job, ngx_mcp_rpc_t *rpc)
     /* if questions are open already, this one is asked after them */
 
     if (!ngx_mcp_job_is_asked(job->state) && !ngx_mcp_job_waits(job)) {
-        ngx_mcp_job_ask(job);
+        ngx_mcp_job_ask_pending(job);
     }
 }
 
@@ -313,8 +314,7 @@ ngx_mcp_job_pass_questions(ngx_mcp_job_t *job, ngx_mcp_json_t *result)
     ngx_mcp_out_add(&out, end, result->text.data + result->text.len - end);
 
     if (ngx_mcp_out_end(&out, &text) != NGX_OK) {
-        job->failure = NGX_MCP_FAILED_TOO_LARGE;
-        ngx_mcp_job_failed(job);
+        ngx_mcp_job_not_asked(job, NGX_MCP_FAILED_NO_MEMORY);
         return;
     }
 
@@ -431,7 +431,7 @@ ngx_mcp_job_asks_pending(ngx_mcp_job_t *job)
 void
 ngx_mcp_job_ask_pending(ngx_mcp_job_t *job)
 {
-    if (!ngx_mcp_job_asks_pending(job)) {
+    if (!ngx_mcp_job_asks_pending(job) || ngx_mcp_job_delayed(job)) {
         return;
     }
 
@@ -455,17 +455,32 @@ ngx_mcp_job_ask(ngx_mcp_job_t *job)
     ngx_mcp_op_update_t  *op;
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
+    if (pool == NULL) {
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
+        return;
+    }
 
-    if (pool == NULL
-        || ngx_mcp_job_get(job, &get,
-                           NGX_MCP_WANT(NGX_MCP_RESPONSES), pool)
-           != NGX_OK
-        || ngx_mcp_job_requests(job,
-                                &get.view.payload[NGX_MCP_RESPONSES], pool,
-                                &text)
-           != NGX_OK)
+    if (ngx_mcp_job_get(job, &get,
+                        NGX_MCP_WANT(NGX_MCP_REQUESTS)
+                        | NGX_MCP_WANT(NGX_MCP_RESPONSES), pool)
+        != NGX_OK
+        || get.op.reason == NGX_MCP_STORE_UNAVAILABLE)
     {
-        ngx_mcp_job_not_asked(job);
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
+
+    } else if (ngx_mcp_job_saved(job, &get.view)) {
+
+        if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ASK) == NGX_OK) {
+            ngx_mcp_job_post(job);
+        }
+
+    } else if (ngx_mcp_job_requests(job,
+                                    &get.view.payload[NGX_MCP_RESPONSES],
+                                    pool, &text)
+               != NGX_OK)
+    {
+        job->asked = 0;
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
 
     } else if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ASK) == NGX_OK) {
         op = ngx_mcp_job_change(job, NGX_MCP_EV_ASK, pool);
@@ -477,9 +492,40 @@ ngx_mcp_job_ask(ngx_mcp_job_t *job)
         }
     }
 
-    if (pool) {
-        ngx_destroy_pool(pool);
+    ngx_destroy_pool(pool);
+}
+
+
+/*
+ * Counts in job->asked the questions that are in the task already: a store
+ * that has failed may have saved them.  A key that was not saved is not in the
+ * task, because no key is used twice.
+ */
+
+static ngx_uint_t
+ngx_mcp_job_saved(ngx_mcp_job_t *job, ngx_mcp_view_t *v)
+{
+    ngx_uint_t           i;
+    ngx_mcp_json_t       ignored;
+    ngx_mcp_question_t  *q;
+
+    q = job->questions.elts;
+
+    for (i = 0; i < job->questions.nelts; i++) {
+
+        if (q[i].key.len == 0
+            || (!ngx_mcp_input_answer(&v->payload[NGX_MCP_REQUESTS],
+                                      &q[i].key, &ignored)
+                && !ngx_mcp_input_answer(&v->payload[NGX_MCP_RESPONSES],
+                                         &q[i].key, &ignored)))
+        {
+            break;
+        }
     }
+
+    job->asked = i;
+
+    return i != 0;
 }
 
 
@@ -496,19 +542,29 @@ ngx_mcp_job_asked(ngx_mcp_job_t *job, ngx_uint_t reason)
     case NGX_MCP_LEASE_LOST:
         ngx_mcp_job_post(job);
         return;
-
-    default:
-        ngx_mcp_job_not_asked(job);
     }
+
+    if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_NOT_ASKED) != NGX_OK) {
+        /* the call has ended in the meantime */
+        return;
+    }
+
+    if (ngx_mcp_job_unsaved(reason)) {
+        job->asked = 0;
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
+        return;
+    }
+
+    ngx_mcp_job_not_asked(job, NGX_MCP_FAILED_TOO_LARGE);
 }
 
 
 /* The questions cannot be stored: the call cannot continue or be retried. */
 
 void
-ngx_mcp_job_not_asked(ngx_mcp_job_t *job)
+ngx_mcp_job_not_asked(ngx_mcp_job_t *job, ngx_uint_t failure)
 {
-    job->failure = NGX_MCP_FAILED_TOO_LARGE;
+    job->failure = failure;
     job->reached = 1;
     job->idempotent = 0;
     ngx_mcp_job_failed(job);
@@ -655,7 +711,7 @@ ngx_mcp_job_withdrawn(ngx_mcp_job_t *job, ngx_mcp_json_t *params)
     q[i].withdrawn = 1;
 
     if (!ngx_mcp_job_waits(job)) {
-        ngx_mcp_job_unask(job, &q[i]);
+        ngx_mcp_job_ask_pending(job);
     }
 }
 
@@ -707,17 +763,21 @@ ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
 
     pool = ngx_create_pool(4096, ngx_cycle->log);
     if (pool == NULL) {
-        q->withdrawn = 0;
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
         return;
     }
 
-    key.type = NGX_MCP_JSON_STRING;
-    key.text = q->key;
-
     if (ngx_mcp_job_get(job, &get,
                         NGX_MCP_WANT(NGX_MCP_REQUESTS), pool)
-        == NGX_OK
-        && get.op.reason == NGX_MCP_OK
+        != NGX_OK
+        || get.op.reason == NGX_MCP_STORE_UNAVAILABLE)
+    {
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    if (get.op.reason == NGX_MCP_OK
         && (get.view.task.version < job->version
             || get.view.task.version == q->version))
     {
@@ -726,16 +786,25 @@ ngx_mcp_job_unask(ngx_mcp_job_t *job, ngx_mcp_question_t *q)
         return;
     }
 
-    q->withdrawn = 0;
+    input.taken = 0;
+    key.type = NGX_MCP_JSON_STRING;
+    key.text = q->key;
 
     if (get.op.reason == NGX_MCP_OK
         && get.view.task.state == NGX_MCP_INPUT_REQUIRED
         && ngx_mcp_input_drop(pool,
                               &get.view.payload[NGX_MCP_REQUESTS],
                               &key, &input)
-           == NGX_OK
-        && input.taken)
+           != NGX_OK)
     {
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
+        ngx_destroy_pool(pool);
+        return;
+    }
+
+    q->withdrawn = 0;
+
+    if (input.taken) {
         q->version = get.view.task.version;
         job->unasked = q - (ngx_mcp_question_t *) job->questions.elts;
 
@@ -762,18 +831,23 @@ ngx_mcp_job_unasked(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
     ngx_mcp_question_t  *q;
 
-    switch (reason) {
-
-    case NGX_MCP_OK:
+    if (reason == NGX_MCP_OK) {
         ngx_mcp_job_remove(job, job->unasked);
         return;
+    }
 
-    case NGX_MCP_VERSION_CONFLICT:
+    q = job->questions.elts;
+    q += job->unasked;
+
+    if (reason == NGX_MCP_VERSION_CONFLICT) {
         /* another question was answered in the meantime */
-        q = job->questions.elts;
-        q[job->unasked].withdrawn = 1;
+        q->withdrawn = 1;
         ngx_mcp_job_post(job);
-        return;
+
+    } else if (ngx_mcp_job_unsaved(reason)) {
+        q->withdrawn = 1;
+        q->version = 0;
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
     }
 }
 
@@ -802,8 +876,13 @@ ngx_mcp_job_answered(ngx_mcp_job_t *job)
 
     rc = ngx_mcp_job_get(job, &op, NGX_MCP_WANT(NGX_MCP_RESPONSES), pool);
 
-    if (rc == NGX_OK
-        && op.op.reason == NGX_MCP_OK
+    if (rc != NGX_OK || op.op.reason == NGX_MCP_STORE_UNAVAILABLE) {
+        ngx_destroy_pool(pool);
+        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+        return;
+    }
+
+    if (op.op.reason == NGX_MCP_OK
         && ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_ANSWERED) == NGX_OK)
     {
         responses = &op.view.payload[NGX_MCP_RESPONSES];
@@ -861,7 +940,7 @@ ngx_mcp_job_replies(ngx_mcp_job_t *job, ngx_str_t *responses)
     ngx_mcp_job_forget(job);
 
     if (job->questions.nelts && !ngx_mcp_job_waits(job)) {
-        ngx_mcp_job_ask(job);
+        ngx_mcp_job_ask_pending(job);
     }
 
     return NGX_OK;

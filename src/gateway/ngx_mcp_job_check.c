@@ -130,12 +130,15 @@ ngx_mcp_job_refused(ngx_mcp_job_t *job, ngx_mcp_json_t *error)
     }
 
     if (ngx_mcp_job_required(job, error) != NGX_OK) {
-        ngx_mcp_job_not_asked(job);
+        ngx_mcp_job_not_asked(job, NGX_MCP_FAILED_NO_MEMORY);
     }
 }
 
 
-/* Modern: the URLs of the error become the questions of this round. */
+/*
+ * Modern: the URLs of the error become the questions of this round.  NGX_ERROR:
+ * no memory.
+ */
 
 static ngx_int_t
 ngx_mcp_job_required(ngx_mcp_job_t *job, ngx_mcp_json_t *error)

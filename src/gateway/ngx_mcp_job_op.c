@@ -142,7 +142,7 @@ ngx_mcp_job_pin(ngx_mcp_job_t *job)
     ngx_mcp_op_pin_t  *op;
 
     if (ngx_mcp_job_unpin_op(job) != NGX_OK) {
-        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
         return;
     }
 
@@ -197,7 +197,7 @@ ngx_mcp_job_pinned(ngx_mcp_job_t *job, ngx_uint_t reason)
         ngx_mcp_job_over(job);
 
     } else if (reason != NGX_MCP_OK) {
-        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
 
     } else if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_PINNED) == NGX_OK) {
         ngx_mcp_job_post(job);

@@ -29,8 +29,8 @@
 /*
  * The next state for each state and event, in the order of
  * ngx_mcp_job_event_e: a line each for events of the task, of an attempt, of a
- * round trip, and of the end.  NO can be 0, since no event leads to NEW.  OVER
- * ignores events of operations that complete after the job is over.
+ * round trip, and of the end.  NO can be 0, since no event leads to NEW.
+ * ENDING and OVER ignore events of operations that complete too late.
  */
 
 static const uint8_t
@@ -40,7 +40,7 @@ static const uint8_t
     {
         PINNING, NO,
         NO, NO, NO, NO,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, NO, NO, NO,
         NO, NO, NO, NO
     },
 
@@ -48,7 +48,7 @@ static const uint8_t
     {
         NO, FRESH,
         NO, NO, NO, NO,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, NO, NO, NO,
         NO, NO, NO, OVER
     },
 
@@ -56,7 +56,7 @@ static const uint8_t
     {
         NO, NO,
         BEGIN, TURN, NO, NO,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, NO, NO, NO,
         NO, NO, NO, OVER
     },
 
@@ -64,7 +64,7 @@ static const uint8_t
     {
         NO, NO,
         BEGIN, NO, NO, NO,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, NO, NO, NO,
         NO, NO, NO, OVER
     },
 
@@ -72,7 +72,7 @@ static const uint8_t
     {
         NO, NO,
         BEGIN, NO, NO, NO,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, NO, NO, NO,
         NO, NO, NO, OVER
     },
 
@@ -80,7 +80,7 @@ static const uint8_t
     {
         NO, NO,
         NO, TURN, READY, CALL,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, NO, NO, NO,
         NO, NO, NO, OVER
     },
 
@@ -88,7 +88,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        RESUME, NO, CALL_A, INPUT, NO,
+        RESUME, NO, CALL_A, NO, INPUT, NO,
         ENDING, NO, READY, OVER
     },
 
@@ -96,7 +96,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        NO, CALL, RESUME_A, NO, NO,
+        NO, CALL, RESUME_A, NO, NO, NO,
         ENDING, NO, READY, OVER
     },
 
@@ -104,7 +104,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        RESUME_A, NO, NO, NO, CALL,
+        RESUME_A, NO, NO, CALL, NO, CALL,
         ENDING, NO, READY, OVER
     },
 
@@ -112,7 +112,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        NO, CALL_A, NO, NO, RESUME,
+        NO, CALL_A, NO, RESUME, NO, RESUME,
         ENDING, NO, READY, OVER
     },
 
@@ -120,7 +120,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        NO, NO, INPUT, NO, CALL,
+        NO, NO, INPUT, INPUT, NO, CALL,
         ENDING, NO, READY, OVER
     },
 
@@ -128,7 +128,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, SKIP, NO, NO,
         ENDING, KEPT, READY, OVER
     },
 
@@ -136,7 +136,7 @@ static const uint8_t
     {
         NO, NO,
         NO, NO, NO, NO,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, NO, NO, NO,
         ENDING, NO, READY, OVER
     },
 
@@ -144,7 +144,7 @@ static const uint8_t
     {
         NO, SKIP,
         NO, SKIP, SKIP, SKIP,
-        NO, NO, NO, NO, NO,
+        NO, NO, NO, SKIP, NO, NO,
         SKIP, SKIP, SKIP, SKIP
     }
 };

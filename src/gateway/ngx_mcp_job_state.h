@@ -70,6 +70,7 @@ typedef enum {
     NGX_MCP_JOB_EV_CUT,             /* the response is not complete */
     NGX_MCP_JOB_EV_RESUMED,         /* the request is repeated */
     NGX_MCP_JOB_EV_ASK,             /* questions are submitted */
+    NGX_MCP_JOB_EV_NOT_ASKED,       /* the store did not accept them */
     NGX_MCP_JOB_EV_INPUT_REQUIRED,  /* the response has questions */
     NGX_MCP_JOB_EV_ANSWERED,        /* all questions are answered */
 
@@ -84,8 +85,8 @@ typedef enum {
 
 /*
  * Applies an event.  NGX_OK: the state has changed as defined.  NGX_DECLINED:
- * the event is ignored, since the job is over.  NGX_ERROR: the event is
- * invalid in this state.  The last two leave the state unchanged.
+ * the event is ignored, since the job is over or ends.  NGX_ERROR: the event
+ * is invalid in this state.  The last two leave the state unchanged.
  */
 ngx_int_t ngx_mcp_job_apply(ngx_uint_t *state, ngx_uint_t event);
 

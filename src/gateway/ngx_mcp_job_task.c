@@ -14,6 +14,9 @@
 /* buffer for the text of a failure */
 #define NGX_MCP_JOB_REASON  2048
 
+/* time an exiting process tries to store an outcome, in milliseconds */
+#define NGX_MCP_JOB_EXIT    5000
+
 
 static void ngx_mcp_job_attempt_done(ngx_mcp_job_t *job, ngx_uint_t reason);
 static void ngx_mcp_job_begun(ngx_mcp_job_t *job);
@@ -23,7 +26,6 @@ static void ngx_mcp_job_keep(ngx_mcp_job_t *job);
 static void ngx_mcp_job_lost(ngx_mcp_job_t *job);
 static void ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_is_final(ngx_uint_t reason);
-static ngx_uint_t ngx_mcp_job_unsaved(ngx_uint_t reason);
 static ngx_uint_t ngx_mcp_job_may_retry(ngx_mcp_job_t *job);
 static ngx_str_t ngx_mcp_job_reason(ngx_mcp_job_t *job);
 
@@ -39,9 +41,10 @@ static struct {
     { "upstream_timeout", "The upstream server did not respond in time" },
     { "upstream_status", "The upstream server returned an HTTP error" },
     { "upstream_closed", "The upstream response is incomplete" },
-    { "upstream_invalid", "The upstream response is not valid" },
+    { "upstream_invalid", NGX_MCP_BAD_RESPONSE },
     { "upstream_too_large", "The upstream response is too large" },
-    { "upstream_question", "The upstream server asked an invalid question" },
+    { "no_memory", "nginx has not enough memory for the response" },
+    { "upstream_question", NGX_MCP_BAD_QUESTION },
     { "url_declined", "A URL that the upstream server requires was declined" },
     { "upstream_cancelled", "The upstream server has cancelled its task" },
     { "shutdown", "nginx shut down before the call ended" }
@@ -83,8 +86,9 @@ ngx_mcp_job_attempt(ngx_mcp_job_t *job)
 static void
 ngx_mcp_job_attempt_done(ngx_mcp_job_t *job, ngx_uint_t reason)
 {
-    uint64_t    end;
-    ngx_msec_t  delay;
+    uint64_t         left;
+    ngx_msec_t       delay;
+    ngx_mcp_task_t  *task;
 
     switch (reason) {
 
@@ -108,15 +112,17 @@ ngx_mcp_job_attempt_done(ngx_mcp_job_t *job, ngx_uint_t reason)
     case NGX_MCP_STORE_FAILED:
     case NGX_MCP_REASONS:
         delay = NGX_MCP_JOB_AGAIN;
+        task = &job->op.attempt.view.task;
 
-        if (reason == NGX_MCP_STATE_INVALID) {
+        if (reason == NGX_MCP_STATE_INVALID && task->state == NGX_MCP_QUEUED) {
             /* the task's backoff time has not ended yet */
-            end = job->op.attempt.view.task.step_end;
-            delay = (end > ngx_current_msec) ? end - ngx_current_msec : 1;
+            left = (task->step_end > ngx_current_msec)
+                   ? task->step_end - ngx_current_msec : 1;
+            delay = (ngx_msec_t) ngx_min(left, NGX_MAX_INT32_VALUE);
         }
 
         if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_DELAYED) == NGX_OK) {
-            ngx_mcp_job_wait(job, delay);
+            ngx_mcp_job_delay(job, delay);
         }
 
         break;
@@ -195,7 +201,11 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
 
         /* the call was not sent, and no other process will send it */
 
-        ngx_mcp_job_orphaned(job->zone, &job->id);
+        if (ngx_mcp_job_orphaned(job->zone, &job->id) != NGX_OK) {
+            ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+            return;
+        }
+
         ngx_mcp_job_over(job);
         return;
     }
@@ -213,26 +223,33 @@ ngx_mcp_job_failed(ngx_mcp_job_t *job)
 }
 
 
-/* Fails a task that no process can run; without memory nothing is done. */
+/* Fails a task that no process can run.  NGX_ERROR: no memory. */
 
-void
+ngx_int_t
 ngx_mcp_job_orphaned(ngx_mcp_zone_t *zone, ngx_mcp_id_t *id)
 {
     ngx_mcp_op_update_t  *op;
 
     op = ngx_mcp_later_op(zone, NGX_MCP_OP_UPDATE);
-
-    if (op) {
-        op->id = *id;
-        op->event.type = NGX_MCP_EV_ORPHANED;
-        ngx_mcp_later(&op->op);
+    if (op == NULL) {
+        return NGX_ERROR;
     }
+
+    op->id = *id;
+    op->event.type = NGX_MCP_EV_ORPHANED;
+    ngx_mcp_later(&op->op);
+
+    return NGX_OK;
 }
 
 
 static void
 ngx_mcp_job_end(ngx_mcp_job_t *job, ngx_uint_t event)
 {
+    if (job->state != NGX_MCP_JOB_KEPT) {
+        job->ended = ngx_current_msec;
+    }
+
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_END) != NGX_OK) {
         return;
     }
@@ -276,11 +293,14 @@ ngx_mcp_job_end_submit(ngx_mcp_job_t *job)
 
     ngx_str_set(&op->change.diagnosis, "");
 
-    if (op->change.payload[NGX_MCP_RESULT].len) {
-        op->event.flags = NGX_MCP_RPC_ERROR;
-        ngx_mcp_error_message(job->pool, &op->change.payload[NGX_MCP_RESULT],
-                              &op->change.diagnosis);
+    if (op->change.payload[NGX_MCP_RESULT].len == 0) {
+        ngx_mcp_job_keep(job);
+        return;
     }
+
+    op->event.flags = NGX_MCP_RPC_ERROR;
+    ngx_mcp_error_message(job->pool, &op->change.payload[NGX_MCP_RESULT],
+                          &op->change.diagnosis);
 
     /* the text of a failure is short: the limit does not apply */
 
@@ -323,13 +343,17 @@ ngx_mcp_job_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
 
 /*
  * Keeps the outcome until the store is available again.  An exiting process
- * does not wait: it does not get the store back.
+ * does not wait long, and not at all if the store belongs to another instance
+ * of nginx: it does not get that back.
  */
 
 static void
 ngx_mcp_job_keep(ngx_mcp_job_t *job)
 {
-    if (ngx_exiting) {
+    if (ngx_exiting
+        && (!job->zone->ready
+            || ngx_current_msec - job->ended >= NGX_MCP_JOB_EXIT))
+    {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "outcome of background call not saved, because the "
                       "store is unavailable or used by another instance of "
@@ -339,20 +363,22 @@ ngx_mcp_job_keep(ngx_mcp_job_t *job)
     }
 
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
-        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
     }
 }
 
 
 /*
  * The attempt has ended without this outcome.  The next event finds out if the
- * task is repeated, or has another holder.
+ * task is repeated, or has another holder.  The outcome is submitted again only
+ * if the task still looks unchanged after some time.
  */
 
 static void
 ngx_mcp_job_lost(ngx_mcp_job_t *job)
 {
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
         ngx_mcp_job_post(job);
     }
 }
@@ -382,9 +408,12 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
         return;
     }
 
-    if (!ngx_mcp_job_unsaved(reason)
-        && op->change.payload[NGX_MCP_RESULT].len)
-    {
+    if (ngx_mcp_job_unsaved(reason)) {
+        ngx_mcp_job_keep(job);
+        return;
+    }
+
+    if (op->change.payload[NGX_MCP_RESULT].len) {
         /* the task fails without a reason if the zone has no space for it */
         ngx_str_null(&op->change.payload[NGX_MCP_RESULT]);
         op->event.type = NGX_MCP_EV_FAIL;
@@ -395,7 +424,7 @@ ngx_mcp_job_not_finished(ngx_mcp_job_t *job, ngx_uint_t reason)
     }
 
     if (ngx_mcp_job_enter(job, NGX_MCP_JOB_EV_KEEP) == NGX_OK) {
-        ngx_mcp_job_wait(job, NGX_MCP_JOB_AGAIN);
+        ngx_mcp_job_delay(job, NGX_MCP_JOB_AGAIN);
     }
 }
 
@@ -417,13 +446,14 @@ ngx_mcp_job_is_final(ngx_uint_t reason)
 }
 
 
-/* The store may accept the change later. */
+/* The store may accept the change later, or there was no memory. */
 
-static ngx_uint_t
+ngx_uint_t
 ngx_mcp_job_unsaved(ngx_uint_t reason)
 {
     return reason == NGX_MCP_STORE_UNAVAILABLE
-           || reason == NGX_MCP_STORE_FAILED;
+           || reason == NGX_MCP_STORE_FAILED
+           || reason == NGX_MCP_REASONS;
 }
 
 
@@ -441,6 +471,7 @@ ngx_mcp_job_restart(ngx_mcp_job_t *job)
     call = job->call;
 
     job->call = NULL;
+    job->delayed = 0;
     job->lease_token = 0;
     job->failure = NGX_MCP_FAILED_NOT;
     job->asked = 0;

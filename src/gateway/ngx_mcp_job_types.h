@@ -31,6 +31,7 @@ typedef struct ngx_mcp_jobs_s {
     ngx_event_t            turn;       /* tries the jobs that wait */
     ngx_uint_t             passes;     /* number of times they were tried */
     ngx_mcp_op_orphans_t  *orphans;    /* in progress, or NULL */
+    ngx_uint_t             unadopted;  /* it is done, but no memory for jobs */
     ngx_event_t            again;      /* timer: repeats that operation */
     ngx_uint_t             died;       /* a process died during orphans */
     ngx_msec_t             exiting;    /* time when the exit began */
@@ -94,6 +95,7 @@ typedef enum {
     NGX_MCP_FAILED_CUT_SHORT,
     NGX_MCP_FAILED_NOT_VALID,
     NGX_MCP_FAILED_TOO_LARGE,
+    NGX_MCP_FAILED_NO_MEMORY,
     NGX_MCP_FAILED_BAD_QUESTION,
     NGX_MCP_FAILED_DECLINED,
     NGX_MCP_FAILED_CANCELLED,
@@ -155,6 +157,7 @@ struct ngx_mcp_job_s {
     ngx_pool_t           *kept;
     ngx_mcp_note_t       *note;        /* progress that waits, or NULL */
     ngx_uint_t            pass;        /* jobs->passes at the attempt */
+    ngx_msec_t            due;         /* if delayed: time of the next try */
 
     /*
      * Posted when the task or a request may have changed; also the timer.
@@ -204,6 +207,7 @@ struct ngx_mcp_job_s {
 
     /* the outcome; the result is in text, or in the event being read */
     ngx_uint_t            end;         /* event of the task */
+    ngx_msec_t            ended;       /* time when it was known */
     ngx_uint_t            flags;       /* of the result */
     ngx_str_t             result;      /* a result or an error, JSON */
     ngx_str_t             diagnosis;   /* why it failed, JSON; or empty */
@@ -218,6 +222,7 @@ struct ngx_mcp_job_s {
 
     unsigned              busy:1;      /* an operation is in progress */
     unsigned              done:1;      /* it is complete, event is posted */
+    unsigned              delayed:1;   /* a refused operation waits until due */
     unsigned              queued:1;    /* in jobs->turns */
     unsigned              asks:1;      /* questions may answer the call */
     unsigned              idempotent:1;

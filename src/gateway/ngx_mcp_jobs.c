@@ -29,9 +29,9 @@ static void ngx_mcp_jobs_again(ngx_event_t *ev);
 static void ngx_mcp_jobs_ask_orphans(ngx_mcp_zone_t *zone);
 static ngx_int_t ngx_mcp_jobs_submit_orphans(ngx_mcp_zone_t *zone);
 static void ngx_mcp_jobs_orphans_handler(ngx_mcp_op_t *op);
-static ngx_uint_t ngx_mcp_jobs_adopt(ngx_mcp_zone_t *zone,
+static ngx_int_t ngx_mcp_jobs_adopt(ngx_mcp_zone_t *zone,
     ngx_mcp_op_orphans_t *op);
-static void ngx_mcp_job_adopt(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v,
+static ngx_int_t ngx_mcp_job_adopt(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v,
     uint64_t holder);
 
 
@@ -292,10 +292,18 @@ static void
 ngx_mcp_jobs_again(ngx_event_t *ev)
 {
     ngx_connection_t  *c;
+    ngx_mcp_zone_t    *zone;
 
     c = ev->data;
+    zone = c->data;
 
-    ngx_mcp_jobs_orphans(c->data);
+    if (zone->jobs->unadopted) {
+        zone->jobs->unadopted = 0;
+        ngx_mcp_jobs_orphans_handler(&zone->jobs->orphans->op);
+        return;
+    }
+
+    ngx_mcp_jobs_orphans(zone);
 }
 
 
@@ -308,14 +316,14 @@ ngx_mcp_jobs_ask_orphans(ngx_mcp_zone_t *zone)
 
 /*
  * NGX_OK: there may be more orphans; NGX_DONE: there are no more, or the store
- * has failed; NGX_AGAIN: the operation is in progress; NGX_ERROR: no memory.
+ * has failed; NGX_AGAIN: the operation is in progress, or no memory for all
+ * jobs; NGX_ERROR: no memory.
  */
 
 static ngx_int_t
 ngx_mcp_jobs_submit_orphans(ngx_mcp_zone_t *zone)
 {
     ngx_int_t              rc;
-    ngx_uint_t             more;
     ngx_pool_t            *pool;
     ngx_mcp_op_orphans_t  *op;
 
@@ -351,24 +359,32 @@ ngx_mcp_jobs_submit_orphans(ngx_mcp_zone_t *zone)
         op->op.reason = NGX_MCP_REASONS;
     }
 
-    more = ngx_mcp_jobs_adopt(zone, op);
+    rc = ngx_mcp_jobs_adopt(zone, op);
 
-    ngx_destroy_pool(pool);
+    if (rc != NGX_AGAIN) {
+        ngx_destroy_pool(pool);
+    }
 
-    return more ? NGX_OK : NGX_DONE;
+    return rc;
 }
 
 
 static void
 ngx_mcp_jobs_orphans_handler(ngx_mcp_op_t *op)
 {
+    ngx_int_t        rc;
     ngx_uint_t       more;
     ngx_mcp_zone_t  *zone;
 
     zone = op->data;
 
-    more = ngx_mcp_jobs_adopt(zone, (ngx_mcp_op_orphans_t *) op);
-    more |= zone->jobs->died;
+    rc = ngx_mcp_jobs_adopt(zone, (ngx_mcp_op_orphans_t *) op);
+
+    if (rc == NGX_AGAIN) {
+        return;
+    }
+
+    more = (rc == NGX_OK) | zone->jobs->died;
 
     zone->jobs->orphans = NULL;
     zone->jobs->died = 0;
@@ -381,41 +397,58 @@ ngx_mcp_jobs_orphans_handler(ngx_mcp_op_t *op)
 }
 
 
-/* Returns 1 if there may be more orphans. */
+/*
+ * NGX_OK: there may be more orphans; NGX_DONE: there are no more, or the store
+ * has failed; NGX_AGAIN: no memory, the timer continues with the same ones.
+ */
 
-static ngx_uint_t
+static ngx_int_t
 ngx_mcp_jobs_adopt(ngx_mcp_zone_t *zone, ngx_mcp_op_orphans_t *op)
 {
-    ngx_uint_t  i;
-
     if (op->op.reason != NGX_MCP_OK) {
         /* tried again: there may be no other process that does */
         ngx_add_timer(&zone->jobs->again, NGX_MCP_JOB_AGAIN);
-        return 0;
+        return NGX_DONE;
     }
 
-    for (i = 0; i < op->n; i++) {
-        ngx_mcp_job_adopt(zone, &op->views[i], op->holder);
+    while (op->n) {
+
+        if (ngx_mcp_job_adopt(zone, op->views, op->holder) != NGX_OK) {
+            zone->jobs->orphans = op;
+            zone->jobs->unadopted = 1;
+            ngx_add_timer(&zone->jobs->again, NGX_MCP_JOB_AGAIN);
+            return NGX_AGAIN;
+        }
+
+        op->views++;
+        op->n--;
     }
 
-    return op->more;
+    return op->more ? NGX_OK : NGX_DONE;
 }
 
 
-/* Creates a job for a task that the store has assigned to the holder. */
+/*
+ * Creates a job for a task that the store has assigned to the holder.
+ * NGX_ERROR: no memory.
+ */
 
-static void
+static ngx_int_t
 ngx_mcp_job_adopt(ngx_mcp_zone_t *zone, ngx_mcp_view_t *v, uint64_t holder)
 {
     ngx_mcp_job_t  *job;
 
-    job = ngx_mcp_job_again(zone, v);
+    if (ngx_mcp_job_gateway(zone, v) == NULL) {
+        return ngx_mcp_job_orphaned(zone, &v->id);
+    }
 
+    job = ngx_mcp_job_again(zone, v);
     if (job == NULL) {
-        ngx_mcp_job_orphaned(zone, &v->id);
-        return;
+        return NGX_ERROR;
     }
 
     job->holder = holder;
     ngx_mcp_job_begin(job, v);
+
+    return NGX_OK;
 }

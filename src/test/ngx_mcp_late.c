@@ -106,6 +106,12 @@ static void ngx_mcp_late_answer(ngx_mcp_late_t *late);
 static void ngx_mcp_late_end(ngx_mcp_op_t *op);
 
 
+/* by ngx_mcp_late_away(); an UNPIN is detached, but must not be refused */
+#define ngx_mcp_late_affected(op)                                             \
+    (((op)->detached && (op)->type != NGX_MCP_OP_UNPIN)                       \
+     || (op)->type == NGX_MCP_OP_ATTEMPT || (op)->type == NGX_MCP_OP_PIN)
+
+
 ngx_uint_t        ngx_mcp_late_pending;
 
 static ngx_str_t  ngx_mcp_late_params[] = { ngx_null_string };
@@ -197,7 +203,7 @@ ngx_mcp_late_init_zone(ngx_mcp_zone_t *zone, ngx_uint_t kept)
 
     lc = zone->store_data;
 
-    lc->shm.size = NGX_MCP_OPS * sizeof(ngx_atomic_t);
+    lc->shm.size = (NGX_MCP_OPS + 1) * sizeof(ngx_atomic_t);
     lc->shm.log = ngx_cycle->log;
     ngx_str_set(&lc->shm.name, "late");
 
@@ -344,6 +350,12 @@ ngx_mcp_late_submit(ngx_mcp_zone_t *zone, ngx_mcp_op_t *op)
     if (op->handler == NULL) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
                       "late store: operation %ui has no handler", op->type);
+        return NGX_ERROR;
+    }
+
+    if (ngx_mcp_late_affected(op)
+        && *ngx_mcp_late_away(zone) == NGX_MCP_LATE_NO_MEMORY)
+    {
         return NGX_ERROR;
     }
 
@@ -499,6 +511,7 @@ ngx_mcp_late_handler(ngx_event_t *ev)
 static void
 ngx_mcp_late_do(ngx_mcp_late_t *late)
 {
+    ngx_uint_t            away;
     ngx_queue_t          *q;
     ngx_mcp_op_t         *op;
     ngx_mcp_late_t       *next;
@@ -506,16 +519,25 @@ ngx_mcp_late_do(ngx_mcp_late_t *late)
 
     op = late->op;
     lc = late->zone->store_data;
+    away = *ngx_mcp_late_away(late->zone);
 
     if (lc->fail && (op->detached || op->type == NGX_MCP_OP_PIN)
         && ngx_random() % NGX_MCP_LATE_FAIL == 0)
     {
         op->reason = NGX_MCP_STORE_UNAVAILABLE;
 
+    } else if (ngx_mcp_late_affected(op) && away == NGX_MCP_LATE_AWAY) {
+        op->reason = NGX_MCP_STORE_UNAVAILABLE;
+
     } else if (op->type == NGX_MCP_OP_PIN || op->type == NGX_MCP_OP_UNPIN) {
         ngx_mcp_late_pin(late->zone, (ngx_mcp_op_pin_t *) op);
 
     } else if (ngx_mcp_shm_submit(late->zone, op) != NGX_OK) {
+        op->reason = NGX_MCP_STORE_FAILED;
+
+    } else if (op->type == NGX_MCP_OP_UPDATE && op->detached
+               && away == NGX_MCP_LATE_UNSURE)
+    {
         op->reason = NGX_MCP_STORE_FAILED;
     }
 

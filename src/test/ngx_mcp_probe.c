@@ -58,6 +58,7 @@ static void ngx_mcp_probe_die(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_waits(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_hold(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_late(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_stream(ngx_mcp_probe_t *p);
 
 
 static ngx_mcp_probe_op_t  ngx_mcp_probe_ops[] = {
@@ -74,6 +75,7 @@ static ngx_mcp_probe_op_t  ngx_mcp_probe_ops[] = {
     { ngx_string("waits"), ngx_mcp_probe_waits },
     { ngx_string("hold"), ngx_mcp_probe_hold },
     { ngx_string("late"), ngx_mcp_probe_late },
+    { ngx_string("stream"), ngx_mcp_probe_stream },
     { ngx_null_string, NULL }
 };
 
@@ -536,7 +538,7 @@ ngx_mcp_probe_hold(ngx_mcp_probe_t *p)
 
 /*
  * How often each operation was submitted to the late store, and how many are
- * pending in this process.
+ * pending in this process.  Sets what happens from now on.
  */
 
 static void
@@ -546,6 +548,12 @@ ngx_mcp_probe_late(ngx_mcp_probe_t *p)
     ngx_atomic_t  *count;
 
     count = ngx_mcp_late_count(p->zone);
+
+    if (count) {
+        *ngx_mcp_late_away(p->zone) = ngx_mcp_probe_number(p, "away",
+                                                *ngx_mcp_late_away(p->zone));
+    }
+
     p->pos = ngx_slprintf(p->pos, p->end, ",\"pending\":%ui,\"ops\":[",
                           ngx_mcp_late_pending);
 
@@ -554,6 +562,16 @@ ngx_mcp_probe_late(ngx_mcp_probe_t *p)
     }
 
     p->pos = ngx_slprintf(p->pos, p->end, "]");
+}
+
+
+/* The number of a new stream in this process, as a string. */
+
+static void
+ngx_mcp_probe_stream(ngx_mcp_probe_t *p)
+{
+    p->pos = ngx_slprintf(p->pos, p->end, ",\"stream\":\"%016xL\"",
+                          ngx_mcp_stream_new(p->zone->local));
 }
 
 

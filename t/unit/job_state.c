@@ -28,6 +28,7 @@ static struct {
     { NGX_MCP_JOB_EV_CUT, "cut", "CS cs" },
     { NGX_MCP_JOB_EV_RESUMED, "resumed", "SC sc" },
     { NGX_MCP_JOB_EV_ASK, "ask", "Cc Ss QQ" },
+    { NGX_MCP_JOB_EV_NOT_ASKED, "not_asked", "cC sS QQ E- O-" },
     { NGX_MCP_JOB_EV_INPUT_REQUIRED, "input_required", "CQ" },
     { NGX_MCP_JOB_EV_ANSWERED, "answered", "cC sS QC" },
     { NGX_MCP_JOB_EV_END, "end", "CE SE cE sE QE EE KE O-" },
