@@ -40,13 +40,14 @@ async function pause(held, seconds) {
   await sleep(seconds);
 }
 
-// Asks questions, and waits until all of them are answered.
-async function ask(held, inputRequests) {
-  await rpc("worker/ask", { ...held, inputRequests });
+// Asks what was not answered in an earlier attempt, and waits for all answers.
+async function ask(held, inputRequests, task = {}) {
+  for (const key in task.inputResponses) delete inputRequests[key];
+  const keys = Object.keys(inputRequests);
+  if (keys.length) await rpc("worker/ask", { ...held, inputRequests });
   for (;;) {
     const got = await rpc("worker/answers", { ...held, waitMs: 30000 });
-    if (Object.keys(inputRequests).every((key) => key in got.inputResponses))
-      return got.inputResponses;
+    if (keys.every((k) => k in got.inputResponses)) return got.inputResponses;
   }
 }
 
@@ -60,12 +61,12 @@ const tools = {
     return text(`counted to ${to}`);
   },
 
-  async greet(held) {
+  async greet(held, _, task) {
     const requestedSchema = { type: "object", required: ["name"],
                               properties: { name: { type: "string" } } };
-    const { name } = await ask(held, { name: {
-      method: "elicitation/create", params: {
-        mode: "form", message: "What is your name?", requestedSchema } } });
+    const { name } = await ask(held, { name: { method: "elicitation/create",
+      params: { mode: "form", message: "What is your name?", requestedSchema },
+    } }, task);
     if (name.action !== "accept")
       return text("no name, no greeting", { isError: true });
     return text(`Hello, ${name.content.name}!`);

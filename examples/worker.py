@@ -56,7 +56,7 @@ def pause(held, seconds):
     time.sleep(seconds)
 
 
-def count(held, arguments):
+def count(held, arguments, task):
     to = arguments["to"]
     for i in range(1, to + 1):
         pause(held, arguments.get("delay", 1))
@@ -64,15 +64,15 @@ def count(held, arguments):
     return text(f"counted to {to}")
 
 
-def greet(held, arguments):
-    rpc("worker/ask", **held, inputRequests={"name": {
-        "method": "elicitation/create",
-        "params": {"mode": "form", "message": "What is your name?",
-                   "requestedSchema": {
-                       "type": "object",
-                       "properties": {"name": {"type": "string"}},
-                       "required": ["name"]}}}})
-    answers = {}
+def greet(held, arguments, task):
+    answers = task.get("inputResponses", {})        # of an earlier attempt
+    if "name" not in answers:
+        rpc("worker/ask", **held, inputRequests={"name": {
+            "method": "elicitation/create",
+            "params": {"mode": "form", "message": "What is your name?",
+                       "requestedSchema": {
+                           "type": "object", "required": ["name"],
+                           "properties": {"name": {"type": "string"}}}}}})
     while "name" not in answers:
         answers = rpc("worker/answers", **held, waitMs=30000)["inputResponses"]
     if answers["name"].get("action") != "accept":
@@ -80,7 +80,7 @@ def greet(held, arguments):
     return text(f"Hello, {answers['name']['content']['name']}!")
 
 
-def fail(held, arguments):
+def fail(held, arguments, task):
     if arguments.get("how") != "protocol":
         return text("this never works", isError=True)
     rpc("worker/fail", **held, error={"code": -32050, "message": "broken"})
@@ -105,7 +105,7 @@ while True:
     for task in got["tasks"]:
         held = {"taskId": task["taskId"], "lease": task["lease"]}
         try:
-            result = TOOLS[task["tool"]](held, task["arguments"])
+            result = TOOLS[task["tool"]](held, task["arguments"], task)
             if result is not None:
                 rpc("worker/complete", **held, result=result)
         except Gone as e:

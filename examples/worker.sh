@@ -71,12 +71,12 @@ count() {
 }
 
 greet() {
-    rpc worker/ask '{inputRequests: {name: {
-        method: "elicitation/create",
-        params: {mode: "form", message: "What is your name?",
-                 requestedSchema: {type: "object",
-                                   properties: {name: {type: "string"}},
-                                   required: ["name"]}}}}}' || return
+    result=$task                        # with answers of an earlier attempt
+    jq -e .inputResponses.name <<< "$task" || rpc worker/ask '{inputRequests: {
+        name: {method: "elicitation/create", params: {
+            mode: "form", message: "What is your name?", requestedSchema: {
+                type: "object", required: ["name"],
+                properties: {name: {type: "string"}}}}}}}' || return
     until jq -e .inputResponses.name <<< "$result"; do
         rpc worker/answers '{waitMs: 30000}' || return
     done

@@ -247,6 +247,23 @@ for my $example (@examples) {
     is($work->{taskId}, $id, "$name: gives its task back");
     is($work->{attempt}, 1, "$name: no attempt was lost");
     about('tasks/cancel', $id);
+
+    # answered in an attempt that another worker has given up
+    $id = create('greet');
+    $work = $c->worker('worker/claim', { tools => ['greet'] })->{tasks}[0];
+    my %held = map { $_ => $work->{$_} } qw/ taskId lease /;
+    $c->worker('worker/ask', { %held,
+                               inputRequests => { name => MCPClient::form() } });
+    $c->modern('tasks/update', { taskId => $id, inputResponses => {
+        name => { action => 'accept', content => { name => 'Eve' } } } });
+    $c->worker('worker/fail', { %held, retryable => \1,
+                                error => { code => 1, message => 'x' } });
+    $pid = start($needed[0], "$root/examples/$name",
+                 "http://127.0.0.1:$t->{port}/worker");
+    $seen = until_task($id, 'status', qr/^(completed|failed)$/);
+    is($seen->{result}{content}[0]{text}, 'Hello, Eve!',
+       "$name: greet does not ask again") or diag(explain($seen));
+    ok(stop($pid), "$name ends");
 }
 
 # told twice, by Ctrl-C and by whoever started it: the second signal comes while
