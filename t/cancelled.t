@@ -1,5 +1,8 @@
-# notifications/cancelled of a plain call, in the legacy era
-# (2025-11-25, basic/utilities/cancellation).
+# notifications/cancelled of a plain call, in the legacy era.
+#
+# 2025-11-25, basic/utilities/cancellation: "Receivers of cancellation
+# notifications SHOULD: Stop processing the cancelled request, Free associated
+# resources, Not send a response for the cancelled request"
 
 use warnings;
 use strict;
@@ -243,6 +246,63 @@ is($ann->legacy('tasks/cancel', { taskId => $work->{taskId} })
 my $res = MCPClient::answer($s);
 is($res->{json}{id}, 11, 'cancelled by its task id: a response');
 ok($res->{json}{error}, 'cancelled by its task id: an error');
+
+# A batch, of revision 2025-03-26: the other calls are answered
+
+my $old = $any->user('ann')->in_session(version => '2025-03-26');
+my %version = ('MCP-Protocol-Version' => '2025-03-26');
+
+
+sub batch {
+    my (@ids) = @_;
+    my $s = $t->connect();
+    MCPTasks::send_raw($s, MCPClient::bytes('/mcp', '[' . join(',', map {
+        MCPClient::rpc('tools/call', { name => 'slow', _meta => {
+                       progressToken => $_ } }, $_) } @ids) . ']',
+        %{ $old->{headers} }, %version));
+    return ($s, map { $any->claim('slow', leaseMs => 600000) } @ids);
+}
+
+
+sub notify_batch {
+    my (@ids) = @_;
+    return $old->post('[' . join(',', map { '{"jsonrpc":"2.0","method":'
+        . '"notifications/cancelled","params":{"requestId":' . $_ . '}}' } @ids)
+        . ']', %version)->{status};
+}
+
+my @works;
+($s, @works) = batch(31, 32);
+is(notify_batch(31), 202, 'a batch: one is cancelled');
+is(scalar(grep { $any->held('heartbeat', $_)->{phase} } @works), 1,
+   'a batch: its worker learns it');
+$any->complete($_, '{"content":[]}') for @works;
+is(MCPTasks::read_response($s)->{body},
+   '[{"jsonrpc":"2.0","id":32,"result":{"content":[]}}]',
+   'a batch: the other call is answered');
+
+# the connection can be used again
+MCPTasks::send_raw($s, $ann->legacy_bytes('ping'));
+is(MCPClient::answer($s)->{status}, 200, 'a batch: the next request');
+
+($s, @works) = batch(33, 34);
+is(notify_batch(33, 34), 202, 'a batch: all are cancelled');
+stopped($_, 'a batch: each worker learns it') for @works;
+is(MCPTasks::read_response($s)->{body}, '', 'a batch: no response at all');
+MCPTasks::send_raw($s, $ann->legacy_bytes('ping'));
+is(MCPClient::answer($s)->{status}, 200, 'all of a batch: the next request');
+close($s);
+
+($s, @works) = batch(35, 36);
+$stream = MCPClient::Stream->new($s);
+$any->held('progress', $_, progress => 1) for @works;
+is($stream->message()->{params}{progress}, 1, 'a batch: progress') for 1, 2;
+notify_batch(35);
+$any->complete($_, '{"content":[]}') for @works;
+is($stream->message()->{id}, 36, 'a batch: the other call, on the stream');
+is($stream->message(), undef, 'a batch: nothing else');
+ok($stream->{whole}, 'a batch: the stream ends');
+$stream->close();
 
 ok($t->stop(), 'nginx stops');
 is($t->faults(), '', 'nothing in the log that should not be');

@@ -16,6 +16,7 @@ use MCPTasks qw/ wait_for workers /;
 
 my $g = MCPGateway->new(
     workers => workers(), sessions => 1,
+    file => '{"tools":[{"name":"queued","inputSchema":{"type":"object"}}]}',
     conf => 'mcp_tasks_retention cancelled=1h;',
     tool => ['slow support=optional', 'dumb support=optional',
              'quick after=30s', 'brief ttl=1s'],
@@ -181,6 +182,63 @@ for my $era ('legacy', 'modern') {
     is(($up->said('notifications/cancelled'))[-1]{json}{params}{requestId}, 77,
        'which is passed');
     $stream->close();
+}
+
+# --- calls of the queue's tools
+
+# 2025-11-25, basic/utilities/cancellation: "Receivers of cancellation
+# notifications SHOULD: Stop processing the cancelled request"
+
+sub notify {
+    my ($who, $id) = @_;
+    return $who->post({ jsonrpc => '2.0', method => 'notifications/cancelled',
+                        params => { requestId => $id } })->{status};
+}
+
+for my $i (0 .. $#all) {
+    my $s = $t->connect();
+    my $told = @{[$up->said('notifications/cancelled')]};
+    MCPTasks::send_raw($s, $c->legacy_bytes('tools/call', { name => 'queued' },
+                                            id => 90 + $i));
+    my $work = $c->claim('queued', leaseMs => 600000);
+
+    my @others = ($all[$i]->as(headers => { 'X-User' => 'ann' }),
+                  $all[$i]->as(headers => { %{ $c->{headers} },
+                                            'X-User' => 'bob' }),
+                  $all[$i]->as(headers => { %{ $c->{headers} },
+                                            'Mcp-Session-Id' => 'other' }));
+    notify($_, 90 + $i) for @others;
+    notify($all[$i], 89);
+    is($c->held('heartbeat', $work)->{phase}, 'running',
+       'a call of the queue: others do not cancel it');
+    is(@{[$up->said('notifications/cancelled')]} - $told, 4,
+       'which is passed');
+
+    is(notify($all[$i], 90 + $i), 202, 'its client does');
+    ok($c->held('heartbeat', $work)->{error}{data}{cancelled},
+       'the worker learns it');
+    my $res = MCPTasks::read_response($s);
+    is($res->{header}{'content-type'}, 'text/event-stream', 'the call ends');
+    unlike($res->{body}, qr/jsonrpc/, 'without a response');
+    is(@{[$up->said('notifications/cancelled')]} - $told, 4,
+       'and the upstream is not told');
+}
+
+# once it has ended, and in the modern era, there is nothing to stop
+{
+    my $told = @{[$up->said('notifications/cancelled')]};
+    is(notify($c, 90), 202, 'once more');
+    is(@{[$up->said('notifications/cancelled')]} - $told, 1, 'is passed');
+
+    my $s = $t->connect();
+    MCPTasks::send_raw($s, $c->as(extensions => [])->modern_bytes('tools/call',
+                               { name => 'queued' }, id => 95));
+    my $work = $c->claim('queued', leaseMs => 600000);
+    notify($c, 95);
+    is($c->held('heartbeat', $work)->{phase}, 'running',
+       'a modern call is cancelled by closing it');
+    $c->complete($work, '{}');
+    ok(MCPClient::answer($s)->{json}{result}, 'and answered');
 }
 
 is(@{[$t->worker_pids()]}, workers(), 'all processes are there');

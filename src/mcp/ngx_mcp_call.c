@@ -215,6 +215,7 @@ static ngx_int_t
 ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_tool_t *tool, ngx_uint_t wants, ngx_uint_t passes)
 {
+    ngx_int_t           rc;
     const char         *err;
     ngx_mcp_calling_t  *call;
 
@@ -239,15 +240,19 @@ ngx_mcp_call_task(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         call->mode = NGX_MCP_WAIT_CALL;
         ngx_str_null(&call->op.task.session);
 
-        if (ctx->session.len) {
+        if (ctx->era == NGX_MCP_LEGACY) {
 
             /* notifications/cancelled finds the task by this id */
 
-            if (ngx_mcp_call_id(r, ctx, &ctx->rpc.id, &call->id) != NGX_OK) {
+            rc = ngx_mcp_call_id(r, ctx, &ctx->rpc.id, &call->id);
+
+            if (rc == NGX_ERROR) {
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;
             }
 
-            call->op.id = &call->id;
+            if (rc == NGX_OK) {
+                call->op.id = &call->id;
+            }
         }
 
     } else if (ctx->era == NGX_MCP_MODERN) {

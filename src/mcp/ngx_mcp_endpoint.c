@@ -16,6 +16,7 @@
 
 
 #define NGX_MCP_ENDPOINT_METHODS  "GET, POST, DELETE, OPTIONS"
+#define NGX_MCP_MODERN_METHODS    "POST, OPTIONS"
 
 
 static ngx_int_t ngx_mcp_get(ngx_http_request_t *r);
@@ -67,11 +68,11 @@ ngx_mcp_handler(ngx_http_request_t *r)
     }
 
     if (lcf->pass.len == 0
-        && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE)
+        && r->method != NGX_HTTP_POST
         && ngx_mcp_header_is_modern(r))
     {
-        /* streams and sessions of the legacy era */
-        return ngx_mcp_not_allowed(r, "POST, OPTIONS");
+        /* streams and sessions are of the legacy era */
+        return ngx_mcp_not_allowed(r, NGX_MCP_MODERN_METHODS);
     }
 
     if (!lcf->zone->ready && r->method & (NGX_HTTP_GET|NGX_HTTP_DELETE)) {

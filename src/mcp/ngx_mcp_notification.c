@@ -13,10 +13,14 @@
  * task id of such a call is derived from the session and the request id, by a
  * keyed hash, and there is no table of calls.  Without a session there is
  * nothing that a request id could belong to, and the task id is random.
+ *
+ * In a gateway, sessions are those of the upstream, and their ids are taken as
+ * they are.  A notification that stops no call is passed.
  */
 
 
 #include "ngx_mcp_methods.h"
+#include "ngx_mcp_gateway.h"
 #include "ngx_mcp_hash.h"
 
 
@@ -32,6 +36,8 @@ typedef struct {
 static ngx_int_t ngx_mcp_call_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx);
 static ngx_int_t ngx_mcp_call_cancelled(ngx_http_request_t *r,
     ngx_mcp_op_t *o);
+static ngx_int_t ngx_mcp_call_unknown(ngx_http_request_t *r,
+    ngx_mcp_ctx_t *ctx);
 
 
 /* always accepted: there is no response that could tell why it is ignored */
@@ -41,8 +47,7 @@ ngx_mcp_notification(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
     static ngx_str_t  cancelled = ngx_string("notifications/cancelled");
 
-    if (ctx->session.len
-        && ctx->rpc.method.len == cancelled.len
+    if (ctx->rpc.method.len == cancelled.len
         && ngx_strncmp(ctx->rpc.method.data, cancelled.data, cancelled.len)
            == 0)
     {
@@ -61,6 +66,7 @@ ngx_mcp_notification(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 static ngx_int_t
 ngx_mcp_call_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 {
+    ngx_int_t             rc;
     ngx_mcp_json_t        request, reason;
     ngx_mcp_op_update_t  *op;
     ngx_mcp_member_t      members[] = {
@@ -72,15 +78,19 @@ ngx_mcp_call_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
         || (request.type != NGX_MCP_JSON_STRING
             && request.type != NGX_MCP_JSON_NUMBER))
     {
-        return ngx_mcp_accepted(r);
+        return ngx_mcp_call_unknown(r, ctx);
     }
 
     op = ngx_mcp_op(r, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_op_update_t));
-
-    if (op == NULL
-        || ngx_mcp_call_id(r, ctx, &request, &op->id) != NGX_OK)
-    {
+    if (op == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_mcp_call_id(r, ctx, &request, &op->id);
+
+    if (rc != NGX_OK) {
+        return (rc == NGX_DECLINED) ? ngx_mcp_call_unknown(r, ctx)
+                                    : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (reason.type == NGX_MCP_JSON_STRING
@@ -99,19 +109,35 @@ ngx_mcp_call_cancel(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
 }
 
 
-/* the outcome does not matter, see ngx_mcp_notification() */
-
 static ngx_int_t
 ngx_mcp_call_cancelled(ngx_http_request_t *r, ngx_mcp_op_t *o)
 {
-    return ngx_mcp_accepted(r);
+    ngx_mcp_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_mcp_tasks_module);
+
+    return (o->reason == NGX_MCP_OK) ? ngx_mcp_accepted(r)
+                                     : ngx_mcp_call_unknown(r, ctx);
+}
+
+
+/* the module has no such call; the upstream of a gateway may have it */
+
+static ngx_int_t
+ngx_mcp_call_unknown(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx)
+{
+    ngx_mcp_loc_conf_t  *lcf;
+
+    lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    return lcf->pass.len ? ngx_mcp_pass_on(r, ctx) : ngx_mcp_accepted(r);
 }
 
 
 /*
  * The id of the task of a plain call, by its session and the id of the request.
  * A string may be escaped differently when it is sent again; the number 1 and
- * the string "1" are different ids.
+ * the string "1" are different ids.  NGX_DECLINED: there is no session.
  */
 
 ngx_int_t
@@ -119,12 +145,21 @@ ngx_mcp_call_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
     ngx_mcp_json_t *request, ngx_mcp_id_t *id)
 {
     ngx_int_t            rc;
-    ngx_str_t            text;
+    ngx_str_t            text, session;
     ngx_mcp_seal_t       seal;
     ngx_mcp_call_key_t   key;
     ngx_mcp_loc_conf_t  *lcf;
+    static ngx_str_t     header = ngx_string("mcp-session-id");
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
+
+    session = ctx->session;
+
+    if ((lcf->pass.len && ngx_mcp_header(r, &header, &session) != 1)
+        || session.len == 0)
+    {
+        return NGX_DECLINED;
+    }
 
     text = request->text;
     key.type = request->type;
@@ -143,8 +178,8 @@ ngx_mcp_call_id(ngx_http_request_t *r, ngx_mcp_ctx_t *ctx,
         }
     }
 
-    ngx_mcp_siphash128(key.session, lcf->zone->secret, ctx->session.data,
-                       ctx->session.len);
+    ngx_mcp_siphash128(key.session, lcf->zone->secret, session.data,
+                       session.len);
     ngx_mcp_siphash128(key.request, lcf->zone->secret, text.data, text.len);
 
     ngx_mcp_seal(&seal, lcf->zone->secret, NGX_MCP_SEAL_CALL, &ctx->owner,

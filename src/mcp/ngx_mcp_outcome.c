@@ -560,6 +560,11 @@ ngx_mcp_outcome_unanswered(ngx_mcp_outcome_t *o)
 
     w = &o->wait;
 
+    if (w->ctx->element) {
+        /* no part of the response to a batch */
+        return NGX_OK;
+    }
+
     if (!w->stream && ngx_mcp_wait_open(w) != NGX_OK) {
         return NGX_ERROR;
     }
