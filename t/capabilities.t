@@ -1,9 +1,9 @@
 # Clients are asked only what they have declared to answer.
 #
-# 2025-11-25, client/elicitation: "Servers MUST NOT send elicitation requests
-# with modes that are not supported by the client." 2026-07-28, basic/patterns/
-# mrtr: "Servers MUST NOT send an inputRequests that the client has not declared
-# support for in its capabilities."
+# 2025-11-25 and 2026-07-28, client/elicitation: "Servers MUST NOT send
+# elicitation requests with modes that are not supported by the client."
+# 2026-07-28, basic/patterns/mrtr: "Servers MUST NOT send an inputRequests that
+# the client has not declared support for in its capabilities."
 
 use warnings;
 use strict;
@@ -238,6 +238,9 @@ for my $case (@cases) {
 
 
 # --- modern: what the request itself declares
+
+# ext-tasks: "The inputRequests field MUST contain all outstanding requests from
+# the server to the client"; those that it cannot answer are not requests to it
 
 for my $case (@cases) {
     my ($name, $can, $expected) = @$case;

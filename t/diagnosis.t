@@ -1,6 +1,7 @@
-# Why a task failed, in its status message.  2025-11-25, basic/utilities/tasks:
-# "The tasks/get response SHOULD include a statusMessage field with diagnostic
-# information about the failure."
+# Why a task failed, in its status message.
+#
+# 2025-11-25, basic/utilities/tasks, and ext-tasks: "The tasks/get response SHOULD
+# include a statusMessage field with diagnostic information about the failure"
 
 use warnings;
 use strict;

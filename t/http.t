@@ -106,11 +106,20 @@ for my $method (qw/ PUT HEAD PATCH PROPFIND /) {
         MCPTasks::message($method, '/mcp', headers(), $body), $method, 405,
         $method eq 'HEAD' ? '' : refusal($use_post), $method);
     is($res->{header}{allow}, 'GET, POST, DELETE, OPTIONS', "$method: Allow");
+
+    $res = is_answer_and_next(
+        MCPTasks::message($method, '/mcp', headers('MCP-Protocol-Version'
+                                                   => '2026-07-28'), $body),
+        $method, 405, $method eq 'HEAD' ? '' : refusal($use_post),
+        "$method, modern");
+    is($res->{header}{allow}, 'POST, OPTIONS', "$method, modern: Allow");
 }
 
 # 2026-07-28, Streamable HTTP: "HTTP GET or DELETE to the MCP endpoint: respond
 # with 405 Method Not Allowed"; in the legacy era GET opens the session's stream,
-# and DELETE ends it
+# and DELETE ends it.  RFC 9110, 405: "The origin server MUST generate an Allow
+# header field in a 405 response containing a list of the target resource's
+# currently supported methods."
 
 {
     for my $method (qw/ GET DELETE /) {

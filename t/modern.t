@@ -77,7 +77,8 @@ sub update {
                                 headers => { 'Mcp-Name' => $id })->{body};
 }
 
-# 2026-07-28: "Servers SHOULD include this field on every response", serverInfo
+# 2026-07-28, schema, serverInfo in ResultMetaObject: "Servers SHOULD include this
+# field on every response unless specifically configured not to do so."
 my $ack = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",'
           . "$server}}";
 

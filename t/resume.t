@@ -22,6 +22,7 @@ my $t = MCPTasks->new(
     server => <<'END');
     mcp_tasks_owner $http_x_user;
     location /one { mcp_tasks zone=z; mcp_tasks_max_waiters 1; }
+    location /quick { mcp_tasks zone=z; mcp_tasks_keepalive 100ms; }
 END
 
 my $any = MCPClient->new($t);
@@ -75,7 +76,9 @@ sub resume {
 }
 
 
-# "an SSE event consisting of an event ID and an empty data field"
+# 2025-11-25, basic/transports: "The server SHOULD immediately send an SSE event
+# consisting of an event ID and an empty data field in order to prime the client
+# to reconnect"
 sub primes {
     my ($stream, $name) = @_;
     my $event = $stream->event() || {};
@@ -131,6 +134,24 @@ like($_, qr/\A[\x21-\x7e]+\z/, 'an id is visible ASCII')
     for $first, $event->{id};
 $any->complete($work, '{}');
 answers($ann, $stream, 1, 'a plain call');
+
+# before a comment that keeps the connection alive, too
+{
+    my $quick = $any->user('ann')->as(uri => '/quick')->in_session();
+    ($stream, $work) = call($quick, 50);
+    primes($stream, 'kept alive');
+    ok(exists $stream->event()->{comment}, 'kept alive: by a comment');
+
+    my $id = $quick->create('slow');
+    my $task = $any->claim('slow', leaseMs => 600000);
+    my $result = $quick->stream($quick->legacy_bytes('tasks/result',
+                                                     { taskId => $id }));
+    primes($result, 'tasks/result, kept alive');
+    ok(exists $result->event()->{comment}, 'tasks/result: by a comment');
+    $any->complete($_, '{}') for $work, $task;
+    is($stream->next_data()->{json}{id}, 50, 'kept alive: the response');
+    is($result->next_data()->{json}{id}, 1, 'tasks/result: the response');
+}
 
 # the revision is that of the header, or else that of the session
 my $old = $any->user('ann')->in_session(version => '2025-06-18');

@@ -1,4 +1,7 @@
 # Arguments and results that are validated by a tool's schemas.
+#
+# 2025-11-25 and 2026-07-28, server/tools, "Security Considerations": "Servers
+# MUST: Validate all tool inputs"
 
 use warnings;
 use strict;
@@ -85,21 +88,21 @@ for my $case (['{}', 'required is not satisfied, "n" is missing'],
     my $params = qq({"name":"sum","arguments":$arguments});
     my %name = (headers => { 'Mcp-Name' => 'sum' });
 
-    is_mismatch($c->legacy('tools/call', $params), $text,
-                "legacy $arguments");
+    # a result of the tool is no CreateTaskResult
+    my $res = $c->legacy('tools/call', $params =~ s/\}\z/,"task":{}}/r);
+    is($res->{json}{error}{code}, -32602,
+       "legacy, with a task, $arguments: an error");
+    is($res->{json}{error}{message}, "Invalid params: arguments: $text",
+       'says where and why');
 
-    my $res = $c->modern('tools/call', $params, %name);
+    $res = $c->modern('tools/call', $params, %name);
     is_mismatch($res, $text, "modern $arguments");
     is($res->{json}{result}{resultType}, 'complete', 'a complete result');
+
+    is_mismatch($c->legacy('tools/call', $params), $text,
+                "legacy $arguments");
     is_mismatch($plain->modern('tools/call', $params, %name), $text,
                 "modern, without tasks, $arguments");
-
-    # a result of the tool is no CreateTaskResult
-    $params =~ s/\}\z/,"task":{}}/;
-    $res = $c->legacy('tools/call', $params);
-    is($res->{json}{error}{code}, -32602, 'legacy, with a task: an error');
-    is($res->{json}{error}{message}, "Invalid params: arguments: $text",
-       'with the same text');
 }
 
 {
