@@ -33,7 +33,8 @@ typedef enum {
     NGX_MCP_SEAL_CURSOR_MASK,
     NGX_MCP_SEAL_REQUEST_STATE,
     NGX_MCP_SEAL_CALL,
-    NGX_MCP_SEAL_STREAM
+    NGX_MCP_SEAL_STREAM,
+    NGX_MCP_SEAL_OWNER
 } ngx_mcp_seal_e;
 
 

@@ -14,9 +14,6 @@
 #include "ngx_mcp_result.h"
 
 
-/* the last millisecond whose year has four digits */
-#define NGX_MCP_VALID_DATE   253402300799999ULL
-
 /* flags of a completed task that its result determines */
 #define NGX_MCP_VALID_FLAGS  (NGX_MCP_TOOL_ERROR|NGX_MCP_RESULT_READ          \
                               |NGX_MCP_HAS_TYPE|NGX_MCP_HAS_META)

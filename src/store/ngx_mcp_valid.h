@@ -19,6 +19,10 @@
 #include "ngx_mcp_record.h"
 
 
+/* the last millisecond whose year has four digits */
+#define NGX_MCP_VALID_DATE   253402300799999ULL
+
+
 /* a record in store time; NULL: valid, or the name of the invalid field */
 
 const char *ngx_mcp_record_valid(ngx_mcp_record_t *rec);

@@ -125,6 +125,41 @@ ngx_mcp_chain_read_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
 }
 
 
+/* whether a chain has exactly these bytes */
+
+ngx_uint_t
+ngx_mcp_chain_is_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
+    ngx_str_t *bytes)
+{
+    u_char           *p;
+    size_t            len, size;
+    uint32_t          n;
+    ngx_mcp_block_t  *block;
+
+    if (chain->len != bytes->len) {
+        return 0;
+    }
+
+    n = chain->last;
+    p = bytes->data;
+
+    for (len = chain->len; len; len -= size) {
+        n = ngx_mcp_block(t, n)->next;
+        block = ngx_mcp_block(t, n);
+
+        size = ngx_min(len, NGX_MCP_BLOCK_DATA);
+
+        if (ngx_memcmp(p, block->data, size) != 0) {
+            return 0;
+        }
+
+        p += size;
+    }
+
+    return 1;
+}
+
+
 void
 ngx_mcp_chain_free_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain)
 {

@@ -32,6 +32,8 @@ void ngx_mcp_chain_write_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
     ngx_str_t *parts, ngx_uint_t n);
 u_char *ngx_mcp_chain_read_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
     u_char *p);
+ngx_uint_t ngx_mcp_chain_is_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain,
+    ngx_str_t *bytes);
 void ngx_mcp_chain_free_locked(ngx_mcp_table_t *t, ngx_mcp_chain_t *chain);
 
 

@@ -16,53 +16,43 @@ static void ngx_mcp_unannounced_take_locked(ngx_mcp_table_t *t,
 
 
 /*
- * Compares the task's next body with the present one.  Returns 0 if nothing
- * has to be delivered; else numbers the change in the next body, and returns
- * 1.  A change of the status or message sets "turned", new progress sets
- * "moved".  A message that comes with progress is a part of that progress, if
- * the client has sent a progress token.
+ * Compares the task's next body with the present one, and numbers the change in
+ * the next body.  Returns what ngx_mcp_changes_rule() does.
  */
 
 ngx_uint_t
 ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_body_t *body)
 {
-    ngx_uint_t       announced, moved, message;
+    ngx_uint_t       changes;
     ngx_mcp_body_t  *old;
 
     old = &s->body;
-    announced = ((body->task.flags ^ old->task.flags) & NGX_MCP_ANNOUNCED);
 
-    if (body->task.version == old->task.version && !announced) {
+    changes = ngx_mcp_changes_rule(&old->task, &body->task, body->peak,
+                                   (body->turned ? NGX_MCP_TURNED : 0)
+                                   | (body->moved ? NGX_MCP_MOVED : 0),
+                                   body->payload[NGX_MCP_MESSAGE].last
+                                   != old->payload[NGX_MCP_MESSAGE].last,
+                                   s->token);
+
+    if (changes == 0) {
         return 0;
     }
 
     body->changed = ++t->sh->seq;
 
-    moved = (body->task.progress > body->peak);
-    message = (body->payload[NGX_MCP_MESSAGE].last
-               != old->payload[NGX_MCP_MESSAGE].last);
-
-    /*
-     * changes before the announcement were not delivered, so they count now;
-     * queued and running are the same status for clients
-     */
-
-    if ((announced && body->turned)
-        || ngx_mcp_status_name(body->task.state)
-           != ngx_mcp_status_name(old->task.state)
-        || (message && !(moved && s->token)))
-    {
+    if (changes & NGX_MCP_TURNED) {
         body->turned = body->changed;
     }
 
-    if ((announced && body->moved) || moved) {
+    if (changes & NGX_MCP_MOVED) {
         body->moved = body->changed;
     }
 
     body->peak = ngx_max(body->peak, body->task.progress);
 
-    return 1;
+    return changes;
 }
 
 

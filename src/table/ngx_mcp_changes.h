@@ -27,6 +27,58 @@
 #include "ngx_mcp_table.h"
 
 
+/* which numbers a change sets, as bits */
+
+#define NGX_MCP_CHANGED  1
+#define NGX_MCP_TURNED   2
+#define NGX_MCP_MOVED    4
+
+
+/*
+ * Compares a task with itself before a change.  Returns 0 if nothing has to be
+ * delivered.  A change of the status or message sets "turned", new progress
+ * sets "moved".  A message that comes with progress is a part of that progress,
+ * if the client has sent a progress token.
+ *
+ * The peak and the numbers that are set are those of before; message says that
+ * the message was replaced.  Inline: a table needs this for every change.
+ */
+
+static ngx_inline ngx_uint_t
+ngx_mcp_changes_rule(ngx_mcp_task_t *old, ngx_mcp_task_t *task, double peak,
+    ngx_uint_t set, ngx_uint_t message, ngx_uint_t token)
+{
+    ngx_uint_t  announced, moved, changes;
+
+    announced = ((task->flags ^ old->flags) & NGX_MCP_ANNOUNCED);
+
+    if (task->version == old->version && !announced) {
+        return 0;
+    }
+
+    moved = (task->progress > peak);
+    changes = NGX_MCP_CHANGED;
+
+    /*
+     * changes before the announcement were not delivered, so they count now;
+     * queued and running are the same status for clients
+     */
+
+    if ((announced && (set & NGX_MCP_TURNED))
+        || ngx_mcp_status_name(task->state) != ngx_mcp_status_name(old->state)
+        || (message && !(moved && token)))
+    {
+        changes |= NGX_MCP_TURNED;
+    }
+
+    if ((announced && (set & NGX_MCP_MOVED)) || moved) {
+        changes |= NGX_MCP_MOVED;
+    }
+
+    return changes;
+}
+
+
 ngx_uint_t ngx_mcp_changes_made_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_body_t *body);
 void ngx_mcp_changes_take_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);

@@ -18,7 +18,7 @@
 #define NGX_MCP_HISTORY_LEN      0
 #define NGX_MCP_HISTORY_DROPPED  1
 #define NGX_MCP_HISTORY_BASE     2
-#define NGX_MCP_HISTORY_ENTRIES  7
+#define NGX_MCP_HISTORY_ENTRIES  NGX_MCP_HISTORY_MIN
 
 #define NGX_MCP_HISTORY_NUMBER   10    /* bytes at most */
 #define NGX_MCP_HISTORY_ENTRY  (1 + 2 * NGX_MCP_HISTORY_NUMBER)
@@ -73,41 +73,17 @@ void
 ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_event_t *ev)
 {
-    u_char    *p, *e, all[NGX_MCP_BLOCK_DATA];
-    u_char     entry[NGX_MCP_HISTORY_ENTRY];
-    size_t     size, len, n;
-    uint64_t   at, last;
+    u_char          *p, all[NGX_MCP_BLOCK_DATA];
+    size_t           size;
+    ngx_mcp_task_t  *task;
+
+    task = &s->body.task;
 
     size = ngx_mcp_history_bytes_locked(t, s, &p);
     ngx_memcpy(all, p, size);
 
-    size -= NGX_MCP_HISTORY_ENTRIES;
-    len = ngx_min(all[NGX_MCP_HISTORY_LEN], size);
-
-    /* if the wall clock was set back, the difference is 0 */
-
-    at = ev->wall - ngx_min(s->body.task.created, ev->wall);
-    last = ngx_mcp_history_last(all, len);
-
-    entry[0] = (u_char) (ev->type | s->body.task.state
-                                    << NGX_MCP_HISTORY_STATE);
-    e = entry + 1;
-
-    if (ev->type == NGX_MCP_EV_CLAIM) {
-        e = ngx_mcp_history_put(e, ev->worker);
-    }
-
-    e = ngx_mcp_history_put(e, at - ngx_min(last, at));
-    n = e - entry;
-
-    while (len + n > size && len) {
-        len = ngx_mcp_history_drop(all, len);
-    }
-
-    if (n <= size) {
-        ngx_memcpy(all + NGX_MCP_HISTORY_ENTRIES + len, entry, n);
-        len += n;
-    }
+    ngx_mcp_history_append(all, size, task->created, ev->wall, ev->type,
+                           task->state, ev->worker);
 
     /* at every instruction the history is complete or empty */
 
@@ -116,8 +92,53 @@ ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     ngx_mcp_failpoint("history");
 
-    ngx_memcpy(p + 1, all + 1, NGX_MCP_HISTORY_ENTRIES - 1 + len);
+    ngx_memcpy(p + 1, all + 1,
+               NGX_MCP_HISTORY_ENTRIES - 1 + all[NGX_MCP_HISTORY_LEN]);
     ngx_mcp_barrier();
+    p[NGX_MCP_HISTORY_LEN] = all[NGX_MCP_HISTORY_LEN];
+}
+
+
+/*
+ * Adds an entry to a history outside of a table, in size bytes, at least
+ * NGX_MCP_HISTORY_MIN.  The oldest entries are dropped if there is no room.
+ */
+
+void
+ngx_mcp_history_append(u_char *p, size_t size, uint64_t created,
+    uint64_t wall, ngx_uint_t event, ngx_uint_t state, uint32_t worker)
+{
+    u_char    *e, entry[NGX_MCP_HISTORY_ENTRY];
+    size_t     len, n;
+    uint64_t   at, last;
+
+    size -= NGX_MCP_HISTORY_ENTRIES;
+    len = ngx_min(p[NGX_MCP_HISTORY_LEN], size);
+
+    /* if the wall clock was set back, the difference is 0 */
+
+    at = wall - ngx_min(created, wall);
+    last = ngx_mcp_history_last(p, len);
+
+    entry[0] = (u_char) (event | state << NGX_MCP_HISTORY_STATE);
+    e = entry + 1;
+
+    if (event == NGX_MCP_EV_CLAIM) {
+        e = ngx_mcp_history_put(e, worker);
+    }
+
+    e = ngx_mcp_history_put(e, at - ngx_min(last, at));
+    n = e - entry;
+
+    while (len + n > size && len) {
+        len = ngx_mcp_history_drop(p, len);
+    }
+
+    if (n <= size) {
+        ngx_memcpy(p + NGX_MCP_HISTORY_ENTRIES + len, entry, n);
+        len += n;
+    }
+
     p[NGX_MCP_HISTORY_LEN] = (u_char) len;
 }
 
@@ -163,8 +184,8 @@ ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest)
 
 
 /*
- * Copies the history of a record into a new slot.  Ids of workers are cleared:
- * they are valid only in the zone that wrote them.
+ * Copies the history of a record into a slot.  Ids of workers are cleared: they
+ * are valid only in the zone that wrote them.
  */
 
 void
@@ -182,6 +203,8 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     if (len < NGX_MCP_HISTORY_ENTRIES) {
         return;
     }
+
+    ngx_mcp_barrier();
 
     ngx_memcpy(all, bytes, NGX_MCP_HISTORY_ENTRIES);
 
@@ -212,8 +235,11 @@ ngx_mcp_history_load_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
         n = ngx_mcp_history_drop(all, n);
     }
 
-    all[NGX_MCP_HISTORY_LEN] = (u_char) n;
-    ngx_memcpy(p, all, NGX_MCP_HISTORY_ENTRIES + n);
+    /* it was emptied above: at every instruction it is complete or empty */
+
+    ngx_memcpy(p + 1, all + 1, NGX_MCP_HISTORY_ENTRIES - 1 + n);
+    ngx_mcp_barrier();
+    p[NGX_MCP_HISTORY_LEN] = (u_char) n;
 }
 
 

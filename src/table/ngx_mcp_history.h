@@ -29,6 +29,9 @@
 #define NGX_MCP_HISTORY      32
 #define NGX_MCP_HISTORY_MAX  60
 
+/* bytes of a history without entries */
+#define NGX_MCP_HISTORY_MIN  7
+
 
 typedef struct {
     uint64_t  at;                 /* wall clock, ms */
@@ -43,6 +46,10 @@ void ngx_mcp_history_add_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_event_t *ev);
 size_t ngx_mcp_history_bytes_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     u_char **bytes);
+
+/* a history outside of a table: size bytes, all zero if it has no entries */
+void ngx_mcp_history_append(u_char *p, size_t size, uint64_t created,
+    uint64_t wall, ngx_uint_t event, ngx_uint_t state, uint32_t worker);
 
 /* NGX_OK, if no entry is malformed or later than latest ms after creation */
 ngx_int_t ngx_mcp_history_valid(u_char *p, size_t len, uint64_t latest);

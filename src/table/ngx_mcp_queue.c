@@ -57,6 +57,11 @@ ngx_mcp_queue_insert_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
         return;
     }
 
+    if (t->mirror) {
+        /* workers claim the task from the store, which notifies them */
+        return;
+    }
+
     ngx_mcp_signal_name_locked(t, ngx_mcp_name(t, s->tool)->hash);
 }
 

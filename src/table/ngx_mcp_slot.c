@@ -158,11 +158,13 @@ ngx_mcp_slot_blocks_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
 /*
  * The caller has made sure that a slot and the blocks are free, and that the
  * record's times are monotonic.  The task is inserted into no list and not
- * counted: the caller rebuilds the table afterwards.
+ * counted: the caller does so, or rebuilds the table afterwards.  The payloads
+ * in written are not saved.
  */
 
-void
-ngx_mcp_slot_write_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
+ngx_mcp_slot_t *
+ngx_mcp_slot_write_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec,
+    ngx_uint_t written)
 {
     ngx_str_t        parts[3];
     ngx_uint_t       i;
@@ -192,6 +194,7 @@ ngx_mcp_slot_write_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
     }
 
     s->method_len = (uint8_t) rec->method.len;
+    s->written = written & NGX_MCP_RECORD_ALL;
     s->epoch = t->sh->epoch;
 
     parts[0] = rec->method;
@@ -224,6 +227,8 @@ ngx_mcp_slot_write_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec)
     ngx_mcp_barrier();
     body->task.state = rec->task.state;
     ngx_mcp_barrier();
+
+    return s;
 }
 
 

@@ -24,7 +24,8 @@ u_char *ngx_mcp_slot_read_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_uint_t mask, ngx_mcp_record_t *rec, u_char *p);
 
 size_t ngx_mcp_slot_blocks_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec);
-void ngx_mcp_slot_write_locked(ngx_mcp_table_t *t, ngx_mcp_record_t *rec);
+ngx_mcp_slot_t *ngx_mcp_slot_write_locked(ngx_mcp_table_t *t,
+    ngx_mcp_record_t *rec, ngx_uint_t written);
 
 
 #endif /* _NGX_MCP_SLOT_H_INCLUDED_ */

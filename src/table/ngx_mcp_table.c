@@ -469,6 +469,7 @@ ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     s->tool = tool;
     s->session = session;
     s->waiters = 0;
+    s->pinned = 0;
     s->asker = 0;
     s->epoch = t->sh->epoch;
     s->waiting = 0;
@@ -715,14 +716,13 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 {
     int64_t           growth;
     uint64_t          age;
-    ngx_uint_t        i, rc, changes, state, runs;
+    ngx_uint_t        i, rc, changes, state;
     ngx_mcp_body_t   *next;
     ngx_mcp_chain_t   old[NGX_MCP_PAYLOADS];
     ngx_mcp_change_t  last;
 
     next = &t->sh->change;
     state = s->body.task.state;
-    runs = ngx_mcp_task_runs(&s->body.task);
     age = ngx_mcp_task_age(&s->body.task, ev->now);
 
     rc = ngx_mcp_change_decide_locked(t, s, ev, &change, &last, &growth);
@@ -758,15 +758,12 @@ ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
 
     changes = ngx_mcp_changes_made_locked(t, s, next);
 
-    ngx_mcp_change_commit_locked(t, s, changes);
+    ngx_mcp_commit_locked(t, s, changes, growth);
 
     if (s->body.task.state != state) {
         ngx_mcp_history_add_locked(t, s, ev);
     }
 
-    ngx_mcp_account_locked(t, s, growth);
-    ngx_mcp_reindex_locked(t, s, state);
-    ngx_mcp_running_locked(t, s, runs, ngx_mcp_task_runs(&s->body.task));
     ngx_mcp_stats_changed_locked(t, s, ev, state, age);
 
     if (changes) {
@@ -874,7 +871,28 @@ ngx_mcp_after_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s, uint64_t n)
 }
 
 
-/* makes the complete change in the journal the task's body */
+/*
+ * Makes the complete change in the journal the task's body, and updates what
+ * follows from it.  If there are changes to deliver, the task is not in the
+ * lists by change afterwards: the caller inserts it again.
+ */
+
+void
+ngx_mcp_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t changes, int64_t growth)
+{
+    ngx_uint_t  state, runs;
+
+    state = s->body.task.state;
+    runs = ngx_mcp_task_runs(&s->body.task);
+
+    ngx_mcp_change_commit_locked(t, s, changes);
+
+    ngx_mcp_account_locked(t, s, growth);
+    ngx_mcp_reindex_locked(t, s, state);
+    ngx_mcp_running_locked(t, s, runs, ngx_mcp_task_runs(&s->body.task));
+}
+
 
 static void
 ngx_mcp_change_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
@@ -916,9 +934,15 @@ ngx_mcp_touch_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s)
 {
     ngx_mcp_changes_take_locked(t, s);
 
-    /* single words that do not depend on each other: no journal is needed */
+    /*
+     * single words that do not depend on each other: no journal is needed;
+     * in a mirror the revision is that of the store, which is not changed
+     */
 
-    s->body.revision = ngx_mcp_after_locked(t, s, s->body.revision);
+    if (!t->mirror) {
+        s->body.revision = ngx_mcp_after_locked(t, s, s->body.revision);
+    }
+
     s->body.changed = ++t->sh->seq;
 
     ngx_mcp_failpoint("touch");

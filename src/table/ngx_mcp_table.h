@@ -125,6 +125,8 @@ ngx_uint_t ngx_mcp_new_locked(ngx_mcp_table_t *t, ngx_mcp_new_t *nt,
     ngx_mcp_slot_t **slot);
 ngx_uint_t ngx_mcp_change_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_event_t *ev, ngx_mcp_change_t *change);
+void ngx_mcp_commit_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
+    ngx_uint_t changes, int64_t growth);
 uint32_t ngx_mcp_slot_alloc_locked(ngx_mcp_table_t *t);
 void ngx_mcp_slot_free_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s);
 uint32_t ngx_mcp_token_locked(ngx_mcp_table_t *t, uint32_t owner,

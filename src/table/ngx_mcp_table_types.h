@@ -44,7 +44,7 @@
 
 
 #define NGX_MCP_MAGIC         0x6d63707461736b73ULL
-#define NGX_MCP_LAYOUT        9
+#define NGX_MCP_LAYOUT        10
 
 #define NGX_MCP_BLOCK_SIZE    128
 #define NGX_MCP_BLOCK_DATA  (NGX_MCP_BLOCK_SIZE - sizeof(uint32_t))
@@ -128,6 +128,8 @@ typedef struct {
     /* what waits for the task; not authoritative, see ngx_mcp_signal.h */
 
     uint64_t        waiters;           /* processes to signal, as bits */
+    uint64_t        pinned;            /* of a mirror: processes that need
+                                          the copy, as bits */
     uint64_t        asker;           /* stream that sent the questions;
                                           0: none */
     uint32_t        epoch;             /* in which the counts are valid */
@@ -304,6 +306,9 @@ typedef struct {
     /* the last epoch whose orphaned calls and tasks were all handled */
     uint32_t              orphaned;
 
+    /* of a mirror: the slot from which copies are evicted next */
+    uint32_t              evict;
+
     /* the seals of sessions that were ended, in sets; 0: unused */
     volatile uint64_t     ended[NGX_MCP_SESSIONS];
 
@@ -385,6 +390,9 @@ struct ngx_mcp_table_s {
     ngx_mcp_stuck_pt        stuck;            /* on a long wait for the
                                                  lock; or NULL */
     ngx_mcp_persist_t      *persist;          /* NULL: no store */
+    ngx_uint_t              mirror;           /* 1: a copy of tasks that a
+                                                 store has, with its
+                                                 revisions */
 };
 
 

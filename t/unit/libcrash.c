@@ -2,10 +2,13 @@
 #include "libcrash.h"
 #include "ngx_mcp_arena.h"
 #include "ngx_mcp_history.h"
+#include "ngx_mcp_mirror.h"
 #include "ngx_mcp_names.h"
+#include "ngx_mcp_record_change.h"
 #include "ngx_mcp_recover.h"
 #include "ngx_mcp_save.h"
 #include "ngx_mcp_signal.h"
+#include "ngx_mcp_slot.h"
 
 #include <stdio.h>
 
@@ -712,6 +715,186 @@ run_resume(ngx_mcp_zone_t *zone)
 }
 
 
+/* a task as another machine has left it; its bytes stay until the next one */
+
+static void
+changed(ngx_mcp_zone_t *zone, ngx_mcp_view_t *task, ngx_uint_t type,
+    ngx_uint_t kind, const char *bytes, ngx_mcp_record_t *rec)
+{
+    ngx_uint_t                i;
+    ngx_mcp_slot_t           *s;
+    ngx_mcp_event_t           ev;
+    ngx_mcp_change_t          change;
+    ngx_mcp_record_change_t   rc;
+    static u_char             buf[16384];
+
+    s = ngx_mcp_find_locked(zone->table, &task->id, NULL, 0);
+    (void) ngx_mcp_slot_read_locked(zone->table, s, NGX_MCP_RECORD_ALL, rec,
+                                    buf);
+
+    ngx_memzero(&ev, sizeof(ev));
+    ev.type = type;
+    ev.now = ngx_current_msec;
+    ev.wall = rec->task.updated + 5;
+    ev.lease_token = rec->task.lease_token;
+    ev.progress = 50;
+    ev.total = -1;
+
+    ngx_memzero(&change, sizeof(change));
+    change.payload[kind] = str(bytes);
+
+    ngx_memzero(&rc, sizeof(rc));
+
+    for (i = 0; i < NGX_MCP_PAYLOADS; i++) {
+        rc.lengths[i] = (uint32_t) rec->payload[i].len;
+    }
+
+    (void) ngx_mcp_record_change(rec, &ev, &change, &rc);
+}
+
+static void
+mirror_put(ngx_mcp_zone_t *zone, ngx_mcp_record_t *rec, ngx_uint_t flags)
+{
+    ngx_mcp_lock(zone->table);
+    (void) ngx_mcp_mirror_put_locked(zone->table, rec, flags);
+    ngx_mcp_unlock(zone->table);
+}
+
+static void
+mirror_new(ngx_mcp_zone_t *zone, const char *owner, const char *session)
+{
+    ngx_mcp_record_t  rec;
+
+    changed(zone, &asking, NGX_MCP_EV_ANSWER, NGX_MCP_RESPONSES, "{}", &rec);
+
+    rec.id.data[0] ^= 0x55;
+    rec.owner = str(owner);
+    rec.session = str(session);
+    rec.token = str("\"token\"");
+
+    mirror_put(zone, &rec, 0);
+}
+
+static void
+run_mirror_insert(ngx_mcp_zone_t *zone)
+{
+    mirror_new(zone, NAME_60 NAME_60, "another session");
+}
+
+static void
+run_mirror_complete(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_record_t  rec;
+
+    changed(zone, &held, NGX_MCP_EV_COMPLETE, NGX_MCP_RESULT, big, &rec);
+    rec.payload[NGX_MCP_MESSAGE] = str("done");
+    mirror_put(zone, &rec, NGX_MCP_MIRROR_LOCAL);
+}
+
+static void
+run_mirror_ask(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_record_t  rec;
+
+    changed(zone, &held, NGX_MCP_EV_ASK, NGX_MCP_REQUESTS, big, &rec);
+    mirror_put(zone, &rec, NGX_MCP_MIRROR_LOCAL);
+}
+
+static void
+run_mirror_release(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_record_t  rec;
+
+    changed(zone, &held, NGX_MCP_EV_RELEASE, NGX_MCP_MESSAGE, "", &rec);
+    mirror_put(zone, &rec, NGX_MCP_MIRROR_LOCAL);
+}
+
+static void
+run_mirror_session(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_record_t  rec;
+
+    changed(zone, &secret, NGX_MCP_EV_ANNOUNCE, NGX_MCP_MESSAGE, "well", &rec);
+    mirror_put(zone, &rec, NGX_MCP_MIRROR_LOCAL);
+}
+
+/* a call that waits, and one that runs, are another machine's now */
+
+static void
+run_mirror_call(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_record_t  rec;
+
+    changed(zone, &patient, NGX_MCP_EV_ANNOTATE, NGX_MCP_METADATA, "{}", &rec);
+    mirror_put(zone, &rec, 0);
+}
+
+static void
+run_mirror_running(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_record_t  rec;
+
+    changed(zone, &brisk, NGX_MCP_EV_HEARTBEAT, NGX_MCP_METADATA, "{}", &rec);
+    mirror_put(zone, &rec, 0);
+}
+
+/* nobody waits for anything, and there is no free slot */
+
+static void
+prepare_mirror_full(ngx_mcp_zone_t *zone)
+{
+    uint32_t  n;
+
+    while (!crash_stored
+           && test_create(zone, "alice", "dig", "{}", NULL) == NGX_MCP_OK)
+    {
+        /* void */
+    }
+
+    for (n = 1; n < zone->table->sh->slot.fresh; n++) {
+        ngx_mcp_slot(zone->table, n)->waiters = 0;
+    }
+}
+
+static void
+run_mirror_evict(ngx_mcp_zone_t *zone)
+{
+    mirror_new(zone, "alice", SESSION);
+}
+
+static void
+run_mirror_remove(ngx_mcp_zone_t *zone)
+{
+    ngx_mcp_lock(zone->table);
+    ngx_mcp_mirror_remove_locked(zone->table, &moving.id);
+    ngx_mcp_unlock(zone->table);
+}
+
+static void
+prepare_mirror_pins(ngx_mcp_zone_t *zone)
+{
+    uint32_t  n;
+
+    for (n = 1; n < zone->table->sh->slot.fresh; n++) {
+        if (n % 8) {
+            (void) ngx_mcp_mirror_pin_locked(zone->table,
+                                             ngx_mcp_slot(zone->table, n));
+        }
+    }
+}
+
+static void
+run_mirror_clear(ngx_mcp_zone_t *zone)
+{
+    uint32_t  next;
+
+    next = 0;
+    ngx_mcp_lock(zone->table);
+    (void) ngx_mcp_mirror_clear_locked(zone->table, &next);
+    ngx_mcp_unlock(zone->table);
+}
+
+
 crash_case_t  crash_cases[] = {
     { "create", NULL, run_create },
     { "create with new names", NULL, run_create_names },
@@ -757,6 +940,16 @@ crash_case_t  crash_cases[] = {
     { "a tool goes on", run_pause, run_resume },
     { "sweep", prepare_due, run_sweep },
     { "expiry", prepare_expired, run_sweep },
+    { "insert a copy", NULL, run_mirror_insert },
+    { "a copy completes", NULL, run_mirror_complete },
+    { "a copy asks", NULL, run_mirror_ask },
+    { "a copy is queued", NULL, run_mirror_release },
+    { "a copy is announced", NULL, run_mirror_session },
+    { "the copy of a waiting call moves", NULL, run_mirror_call },
+    { "the copy of a running call moves", NULL, run_mirror_running },
+    { "evict a copy", prepare_mirror_full, run_mirror_evict },
+    { "remove a copy", NULL, run_mirror_remove },
+    { "clear copies", prepare_mirror_pins, run_mirror_clear },
     { "a commit", NULL, run_saved },
     { "recovery", prepare_dirty, run_recover },
     { "recovery of a change", prepare_journal, run_recover },
@@ -1120,6 +1313,24 @@ call_usable(ngx_mcp_zone_t *zone)
 }
 
 
+/* a zone may be full; then a task leaves */
+
+static void
+make_room(ngx_mcp_zone_t *zone)
+{
+    uint32_t          n;
+    ngx_mcp_table_t  *t;
+
+    t = zone->table;
+
+    for (n = 1; ngx_mcp_available(&t->sh->slot) == 0; n++) {
+        if (ngx_mcp_slot(t, n)->body.task.state != NGX_MCP_FREE) {
+            (void) test_delete(zone, &ngx_mcp_slot(t, n)->id);
+        }
+    }
+}
+
+
 /* a whole life still works */
 
 const char *
@@ -1128,6 +1339,8 @@ crash_usable(ngx_mcp_zone_t *zone)
     ngx_mcp_id_t          id;
     ngx_mcp_view_t        v;
     ngx_mcp_op_session_t  op;
+
+    make_room(zone);
 
     ngx_memzero(&op, sizeof(op));
     test_session = "a new session";

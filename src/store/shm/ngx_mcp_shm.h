@@ -64,6 +64,7 @@ size_t ngx_mcp_view_size_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_uint_t want);
 u_char *ngx_mcp_view_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_uint_t want, ngx_mcp_view_t *view, u_char *p);
+void ngx_mcp_view_attempts(ngx_mcp_view_t *view);
 ngx_uint_t ngx_mcp_asks_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     uint64_t stream, ngx_uint_t yields);
 
@@ -88,6 +89,8 @@ ngx_int_t ngx_mcp_shm_recent(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 /* ngx_mcp_shm_job.c */
 
 ngx_int_t ngx_mcp_shm_attempt(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
+ngx_int_t ngx_mcp_shm_attempt_check(ngx_mcp_zone_t *zone,
+    ngx_mcp_op_attempt_t *op);
 ngx_int_t ngx_mcp_shm_orphans(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o);
 
 /* ngx_mcp_shm_stats.c */

@@ -90,6 +90,51 @@ ngx_mcp_shm_attempt(ngx_mcp_zone_t *zone, ngx_mcp_op_t *o)
 }
 
 
+/*
+ * Only whether the limits of this machine allow the call to start, for a store
+ * that starts it itself.  This process is woken if they may do so later.
+ */
+
+ngx_int_t
+ngx_mcp_shm_attempt_check(ngx_mcp_zone_t *zone, ngx_mcp_op_attempt_t *op)
+{
+    uint64_t          now;
+    ngx_mcp_slot_t   *s;
+    ngx_mcp_table_t  *t;
+
+    t = zone->table;
+    now = ngx_current_msec;
+
+    ngx_mcp_lock_read(t);
+
+    s = ngx_mcp_find_locked(t, &op->id, NULL, now);
+
+    if (s == NULL) {
+        op->op.reason = NGX_MCP_NOT_FOUND;
+
+    } else if (ngx_mcp_task_due(&s->body.task, now) != NGX_MCP_EVENTS) {
+        /* the sweeper ends it */
+        op->op.reason = NGX_MCP_STATE_INVALID;
+
+    } else {
+        op->op.reason = ngx_mcp_attempt_check_locked(t, s, op, now);
+    }
+
+    if (s) {
+        (void) ngx_mcp_view_locked(t, s, 0, &op->view, NULL);
+        ngx_mcp_await_task_locked(t, s);
+    }
+
+    if (op->op.reason == NGX_MCP_LIMIT_RUNNING) {
+        ngx_mcp_await_name_locked(t, NGX_MCP_CAPACITY);
+    }
+
+    ngx_mcp_unlock(t);
+
+    return NGX_OK;
+}
+
+
 /* NGX_MCP_OK: the call may start now */
 
 static ngx_uint_t

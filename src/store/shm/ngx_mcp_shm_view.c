@@ -238,7 +238,7 @@ static u_char *
 ngx_mcp_view_history_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     ngx_mcp_view_t *view, u_char *p)
 {
-    ngx_uint_t               i, n, attempt;
+    ngx_uint_t               i, n;
     ngx_mcp_history_entry_t  entries[NGX_MCP_HISTORY_MAX];
     ngx_mcp_view_history_t  *entry;
 
@@ -248,31 +248,46 @@ ngx_mcp_view_history_locked(ngx_mcp_table_t *t, ngx_mcp_slot_t *s,
     view->nhistory = n;
     p = (u_char *) (view->history + n);
 
-    /* from the current attempt backwards: each claim has incremented it */
-
-    attempt = s->body.task.attempt;
-
     for (i = n; i-- > 0; /* void */) {
         entry = &view->history[i];
         entry->at = entries[i].at;
         entry->event = entries[i].event;
         entry->state = entries[i].state;
-        entry->attempt = attempt;
 
         p = ngx_mcp_view_worker_locked(t, entries[i].worker, &entry->worker, p);
+    }
 
-        if (entries[i].event == NGX_MCP_EV_CLAIM) {
+    ngx_mcp_view_attempts(view);
+
+    return p;
+}
+
+
+/* numbers the attempts of a history, from the current one backwards */
+
+void
+ngx_mcp_view_attempts(ngx_mcp_view_t *view)
+{
+    ngx_uint_t               i, attempt;
+    ngx_mcp_view_history_t  *entry;
+
+    attempt = view->task.attempt;
+
+    for (i = view->nhistory; i-- > 0; /* void */) {
+        entry = &view->history[i];
+        entry->attempt = attempt;
+
+        if (entry->event == NGX_MCP_EV_CLAIM) {
+            /* each claim has incremented it */
             attempt--;
 
-        } else if (entries[i].event == NGX_MCP_EV_RELEASE
-                   || (entries[i].event == NGX_MCP_EV_ANSWER_ALL
-                       && entries[i].state == NGX_MCP_QUEUED))
+        } else if (entry->event == NGX_MCP_EV_RELEASE
+                   || (entry->event == NGX_MCP_EV_ANSWER_ALL
+                       && entry->state == NGX_MCP_QUEUED))
         {
             attempt++;
         }
     }
-
-    return p;
 }
 
 

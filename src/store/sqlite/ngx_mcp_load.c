@@ -97,7 +97,7 @@ ngx_mcp_load_locked(ngx_mcp_table_t *t, ngx_mcp_load_t *load,
     }
 
     ngx_mcp_load_times(load, rec);
-    ngx_mcp_slot_write_locked(t, rec);
+    (void) ngx_mcp_slot_write_locked(t, rec, 0);
 }
 
 
