@@ -135,7 +135,7 @@ builds:  ## build as in README.md, and in 8 combinations of options
 	@tools/deps.sh build builds
 	@exec tools/builds.sh
 
-builds-all:  ## build in all 256 combinations, and for 32 bits
+builds-all:  ## build in all 512 combinations, and for 32 bits
 	@tools/deps.sh build builds
 	@exec tools/builds.sh -a
 
@@ -163,7 +163,7 @@ check: deps-check  ## run static analysis and style checks
 
 
 .PHONY: bench bench-plot bench-instructions bench-table bench-fanout \
-        bench-store bench-stopped
+        bench-redis bench-store bench-stopped
 bench:  ## compare speed with nginx and others; QUICK=1, ONLY=get,list
 	@tools/deps.sh build interop bench
 	@$(MAKE) module test-module $(BUILD)/bench/bin/fanout NGINX_SRC=
@@ -199,6 +199,16 @@ bench-stopped: deps-test  ## measure latency with a stopped process; ONLY=shared
 	@$(MAKE) test-module NGINX_SRC=
 	@exec python3 bench/stopped.py $(if $(ONLY),--only $(ONLY)) \
 	    $(BUILD)/dist/nginx $(BUILD)/test/$(MODULE).so $(BUILD)/bench/stopped
+
+bench-redis: deps-test  ## measure the scripts of the Redis store
+	@$(MAKE) test-module NGINX_SRC=
+	@$(MAKE) -j $$(nproc) $(BUILD)/bench/bin/redis
+	@dir=$$(mktemp -d); \
+	redis-server --port 0 --unixsocket $$dir/redis.sock --save '' \
+	    --dir $$dir > $$dir/log & \
+	pid=$$!; trap 'kill $$pid; rm -r $$dir' EXIT; \
+	while [ ! -S $$dir/redis.sock ]; do sleep 0.1; done; \
+	$(BUILD)/bench/bin/redis $$dir/redis.sock
 
 bench-store:  ## measure the cost of a store on disk; QUICK=1
 	@tools/deps.sh build bench
@@ -281,11 +291,25 @@ $(UNIT_ALL_O) $(UNIT_NGX_O): Makefile $(UNIT_OBJS)/configured
 
 $(UNIT_OUT)/%: $(UNIT_OUT)/obj/t/unit/%.o $(UNIT_O) $(UNIT_LIB)
 	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3 \
-	    $(if $(filter %/schema,$@),-lpcre2-8)
+	    $(if $(filter %/schema,$@),-lpcre2-8) \
+	    $(if $(filter %/redis_claim,$@),-lhiredis)
 
 $(BUILD)/bench/bin/%: $(UNIT_OUT)/obj/bench/%.o $(UNIT_O) $(UNIT_LIB)
 	@mkdir -p $(@D)
-	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3
+	@$(CC) $(UNIT_CFLAGS) -o $@ $^ $(UNIT_LIBS) -lsqlite3 \
+	    $(if $(filter %/redis,$@),-lhiredis)
+
+# the scripts as in the module
+REDIS_C = $(UNIT_OUT)/obj/redis/ngx_mcp_redis_scripts.c
+REDIS_O = $(REDIS_C:.c=.o)
+
+$(UNIT_OUT)/redis_claim $(BUILD)/bench/bin/redis: $(REDIS_O)
+
+$(REDIS_C): src/store/redis/embed.sh $(wildcard src/store/redis/lua/*.lua)
+	@sh src/store/redis/embed.sh $@
+
+$(REDIS_O): $(REDIS_C) Makefile $(UNIT_OBJS)/configured
+	@$(UNIT_CC) $(UNIT_CFLAGS) $(UNIT_WARN) $(UNIT_INCS) -c -o $@ $<
 
 # preloaded into nginx; built without nginx and without sanitizers
 $(UNIT_OUT)/lib/%.so: t/lib/%.c Makefile

@@ -19,7 +19,7 @@ my $root = "$FindBin::Bin/..";
 my %place = (
     main => qr/^(load_module|worker_shutdown_timeout)\b/,
     whole => qr/^http\b/,
-    http => qr/^(mcp_tasks_zone|log_format|server)\b/,
+    http => qr/^(mcp_tasks_zone|mcp_tasks_redis|log_format|server)\b/,
     server => qr/^(location|ssl_\w+)\b/,
 );
 
@@ -27,11 +27,13 @@ my $t = MCPTasks->new(
     module => $ENV{MCP_TASKS_MODULE},
     files => { 'tools.json' => slurp("$root/conf/tools.json"),
                'schemas.json' => slurp("$root/conf/tools.json"),
+               'redis.password' => "secret\n",
                users => "ann:{PLAIN}secret\n" });
 ok($t->stop(), 'nginx stops');
 
 system('openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=x'
        . " -keyout $t->{dir}/x.key -out $t->{dir}/clients.crt 2> /dev/null");
+system("cp $t->{dir}/clients.crt $t->{dir}/redis-ca.pem");
 
 
 # where it goes, and what it needs around it

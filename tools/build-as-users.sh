@@ -2,10 +2,12 @@
 # Builds nginx and the module with one set of options, and tests the result:
 #
 #   tools/build-as-users.sh 'readme VERSION'
-#   tools/build-as-users.sh 'LINK COMPILER LEVEL THREADS SQLITE PCRE SSL [m32]'
-#   tools/build-as-users.sh 'core LINK COMPILER LEVEL THREADS SQLITE PCRE SSL'
+#   tools/build-as-users.sh 'OPTIONS [m32]'
+#   tools/build-as-users.sh 'core OPTIONS'
 #   tools/build-as-users.sh -l
 #   tools/build-as-users.sh -c
+#
+# OPTIONS are LINK COMPILER LEVEL THREADS SQLITE REDIS PCRE SSL.
 #
 # The first form runs the commands of README.md, with only the paths changed.
 # The second builds the nginx version in VERSION, which tools/builds.sh sets;
@@ -25,7 +27,7 @@ export JOBS=1
 
 # the caller may be make, and may have settings of its own
 unset CC CFLAGS LDFLAGS MAKEFLAGS MFLAGS NGINX
-unset NGX_MCP_TASKS_SQLITE NGX_MCP_TASKS_TEST
+unset NGX_MCP_TASKS_REDIS NGX_MCP_TASKS_SQLITE NGX_MCP_TASKS_TEST
 
 # parts of nginx that have nothing to do with the module
 without=()
@@ -90,21 +92,21 @@ build_readme() {
 }
 
 
-# build_combination LINK COMPILER LEVEL THREADS SQLITE PCRE SSL [m32]
+# build_combination LINK COMPILER LEVEL THREADS SQLITE REDIS PCRE SSL [m32]
 build_combination() {
     local cc_opt ld_opt='' options=() core tree=$BUILD/src/$VERSION
 
-    link=$1 threads=$4 sqlite=$5 pcre=$6
+    link=$1 threads=$4 sqlite=$5 redis=$6 pcre=$7
 
     # debugging symbols take their time, and change no warning
     cc_opt="$3 -g0"
 
     [ "$4" = - ] || options+=(--with-threads)
-    [ "$6" = - ] && options+=(--without-pcre --without-http_rewrite_module)
-    [ "$7" = - ] || options+=(--with-http_ssl_module)
+    [ "$7" = - ] && options+=(--without-pcre --without-http_rewrite_module)
+    [ "$8" = - ] || options+=(--with-http_ssl_module)
     [ "$link" = static ] || options+=(--with-compat)
 
-    if [ "${8-}" = m32 ]; then
+    if [ "${9-}" = m32 ]; then
         . "$TOOLS/i386-env.sh"
         cc_opt+=" $I386_CC_OPT"
         ld_opt=$I386_LD_OPT
@@ -121,14 +123,17 @@ build_combination() {
     export NGX_MCP_TASKS_SQLITE=YES
     [ "$sqlite" != - ] || NGX_MCP_TASKS_SQLITE=NO
 
+    export NGX_MCP_TASKS_REDIS=YES
+    [ "$redis" != - ] || NGX_MCP_TASKS_REDIS=NO
+
     nginx_configure "$tree" "$dir/objs" --with-cc="$2" \
         --with-cc-opt="$cc_opt" --with-ld-opt="$ld_opt" \
         "${without[@]}" "${options[@]}"
 
     # but not what has the arguments of ./configure in it
-    core=$out/$(name_of "core $1 gcc -O0 $4 - $6 $7")
+    core=$out/$(name_of "core $1 gcc -O0 $4 - - $7 $8")
 
-    if [ -e "$core/complete" ] && [ $# -eq 7 ]; then
+    if [ -e "$core/complete" ] && [ $# -eq 8 ]; then
         cp -r "$core/objs/src" "$dir/objs/"
         rm "$dir/objs/src/core/nginx.o"
     fi
@@ -145,7 +150,7 @@ build_combination() {
 }
 
 
-# configure ZONE TOOL: what the module is asked for
+# configure ZONE TOOL [REDIS]: what the module is asked for
 configure() {
     {
         [ -z "$module" ] || echo "load_module $module;"
@@ -165,6 +170,7 @@ http {
     client_body_temp_path body;
     proxy_temp_path proxy;
 
+    ${3-}
     mcp_tasks_zone zone=tasks:2m $1;
 
     server {
@@ -325,8 +331,19 @@ try() {
     if [ "$threads" != - ] && [ "$sqlite" != - ]; then
         takes "a store"
         store=yes
+    elif [ "$redis" != - ]; then
+        refuses "a store" 'available stores: "redis"'
     else
         refuses "a store" "available stores: none"
+    fi
+
+    configure 'store=redis:db' tool \
+        "mcp_tasks_redis db { server unix:$run/redis; }"
+
+    if [ "$redis" != - ]; then
+        takes "a Redis server"
+    else
+        refuses "a Redis server" 'unknown directive "mcp_tasks_redis"'
     fi
 
     configure '' '~^tool'
@@ -371,8 +388,8 @@ mkdir -p "$dir"
 
 one() {
     if [ "${words[0]}" = readme ]; then
-        # nginx's defaults, with SQLite if it is there
-        link=dynamic threads=- sqlite=sqlite pcre=pcre
+        # nginx's defaults, with SQLite and hiredis if they are there
+        link=dynamic threads=- sqlite=sqlite redis=redis pcre=pcre
         build_readme "${words[1]}"
     else
         build_combination "${words[@]}"

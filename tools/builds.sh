@@ -8,7 +8,8 @@
 # -l  lists the builds without running them
 #
 # The commands of README.md come first, then combinations of: dynamic or static
-# linking, compiler, optimization, with and without threads, SQLite, PCRE, TLS.
+# linking, compiler, optimization, with and without threads, SQLite, Redis,
+# PCRE, TLS.
 # ONLY is a regular expression that selects lines of the list, and VERSION is
 # the nginx version, by default the distribution's.
 
@@ -32,29 +33,29 @@ VERSION=${VERSION:-$(binary_version "$DIST_NGINX")}
 export VERSION
 
 # every pair of values is in one of these; gcc sees most at -O3, so that has the
-# store
+# stores
 pairs=(
-    'static gcc -O0 threads - pcre -'
-    'dynamic clang -O0 - sqlite - ssl'
-    'static gcc -O1 - sqlite - ssl'
-    'dynamic clang -O1 threads - pcre -'
-    'static gcc -O2 - - - -'
-    'dynamic clang -O2 threads sqlite pcre ssl'
-    'dynamic gcc -O3 threads sqlite - -'
-    'static clang -O3 - - pcre ssl'
+    'static gcc -O0 threads - redis pcre -'
+    'dynamic clang -O0 - sqlite - - ssl'
+    'static gcc -O1 - sqlite redis - ssl'
+    'dynamic clang -O1 threads - - pcre -'
+    'static gcc -O2 - - - - -'
+    'dynamic clang -O2 threads sqlite redis pcre ssl'
+    'dynamic gcc -O3 threads sqlite redis - -'
+    'static clang -O3 - - - pcre ssl'
 )
 
 
 combinations() {
     printf '%s\n' {dynamic,static}' '{gcc,clang}' '-O{0,1,2,3}' '\
-{threads,-}' '{sqlite,-}' '{pcre,-}' '{ssl,-}
+{threads,-}' '{sqlite,-}' '{redis,-}' '{pcre,-}' '{ssl,-}
 }
 
 
 # uncovered COMBINATION...: the pairs of values that none of these has
 uncovered() {
     awk 'BEGIN {
-             split("link compiler level threads SQLite PCRE TLS", column)
+             split("link compiler level threads SQLite Redis PCRE TLS", column)
          }
          {
              for (i = 1; i < NF; i++) {
@@ -126,8 +127,8 @@ say "$count builds, nginx $VERSION"
 
 # so many that nginx's own files are compiled once for each set of features
 if [ -n "$all" ]; then
-    awk '$1 != "readme" && NF == 7 {
-             print "core", $1, "gcc -O0", $4, "-", $6, $7
+    awk '$1 != "readme" && NF == 8 {
+             print "core", $1, "gcc -O0", $4, "- -", $7, $8
          }' <<< "$builds" | sort -u \
         | xargs -r -P "$JOBS" -I '{}' "$TOOLS/build-as-users.sh" '{}'
 fi

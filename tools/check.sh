@@ -17,9 +17,11 @@ folders=(src src/*/ src/*/*/)
 sources=(src/*.c src/*/*.c src/*/*/*.c)
 code=("${sources[@]}" src/*.h src/*/*.h src/*/*/*.h
       t/unit/*.[ch] t/lib/*.c tools/*.c bench/*.c)
-scripts=(tools/*.sh console/*.sh examples/*.sh .ci/run)
+scripts=(tools/*.sh console/*.sh src/*/*/*.sh examples/*.sh .ci/run)
+lua=(src/*/*/lua/*.lua)
 page=(console/*.html console/*.css console/*.js t/browser/*.mjs)
-texts=("${code[@]}" "${scripts[@]}" "${page[@]}" config config.make Makefile)
+texts=("${code[@]}" "${scripts[@]}" "${lua[@]}" "${page[@]}" config config.make
+       Makefile)
 
 warnings=(
     -Wall -Wextra -Wno-unused-parameter -Werror
@@ -96,9 +98,10 @@ shellcheck -e SC1091 "${scripts[@]}" || status=1
 
 say "style"
 
-grep -nE '^.{81,}' "${code[@]}" "${scripts[@]}" "${page[@]}" config \
+grep -nE '^.{81,}' "${code[@]}" "${scripts[@]}" "${lua[@]}" "${page[@]}" \
+    config \
     | complain "lines of more than 80 columns"
-grep -nP '\t' "${code[@]}" "${scripts[@]}" "${page[@]}" config \
+grep -nP '\t' "${code[@]}" "${scripts[@]}" "${lua[@]}" "${page[@]}" config \
     | complain "tabs"
 grep -nE '[[:space:]]+$' "${texts[@]}" | complain "space at the end of a line"
 grep -nE '(^|[^:])//' "${code[@]}" \

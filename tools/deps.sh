@@ -13,8 +13,8 @@ for purpose in "$@"; do
     case $purpose in
 
     build)
-        packages+=(gcc libc6-dev libjansson-dev libpcre2-dev libsqlite3-dev
-                   libssl-dev make pkg-config zlib1g-dev)
+        packages+=(gcc libc6-dev libhiredis-dev libjansson-dev libpcre2-dev
+                   libsqlite3-dev libssl-dev make pkg-config zlib1g-dev)
         ;;
 
     builds)
@@ -38,6 +38,7 @@ for purpose in "$@"; do
         # console are tried in a browser; the rest is for the examples, and
         # need not come from Debian
         packages+=(chromium curl jq openssl perl procps sqlite3 strace)
+        command -v redis-server > /dev/null || packages+=(redis-tools)
         command -v node > /dev/null || packages+=(nodejs)
         command -v npm > /dev/null || packages+=(npm)
         command -v python3 > /dev/null || packages+=(python3)
@@ -112,6 +113,7 @@ for purpose in "$@"; do
     test)
         "$TOOLS/fetch-test-nginx.sh"
         "$TOOLS/dist-promtool.sh"
+        "$TOOLS/dist-redis.sh"
         "$TOOLS/fetch-playwright.sh"
         "$TOOLS/fetch-schema-suite.sh"
 

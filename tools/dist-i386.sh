@@ -15,8 +15,14 @@ packages=(
     libc6 libc6-dev libcrypt-dev libcrypt1 libgcc-s1
     "libgcc-$(gcc -dumpversion)-dev" libjansson-dev libjansson4 libpcre2-8-0
     libpcre2-dev libsqlite3-0 libsqlite3-dev libssl-dev libssl3 linux-libc-dev
-    zlib1g zlib1g-dev
+    zlib1g zlib1g-dev libhiredis-dev
 )
+
+# the libraries of hiredis have their version in their names
+while read -r package; do
+    packages+=("$package")
+done < <(dpkg-query -W -f '${Depends}\n' libhiredis-dev \
+         | grep -oE 'libhiredis[a-z0-9.-]+')
 
 
 fetch() {

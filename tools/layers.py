@@ -18,7 +18,8 @@ import tempfile
 
 # Test code sits at both ends: what the table calls to be made to fail is below
 # everything, and the directives that drive it are above everything.
-TOP = {"test/ngx_mcp_late", "test/ngx_mcp_probe", "test/ngx_mcp_stub"}
+TOP = {"test/ngx_mcp_late", "test/ngx_mcp_probe",
+       "test/ngx_mcp_redis_probe", "test/ngx_mcp_stub"}
 
 # The descriptor by which nginx finds a module's configuration and contexts is
 # the name of the module, not something that is called.

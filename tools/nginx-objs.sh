@@ -12,7 +12,8 @@ nginx_configure() {
     [ -e "$tree/configure" ] || configure=auto/configure
 
     stamp="$tree $* NGX_MCP_TASKS_TEST=${NGX_MCP_TASKS_TEST-}
-        NGX_MCP_TASKS_SQLITE=${NGX_MCP_TASKS_SQLITE-} $(
+        NGX_MCP_TASKS_SQLITE=${NGX_MCP_TASKS_SQLITE-}
+        NGX_MCP_TASKS_REDIS=${NGX_MCP_TASKS_REDIS-} $(
         cksum "$ROOT/config" "$ROOT/config.make" "$ROOT/src/sources" \
               "$tree/src/core/nginx.h")"
 

@@ -23,6 +23,7 @@ export MCP_TASKS_NGINX=${2:-$DIST_NGINX}
 export MCP_TASKS_MODULE=$out/prod/$MODULE_NAME.so
 export MCP_TASKS_TEST_MODULE=$out/test/$MODULE_NAME.so
 export MCP_TASKS_PROMTOOL=$BUILD/dist/promtool
+export MCP_TASKS_REDIS=$BUILD/dist/redis-server
 export MCP_TASKS_PLAYWRIGHT=$BUILD/dist/playwright
 
 export TEST_NGINX_BINARY=$MCP_TASKS_NGINX
