@@ -17,13 +17,15 @@ package MCPTasks;
 # With MCP_TASKS_STORE=sqlite in the environment every zone that has no store
 # gets one, and MCP_TASKS_SYNC says how; it is a new one whenever nginx is
 # started, as zones are.  MCP_TASKS_STORE=late is the store of the test build
-# that does and answers everything later.
+# that does and answers everything later.  MCP_TASKS_STORE=redis is a Redis
+# server of the test, in MCP_TASKS_PARTITIONS partitions.
 
 use warnings;
 use strict;
 
 use File::Basename qw/ basename /;
 use File::Path qw/ make_path remove_tree /;
+use File::Temp qw/ tempdir /;
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
@@ -184,7 +186,8 @@ sub stored {
 
     my %store = (
         sqlite => sub { "sqlite:$self->{dir}/store/$_[0].db$sync" },
-        late => sub { 'late:2' });
+        late => sub { 'late:2' },
+        redis => sub { 'redis:test' });
 
     my $store = $store{$type}
         or die "MCP_TASKS_STORE is not one of ", join(', ', keys %store), "\n";
@@ -194,7 +197,34 @@ sub stored {
     $http =~ s{(mcp_tasks_zone\s+(?![^;]*store=)[^;]*zone=(\w+):[^;]*);}
               {"$1 store=" . $store->($2) . ';'}ge;
 
-    return $http;
+    return $type eq 'redis' ? $self->redis_block() . $http : $http;
+}
+
+
+# the server is started with the first configuration, and keeps its data until
+# nginx is started again
+sub redis_block {
+    my ($self) = @_;
+    my $partitions = $ENV{MCP_TASKS_PARTITIONS} || 1;
+
+    require MCPRedis;
+    $self->{redis} ||= MCPRedis->new(
+        dir => tempdir('mcp-redis-XXXXXX', TMPDIR => 1, CLEANUP => 1));
+
+    return "mcp_tasks_redis  test {\n"
+           . "        server  unix:$self->{redis}{socket};\n"
+           . "        partitions  $partitions;\n    }\n\n    ";
+}
+
+
+# whether all processes use Redis; they log it for each zone
+sub attached {
+    my ($self) = @_;
+    my $zones = () = slurp("$self->{dir}/nginx.conf") =~ /store=redis:test/g;
+    my $log = substr($self->log(), $self->{log_at});
+    my $lines = () = $log =~ /redis: zone "\w+" is ready/g;
+
+    return $lines >= $zones * $self->{workers};
 }
 
 
@@ -231,6 +261,8 @@ sub start {
 
     remove_tree("$self->{dir}/store");
     $self->configure();
+    $self->{redis}->cli('FLUSHALL') if $self->{redis};
+    $self->{log_at} = length $self->log();
 
     my $pid = fork();
     die "fork: $!\n" unless defined $pid;
@@ -255,7 +287,8 @@ sub start {
         return -s "$self->{dir}/nginx.pid"
                && pids_of($pid) == $self->{workers}
                && IO::Socket::INET->new(PeerAddr => '127.0.0.1',
-                                        PeerPort => $self->{port});
+                                        PeerPort => $self->{port})
+               && (!$self->{redis} || $self->attached());
     };
 }
 

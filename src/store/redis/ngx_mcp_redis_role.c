@@ -66,6 +66,7 @@ static void ngx_mcp_redis_beat(ngx_mcp_redis_store_t *st);
 static void ngx_mcp_redis_ignored(ngx_mcp_redis_cmd_t *cmd,
     redisReply *reply);
 static void ngx_mcp_redis_time(ngx_mcp_redis_cmd_t *cmd, redisReply *reply);
+static void ngx_mcp_redis_is_ready(ngx_mcp_redis_store_t *st);
 static void ngx_mcp_redis_clock(ngx_mcp_zone_t *zone, uint64_t time);
 
 
@@ -84,8 +85,13 @@ ngx_mcp_redis_process(ngx_cycle_t *cycle, ngx_mcp_zone_t *zone)
 
     st = zone->store_data;
 
-    zone->ready = 0;
     st->zone = zone;
+    zone->ready = 0;
+
+    if (ngx_mcp_redis_shared(zone)->offset) {
+        /* an earlier process has attached the machine */
+        ngx_mcp_redis_is_ready(st);
+    }
 
     for (i = 0; i < NGX_MCP_REDIS_QUEUES; i++) {
         ngx_queue_init(&st->queues[i]);
@@ -474,7 +480,7 @@ ngx_mcp_redis_open_partition(ngx_mcp_redis_cmd_t *cmd, redisReply *reply)
     ngx_mcp_redis_relook(st);
 
     if (ngx_mcp_redis_shared(st->zone)->offset) {
-        st->zone->ready = 1;
+        ngx_mcp_redis_is_ready(st);
         return;
     }
 
@@ -668,7 +674,23 @@ ngx_mcp_redis_time(ngx_mcp_redis_cmd_t *cmd, redisReply *reply)
     }
 
     if (st->opened == st->conf->partitions) {
+        ngx_mcp_redis_is_ready(st);
+    }
+}
+
+
+/*
+ * From now on operations wait for the server while it is away.  Before, the
+ * secret of the zone is unknown, so that not even a session can be checked.
+ */
+
+static void
+ngx_mcp_redis_is_ready(ngx_mcp_redis_store_t *st)
+{
+    if (!st->zone->ready) {
         st->zone->ready = 1;
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "redis: zone \"%V\" is ready", &st->zone->name);
     }
 }
 
