@@ -17,6 +17,7 @@
 #include "ngx_mcp_late.h"
 #include "ngx_mcp_probe.h"
 #include "ngx_mcp_recover.h"
+#include "ngx_mcp_redis.h"
 #include "ngx_mcp_save.h"
 #include "ngx_mcp_shm.h"
 
@@ -24,12 +25,20 @@
 #if (NGX_MCP_TEST)
 
 
-typedef struct {
+typedef struct ngx_mcp_probe_s  ngx_mcp_probe_t;
+
+struct ngx_mcp_probe_s {
     ngx_http_request_t  *r;
     ngx_mcp_zone_t      *zone;
+    ngx_str_t            answer;
     u_char              *pos;
     u_char              *end;
-} ngx_mcp_probe_t;
+
+    ngx_mcp_op_t        *op;      /* that is submitted, or NULL */
+    void               (*print)(ngx_mcp_probe_t *p);
+    ngx_uint_t           left;    /* tasks to create */
+    ngx_uint_t           later;   /* the response is sent by the handler */
+};
 
 
 typedef struct {
@@ -45,14 +54,25 @@ typedef struct {
 
 
 static ngx_int_t ngx_mcp_probe_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_mcp_probe_send(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_print(ngx_mcp_probe_t *p, ngx_int_t rc);
+static void ngx_mcp_probe_done(ngx_mcp_op_t *op);
 static void ngx_mcp_probe_create(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_create_rest(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_create_one(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_created(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_get(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_got(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_list(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_listed(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_claim(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_claimed(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_event(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_changed(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_delete(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_leave(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_stats(ngx_mcp_probe_t *p);
+static void ngx_mcp_probe_counted(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_check(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_die(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_waits(ngx_mcp_probe_t *p);
@@ -105,39 +125,50 @@ ngx_mcp_probe(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 static ngx_int_t
 ngx_mcp_probe_handler(ngx_http_request_t *r)
 {
-    ngx_str_t            name, answer;
-    ngx_mcp_probe_t      p;
+    ngx_str_t            name;
+    ngx_mcp_probe_t     *p;
     ngx_mcp_loc_conf_t  *lcf;
     ngx_mcp_probe_op_t  *op;
 
     lcf = ngx_http_get_module_loc_conf(r, ngx_http_mcp_tasks_module);
 
-    p.r = r;
-    p.zone = lcf->zone;
-    answer.data = ngx_pnalloc(r->pool, 65536);
+    p = ngx_pcalloc(r->pool, sizeof(ngx_mcp_probe_t) + 65536);
 
-    if (answer.data == NULL
-        || ngx_http_arg(r, (u_char *) "op", 2, &name) != NGX_OK)
-    {
+    if (p == NULL || ngx_http_arg(r, (u_char *) "op", 2, &name) != NGX_OK) {
         return NGX_HTTP_BAD_REQUEST;
     }
 
-    p.end = answer.data + 65536;
-    p.pos = ngx_slprintf(answer.data, p.end, "{\"pid\":%P", ngx_pid);
+    p->r = r;
+    p->zone = lcf->zone;
+    p->answer.data = (u_char *) (p + 1);
+    p->end = p->answer.data + 65536;
+    p->pos = ngx_slprintf(p->answer.data, p->end, "{\"pid\":%P", ngx_pid);
 
     for (op = ngx_mcp_probe_ops; op->handler; op++) {
         if (op->name.len == name.len
             && ngx_strncmp(op->name.data, name.data, name.len) == 0)
         {
-            op->handler(&p);
+            op->handler(p);
             break;
         }
     }
 
-    p.pos = ngx_slprintf(p.pos, p.end, "}\n");
-    answer.len = p.pos - answer.data;
+    if (p->later) {
+        r->main->count++;
+        return NGX_DONE;
+    }
 
-    return ngx_mcp_send(r, NGX_HTTP_OK, &answer, 1);
+    return ngx_mcp_probe_send(p);
+}
+
+
+static ngx_int_t
+ngx_mcp_probe_send(ngx_mcp_probe_t *p)
+{
+    p->pos = ngx_slprintf(p->pos, p->end, "}\n");
+    p->answer.len = p->pos - p->answer.data;
+
+    return ngx_mcp_send(p->r, NGX_HTTP_OK, &p->answer, 1);
 }
 
 
@@ -178,20 +209,93 @@ ngx_mcp_probe_number(ngx_mcp_probe_t *p, const char *name, uint64_t number)
 }
 
 
-static void
-ngx_mcp_probe_submit(ngx_mcp_probe_t *p, ngx_mcp_op_t *op)
+static void *
+ngx_mcp_probe_new(ngx_mcp_probe_t *p, ngx_uint_t type, size_t size)
 {
-    op->pool = p->r->pool;
+    p->op = ngx_pcalloc(p->r->pool, size);
 
-    /* in memory and at once, with any store */
+    if (p->op) {
+        p->op->type = type;
+        p->op->pool = p->r->pool;
+        p->op->handler = ngx_mcp_probe_done;
+        p->op->data = p;
+    }
 
-    if (ngx_mcp_shm_submit(p->zone, op) != NGX_OK) {
+    return p->op;
+}
+
+
+static void
+ngx_mcp_probe_submit(ngx_mcp_probe_t *p)
+{
+    ngx_int_t  rc;
+
+    /* in memory and at once, unless the tasks are elsewhere */
+
+#if (NGX_MCP_REDIS)
+
+    if (p->zone->store == &ngx_mcp_redis_store) {
+        rc = ngx_mcp_submit(p->zone, p->op);
+
+    } else
+
+#endif
+
+    {
+        rc = ngx_mcp_shm_submit(p->zone, p->op);
+    }
+
+    if (rc == NGX_AGAIN) {
+        p->later = 1;
+        return;
+    }
+
+    p->later = 0;
+
+    if (p->left == 0) {
+        ngx_mcp_probe_print(p, rc);
+    }
+}
+
+
+static void
+ngx_mcp_probe_print(ngx_mcp_probe_t *p, ngx_int_t rc)
+{
+    if (rc != NGX_OK) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"error\"");
         return;
     }
 
     p->pos = ngx_slprintf(p->pos, p->end, ",\"reason\":\"%V\"",
-                          ngx_mcp_reason_name(op->reason));
+                          ngx_mcp_reason_name(p->op->reason));
+
+    if (p->print) {
+        p->print(p);
+    }
+}
+
+
+static void
+ngx_mcp_probe_done(ngx_mcp_op_t *op)
+{
+    ngx_mcp_probe_t   *p;
+    ngx_connection_t  *c;
+
+    p = op->data;
+    c = p->r->connection;
+    p->later = 0;
+
+    if (p->left) {
+        ngx_mcp_probe_create_rest(p);
+
+    } else {
+        ngx_mcp_probe_print(p, NGX_OK);
+    }
+
+    if (!p->later) {
+        ngx_http_finalize_request(p->r, ngx_mcp_probe_send(p));
+        ngx_http_run_posted_requests(c);
+    }
 }
 
 
@@ -214,37 +318,57 @@ ngx_mcp_probe_view(ngx_mcp_probe_t *p, ngx_mcp_view_t *v)
 }
 
 
+/* with n: so many, and the response is for the last one */
+
 static void
 ngx_mcp_probe_create(ngx_mcp_probe_t *p)
 {
-    uint64_t             i, n;
-    ngx_mcp_op_create_t  op;
+    p->left = ngx_mcp_probe_number(p, "n", 1);
 
-    n = ngx_mcp_probe_number(p, "n", 1);
+    ngx_mcp_probe_create_rest(p);
+}
 
-    for (i = 0; i < n; i++) {
-        ngx_memzero(&op, sizeof(op));
-        op.op.type = NGX_MCP_OP_CREATE;
-        op.op.pool = p->r->pool;
-        op.task.owner = ngx_mcp_probe_arg(p, "owner");
-        op.task.tool = ngx_mcp_probe_arg(p, "tool");
-        op.task.params = ngx_mcp_probe_arg(p, "params");
-        op.task.ttl = ngx_mcp_probe_number(p, "ttl", 3600000);
-        op.task.policy.lease = ngx_mcp_probe_number(p, "lease", 60000);
-        op.task.policy.queue_timeout = 600000;
-        op.task.policy.run_timeout = 3600000;
-        op.task.policy.attempts = 3;
-        op.task.policy.backoff = 10;
 
-        if (i + 1 < n) {
-            (void) ngx_mcp_shm_submit(p->zone, &op.op);
-        }
+static void
+ngx_mcp_probe_create_rest(ngx_mcp_probe_t *p)
+{
+    while (p->left && !p->later) {
+        p->left--;
+        ngx_mcp_probe_create_one(p);
+    }
+}
+
+
+static void
+ngx_mcp_probe_create_one(ngx_mcp_probe_t *p)
+{
+    ngx_mcp_op_create_t  *op;
+
+    op = ngx_mcp_probe_new(p, NGX_MCP_OP_CREATE, sizeof(ngx_mcp_op_create_t));
+    if (op == NULL) {
+        return;
     }
 
-    ngx_mcp_probe_submit(p, &op.op);
+    op->task.owner = ngx_mcp_probe_arg(p, "owner");
+    op->task.tool = ngx_mcp_probe_arg(p, "tool");
+    op->task.params = ngx_mcp_probe_arg(p, "params");
+    op->task.ttl = ngx_mcp_probe_number(p, "ttl", 3600000);
+    op->task.policy.lease = ngx_mcp_probe_number(p, "lease", 60000);
+    op->task.policy.queue_timeout = 600000;
+    op->task.policy.run_timeout = 3600000;
+    op->task.policy.attempts = 3;
+    op->task.policy.backoff = 10;
 
-    if (op.op.reason == NGX_MCP_OK) {
-        ngx_mcp_probe_view(p, &op.view);
+    p->print = ngx_mcp_probe_created;
+    ngx_mcp_probe_submit(p);
+}
+
+
+static void
+ngx_mcp_probe_created(ngx_mcp_probe_t *p)
+{
+    if (p->op->reason == NGX_MCP_OK) {
+        ngx_mcp_probe_view(p, &((ngx_mcp_op_create_t *) p->op)->view);
     }
 }
 
@@ -252,23 +376,33 @@ ngx_mcp_probe_create(ngx_mcp_probe_t *p)
 static void
 ngx_mcp_probe_get(ngx_mcp_probe_t *p)
 {
-    ngx_str_t         id, owner;
-    ngx_mcp_op_get_t  op;
+    ngx_str_t          id;
+    ngx_mcp_op_get_t  *op;
 
-    ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_GET;
-    op.want = NGX_MCP_PROBE_WANT;
+    op = ngx_mcp_probe_new(p, NGX_MCP_OP_GET,
+                           sizeof(ngx_mcp_op_get_t) + sizeof(ngx_str_t));
+    if (op == NULL) {
+        return;
+    }
+
+    op->want = NGX_MCP_PROBE_WANT;
 
     id = ngx_mcp_probe_arg(p, "id");
-    owner = ngx_mcp_probe_arg(p, "owner");
-    op.owner = &owner;
-    op.asker = ngx_mcp_probe_number(p, "asker", 0);
-    (void) ngx_mcp_id_parse(&op.id, &id);
+    op->owner = (ngx_str_t *) (op + 1);
+    *op->owner = ngx_mcp_probe_arg(p, "owner");
+    op->asker = ngx_mcp_probe_number(p, "asker", 0);
+    (void) ngx_mcp_id_parse(&op->id, &id);
 
-    ngx_mcp_probe_submit(p, &op.op);
+    p->print = ngx_mcp_probe_got;
+    ngx_mcp_probe_submit(p);
+}
 
-    if (op.op.reason == NGX_MCP_OK) {
-        ngx_mcp_probe_view(p, &op.view);
+
+static void
+ngx_mcp_probe_got(ngx_mcp_probe_t *p)
+{
+    if (p->op->reason == NGX_MCP_OK) {
+        ngx_mcp_probe_view(p, &((ngx_mcp_op_get_t *) p->op)->view);
     }
 }
 
@@ -276,18 +410,20 @@ ngx_mcp_probe_get(ngx_mcp_probe_t *p)
 static void
 ngx_mcp_probe_list(ngx_mcp_probe_t *p)
 {
-    ngx_str_t          cursor;
-    ngx_mcp_op_list_t  op;
+    ngx_str_t           cursor;
+    ngx_mcp_op_list_t  *op;
 
-    ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_LIST;
-    op.owner = ngx_mcp_probe_arg(p, "owner");
-    op.limit = ngx_mcp_probe_number(p, "limit", 50);
+    op = ngx_mcp_probe_new(p, NGX_MCP_OP_LIST, sizeof(ngx_mcp_op_list_t));
+    if (op == NULL) {
+        return;
+    }
+
+    op->owner = ngx_mcp_probe_arg(p, "owner");
+    op->limit = ngx_mcp_probe_number(p, "limit", 50);
     cursor = ngx_mcp_probe_arg(p, "cursor");
 
     if (cursor.len
-        && ngx_mcp_cursor_parse(p->zone, &cursor, &op.owner,
-                                &op.after)
+        && ngx_mcp_cursor_parse(p->zone, &cursor, &op->owner, &op->after)
            != NGX_OK)
     {
         p->pos = ngx_slprintf(p->pos, p->end,
@@ -295,13 +431,21 @@ ngx_mcp_probe_list(ngx_mcp_probe_t *p)
         return;
     }
 
-    ngx_mcp_probe_submit(p, &op.op);
+    p->print = ngx_mcp_probe_listed;
+    ngx_mcp_probe_submit(p);
+}
 
-    p->pos = ngx_slprintf(p->pos, p->end, ",\"n\":%ui", op.n);
 
-    if (op.next.seq) {
+static void
+ngx_mcp_probe_listed(ngx_mcp_probe_t *p)
+{
+    ngx_mcp_op_list_t *op = (ngx_mcp_op_list_t *) p->op;
+
+    p->pos = ngx_slprintf(p->pos, p->end, ",\"n\":%ui", op->n);
+
+    if (op->next.seq) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"cursor\":\"");
-        p->pos = ngx_mcp_cursor_text(p->zone, p->pos, &op.owner, &op.next);
+        p->pos = ngx_mcp_cursor_text(p->zone, p->pos, &op->owner, &op->next);
         p->pos = ngx_slprintf(p->pos, p->end, "\"");
     }
 }
@@ -310,21 +454,31 @@ ngx_mcp_probe_list(ngx_mcp_probe_t *p)
 static void
 ngx_mcp_probe_claim(ngx_mcp_probe_t *p)
 {
-    ngx_str_t           tool;
-    ngx_mcp_op_claim_t  op;
+    ngx_mcp_op_claim_t  *op;
 
-    tool = ngx_mcp_probe_arg(p, "tool");
+    op = ngx_mcp_probe_new(p, NGX_MCP_OP_CLAIM,
+                           sizeof(ngx_mcp_op_claim_t) + sizeof(ngx_str_t));
+    if (op == NULL) {
+        return;
+    }
 
-    ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_CLAIM;
-    op.tools = &tool;
-    op.ntools = 1;
-    op.want = NGX_MCP_PROBE_WANT;
+    op->tools = (ngx_str_t *) (op + 1);
+    op->tools[0] = ngx_mcp_probe_arg(p, "tool");
+    op->ntools = 1;
+    op->want = NGX_MCP_PROBE_WANT;
 
-    ngx_mcp_probe_submit(p, &op.op);
+    p->print = ngx_mcp_probe_claimed;
+    ngx_mcp_probe_submit(p);
+}
 
-    if (op.n) {
-        ngx_mcp_probe_view(p, op.views);
+
+static void
+ngx_mcp_probe_claimed(ngx_mcp_probe_t *p)
+{
+    ngx_mcp_op_claim_t *op = (ngx_mcp_op_claim_t *) p->op;
+
+    if (op->n) {
+        ngx_mcp_probe_view(p, op->views);
     }
 }
 
@@ -332,28 +486,37 @@ ngx_mcp_probe_claim(ngx_mcp_probe_t *p)
 static void
 ngx_mcp_probe_event(ngx_mcp_probe_t *p)
 {
-    u_char               buf[sizeof("ffffffffffffffff")];
-    ngx_str_t            id, lease;
-    ngx_mcp_op_update_t  op;
+    u_char                buf[sizeof("ffffffffffffffff")];
+    ngx_str_t             id, lease;
+    ngx_mcp_op_update_t  *op;
 
-    ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_UPDATE;
-    op.want = NGX_MCP_PROBE_WANT;
-    op.event.type = ngx_mcp_probe_number(p, "event", 0);
-    op.event.progress = -1;
-    op.change.payload[NGX_MCP_RESULT] = ngx_mcp_probe_arg(p, "result");
+    op = ngx_mcp_probe_new(p, NGX_MCP_OP_UPDATE, sizeof(ngx_mcp_op_update_t));
+    if (op == NULL) {
+        return;
+    }
+
+    op->want = NGX_MCP_PROBE_WANT;
+    op->event.type = ngx_mcp_probe_number(p, "event", 0);
+    op->event.progress = -1;
+    op->change.payload[NGX_MCP_RESULT] = ngx_mcp_probe_arg(p, "result");
 
     id = ngx_mcp_probe_arg(p, "id");
-    (void) ngx_mcp_id_parse(&op.id, &id);
+    (void) ngx_mcp_id_parse(&op->id, &id);
 
     lease = ngx_mcp_probe_arg(p, "lease");
     (void) ngx_cpystrn(buf, lease.data, ngx_min(lease.len + 1, sizeof(buf)));
-    op.event.lease_token = strtoull((char *) buf, NULL, 16);
+    op->event.lease_token = strtoull((char *) buf, NULL, 16);
 
-    ngx_mcp_probe_submit(p, &op.op);
+    p->print = ngx_mcp_probe_changed;
+    ngx_mcp_probe_submit(p);
+}
 
-    if (op.op.reason == NGX_MCP_OK) {
-        ngx_mcp_probe_view(p, &op.view);
+
+static void
+ngx_mcp_probe_changed(ngx_mcp_probe_t *p)
+{
+    if (p->op->reason == NGX_MCP_OK) {
+        ngx_mcp_probe_view(p, &((ngx_mcp_op_update_t *) p->op)->view);
     }
 }
 
@@ -361,15 +524,18 @@ ngx_mcp_probe_event(ngx_mcp_probe_t *p)
 static void
 ngx_mcp_probe_delete(ngx_mcp_probe_t *p)
 {
-    ngx_str_t            id;
-    ngx_mcp_op_delete_t  op;
+    ngx_str_t             id;
+    ngx_mcp_op_delete_t  *op;
 
-    ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_DELETE;
+    op = ngx_mcp_probe_new(p, NGX_MCP_OP_DELETE, sizeof(ngx_mcp_op_delete_t));
+    if (op == NULL) {
+        return;
+    }
+
     id = ngx_mcp_probe_arg(p, "id");
-    (void) ngx_mcp_id_parse(&op.id, &id);
+    (void) ngx_mcp_id_parse(&op->id, &id);
 
-    ngx_mcp_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p);
 }
 
 
@@ -378,35 +544,44 @@ ngx_mcp_probe_delete(ngx_mcp_probe_t *p)
 static void
 ngx_mcp_probe_leave(ngx_mcp_probe_t *p)
 {
-    ngx_str_t          text;
-    ngx_mcp_id_t       id;
-    ngx_mcp_op_wait_t  op;
+    ngx_str_t           text;
+    ngx_mcp_op_wait_t  *op;
 
-    ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_LEAVE;
-    op.id = &id;
-    op.asker = ngx_mcp_probe_number(p, "asker", 0);
+    op = ngx_mcp_probe_new(p, NGX_MCP_OP_LEAVE, sizeof(ngx_mcp_op_wait_t));
+    if (op == NULL) {
+        return;
+    }
+
+    op->id = &op->task;
+    op->asker = ngx_mcp_probe_number(p, "asker", 0);
     text = ngx_mcp_probe_arg(p, "id");
-    (void) ngx_mcp_id_parse(&id, &text);
+    (void) ngx_mcp_id_parse(&op->task, &text);
 
-    ngx_mcp_probe_submit(p, &op.op);
+    ngx_mcp_probe_submit(p);
 }
 
 
 static void
 ngx_mcp_probe_stats(ngx_mcp_probe_t *p)
 {
-    ngx_uint_t          i;
-    ngx_mcp_op_stats_t  op;
+    if (ngx_mcp_probe_new(p, NGX_MCP_OP_STATS, sizeof(ngx_mcp_op_stats_t))) {
+        p->print = ngx_mcp_probe_counted;
+        ngx_mcp_probe_submit(p);
+    }
+}
 
-    ngx_memzero(&op, sizeof(op));
-    op.op.type = NGX_MCP_OP_STATS;
 
-    ngx_mcp_probe_submit(p, &op.op);
+static void
+ngx_mcp_probe_counted(ngx_mcp_probe_t *p)
+{
+    ngx_uint_t           i;
+    ngx_mcp_op_stats_t  *op;
+
+    op = (ngx_mcp_op_stats_t *) p->op;
 
     for (i = 1; i < NGX_MCP_STATES; i++) {
         p->pos = ngx_slprintf(p->pos, p->end, ",\"%V\":%uD",
-                              ngx_mcp_state_name(i), op.states[i]);
+                              ngx_mcp_state_name(i), op->states[i]);
     }
 
     p->pos = ngx_slprintf(p->pos, p->end,
@@ -414,11 +589,11 @@ ngx_mcp_probe_stats(ngx_mcp_probe_t *p)
                           "\"created\":%uL,\"expired\":%uL,\"sweeps\":%uL,"
                           "\"swept\":%uL,\"leases_lost\":%uL,"
                           "\"recoveries\":%uL,\"changes_dropped\":%uL",
-                          op.slots, op.slots_used, op.blocks,
-                          op.task_counters.created, op.count.expired,
-                          op.count.sweeps, op.count.swept,
-                          op.task_counters.leases_lost,
-                          op.count.recoveries, op.count.changes_dropped);
+                          op->slots, op->slots_used, op->blocks,
+                          op->task_counters.created, op->count.expired,
+                          op->count.sweeps, op->count.swept,
+                          op->task_counters.leases_lost,
+                          op->count.recoveries, op->count.changes_dropped);
 }
 
 
