@@ -193,7 +193,7 @@ my @seen;
 # --- who may not, and what is not there
 
 {
-    my $made = $t->probe('op=create&owner=ann&tool=t&params=x');
+    my $made = $t->probe('op=create&owner=ann&tool=t&params={}');
     my $unknown = $ann->rest('tasks/00000000-0000-4000-8000-000000000000'
                              . '/events');
     is($unknown->{status}, 404, 'an unknown task');
@@ -202,7 +202,7 @@ my @seen;
 
     for (['foreign', $bob, $made->{id}], ['of nobody', $c, $made->{id}],
          ['no id', $ann, 'x'], ['expired', $ann,
-          $t->probe('op=create&owner=ann&tool=t&params=x&ttl=1')->{id}])
+          $t->probe('op=create&owner=ann&tool=t&params={}&ttl=1')->{id}])
     {
         my ($name, $who, $key) = @$_;
         wait_for { $who->rest("tasks/$key/poll?timeout=0")->{status} == 404 };
@@ -222,7 +222,7 @@ my @seen;
     $t->probe("op=delete&id=$made->{id}");
     ends($stream, 'a task that is deleted');
 
-    $made = $t->probe('op=create&owner=ann&tool=t&params=x&ttl=1500');
+    $made = $t->probe('op=create&owner=ann&tool=t&params={}&ttl=1500');
     $stream = $ann->follow("tasks/$made->{id}/events");
     begins($stream, 'to expire');
     $stream->next_event();
@@ -233,7 +233,7 @@ my @seen;
 
 {
     my $lively = $ann->as(uri => '/lively');
-    my $made = $t->probe('op=create&owner=ann&tool=t&params=x');
+    my $made = $t->probe('op=create&owner=ann&tool=t&params={}');
 
     for my $path ("tasks/$made->{id}/events", 'tasks/events') {
         my $stream = $lively->follow($path);
@@ -265,7 +265,7 @@ my @seen;
 
 # over HTTP/1.0 the end of the connection is the end of the stream
 {
-    my $made = $t->probe('op=create&owner=ann&tool=old&params=x');
+    my $made = $t->probe('op=create&owner=ann&tool=old&params={}');
     my $held = $t->probe('op=claim&tool=old');
     my $s = $t->connect();
     MCPTasks::send_raw($s, $ann->rest_bytes("tasks/$made->{id}/events",
@@ -375,7 +375,7 @@ my $event_id = qr/\A[0-9a-f]{8}-(\d+)\z/;
 my $life;
 
 {
-    my @ids = map { $t->probe('op=create&owner=eve&tool=r&params=x')->{id} }
+    my @ids = map { $t->probe('op=create&owner=eve&tool=r&params={}')->{id} }
               1 .. 100;
     my %held = map { $_->{id} => $_ }
                map { $t->probe('op=claim&tool=r') } @ids;
@@ -453,7 +453,7 @@ my $life;
     my %final;
 
     for my $round (1 .. 50) {
-        my $made = $t->probe('op=create&owner=zoe&tool=busy&params=x');
+        my $made = $t->probe('op=create&owner=zoe&tool=busy&params={}');
         my $held = $t->probe('op=claim&tool=busy');
         $t->probe("op=event&id=$made->{id}&lease=$held->{lease}&result=%7B%7D"
                   . '&event=' . COMPLETE);
@@ -486,7 +486,7 @@ my $life;
 # --- the processes are exchanged
 
 {
-    my $made = $t->probe('op=create&owner=kim&tool=t&params=x');
+    my $made = $t->probe('op=create&owner=kim&tool=t&params={}');
     my $kim = $c->as(headers => { 'X-User' => 'kim' });
     my @streams = map { $kim->follow($_) }
                   ("tasks/$made->{id}/events", 'tasks/events') x 5;
@@ -542,7 +542,7 @@ is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
     ends($stream, 'a restart: a stream');
 
     ok($t->start(), 'nginx starts');
-    my $made = $t->probe('op=create&owner=kim&tool=t&params=x');
+    my $made = $t->probe('op=create&owner=kim&tool=t&params={}');
     $stream = $kim->follow('tasks/events', $last);
     begins($stream, 'after a restart');
     my $event = $stream->next_event();

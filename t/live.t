@@ -98,7 +98,7 @@ sub drop {
 # a task that is claimed
 sub task {
     my ($tool) = @_;
-    at($pids[0], "op=create&owner=ann&tool=$tool&params=x");
+    at($pids[0], "op=create&owner=ann&tool=$tool&params={}");
     return at($pids[1], "op=claim&tool=$tool");
 }
 
@@ -276,7 +276,7 @@ sub switches {
     my $n = scale(1000);
     my (@held, %served);
 
-    at($pids[0], "op=create&owner=ann&tool=k&params=x&n=$n");
+    at($pids[0], "op=create&owner=ann&tool=k&params={}&n=$n");
     push @held, at($pids[$_ % @pids], 'op=claim&tool=k') for 1 .. $n;
 
     my @streams = map {

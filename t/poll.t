@@ -236,11 +236,11 @@ is($unknown->{body}, '{"title":"Not Found","status":404,'
                      . '"reason":"task_not_found"}', 'says so');
 
 {
-    my $own = $t->probe('op=create&owner=ann&tool=t&params=x')->{id};
+    my $own = $t->probe('op=create&owner=ann&tool=t&params={}')->{id};
     is(poll($ann, $own)->{status}, 200, 'the owner gets it');
 
-    my $dead = $t->probe('op=create&owner=ann&tool=t&params=x&ttl=200')->{id};
-    my $deleted = $t->probe('op=create&owner=ann&tool=t&params=x')->{id};
+    my $dead = $t->probe('op=create&owner=ann&tool=t&params={}&ttl=200')->{id};
+    my $deleted = $t->probe('op=create&owner=ann&tool=t&params={}')->{id};
     $t->probe("op=delete&id=$deleted");
     wait_for { poll($ann, $dead)->{status} == 404 };
 
@@ -261,12 +261,12 @@ is($unknown->{body}, '{"title":"Not Found","status":404,'
 
     # while somebody waits for it
 
-    my $made = $t->probe('op=create&owner=ann&tool=t&params=x');
+    my $made = $t->probe('op=create&owner=ann&tool=t&params={}');
     my $s = park($ann, $made->{id}, "version=$made->{version}");
     $t->probe("op=delete&id=$made->{id}");
     is(bytes_of(answer($s)), bytes_of($unknown), 'deleted meanwhile');
 
-    $made = $t->probe('op=create&owner=ann&tool=t&params=x&ttl=1500');
+    $made = $t->probe('op=create&owner=ann&tool=t&params={}&ttl=1500');
     $s = park($ann, $made->{id}, "version=$made->{version}");
     my $start = time();
     is(bytes_of(answer($s)), bytes_of($unknown), 'expired meanwhile');
@@ -325,7 +325,7 @@ is($unknown->{body}, '{"title":"Not Found","status":404,'
 # --- many tasks: a change wakes who waits for that task only
 
 {
-    my @ids = map { $t->probe('op=create&owner=ann&tool=m&params=x')->{id} }
+    my @ids = map { $t->probe('op=create&owner=ann&tool=m&params={}')->{id} }
               1 .. 40;
     my %lease = map { $_->{id} => $_ }
                 map { $t->probe('op=claim&tool=m') } @ids;
@@ -351,7 +351,7 @@ is($unknown->{body}, '{"title":"Not Found","status":404,'
 # --- the processes are exchanged
 
 {
-    my $made = $t->probe('op=create&owner=ann&tool=t&params=x');
+    my $made = $t->probe('op=create&owner=ann&tool=t&params={}');
     my @s = map { park($ann, $made->{id}, "version=$made->{version}") } 1 .. 8;
     my %old = map { $_ => 1 } $t->worker_pids();
     my $start = time();
@@ -373,7 +373,7 @@ is($unknown->{body}, '{"title":"Not Found","status":404,'
 is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
 
 {
-    my $made = $t->probe('op=create&owner=ann&tool=t&params=x');
+    my $made = $t->probe('op=create&owner=ann&tool=t&params={}');
     my $s = park($ann, $made->{id}, "version=$made->{version}");
     my $start = time();
     ok($t->stop(), 'nginx stops');

@@ -65,11 +65,11 @@ sub refused {
 # --- tasks in every state
 
 for my $i (1 .. scale(300)) {
-    my $made = $t->probe("op=create&owner=ann&tool=t&params=p$i");
+    my $made = $t->probe("op=create&owner=ann&tool=t&params={\"p\":$i}");
     $tasks{$made->{id}} = 1;
 }
 
-my $big = 'b' x 4000;
+my $big = '{"b":"' . 'b' x 4000 . '"}';
 my $made = $t->probe("op=create&owner=ann&tool=big&params=$big");
 $tasks{$made->{id}} = 1;
 
@@ -82,7 +82,7 @@ for my $i (1 .. 30) {
     if ($i % 3) {
         my $event = $i % 3 == 1 ? 3 : 4;     # completed or failed
         $t->probe("op=event&id=$claim->{id}&lease=$claim->{lease}"
-                  . "&event=$event&result=r$i");
+                  . "&event=$event&result={\"r\":$i}");
         delete $lease{$claim->{id}};
     }
 }
@@ -114,7 +114,7 @@ is_all_there('reloads in a row');
 # with a connection that is kept alive, and something that is due soon
 {
     my $s = $t->connect();
-    my $gone = $t->probe('op=create&owner=eve&tool=gone&params=x&ttl=400', $s);
+    my $gone = $t->probe('op=create&owner=eve&tool=gone&params={}&ttl=400', $s);
 
     my $took = reload();
     cmp_ok($took, '<', 2, 'an idle connection: the old ones are gone')
@@ -130,7 +130,7 @@ is_all_there('reloads in a row');
 # who claimed before a reload finishes after it
 {
     my ($id) = sort keys %lease;
-    my $done = $t->probe("op=event&id=$id&lease=$lease{$id}&event=3&result=ok");
+    my $done = $t->probe("op=event&id=$id&lease=$lease{$id}&event=3&result={}");
 
     is($done->{reason}, 'ok', 'a lease outlives reloads');
     is($done->{state}, 'completed', 'and finishes its task');

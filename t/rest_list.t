@@ -231,7 +231,7 @@ is(scalar @{ ids($ann, 'limit=100') }, 83, 'or more');
 }
 
 # what has expired is not there
-$t->probe('op=create&owner=kim&tool=x&params=x&ttl=1');
+$t->probe('op=create&owner=kim&tool=x&params={}&ttl=1');
 {
     my $kim = $c->user('kim');
     ok(MCPTasks::wait_for(sub {
@@ -241,8 +241,8 @@ $t->probe('op=create&owner=kim&tool=x&params=x&ttl=1');
 # a filter that matches little ends a page early, but not the list
 {
     my $zed = $c->user('zed');
-    my $old = $t->probe('op=create&owner=zed&tool=rare&params=x');
-    $t->probe('op=create&owner=zed&tool=common&params=x') for 1 .. 1500;
+    my $old = $t->probe('op=create&owner=zed&tool=rare&params={}');
+    $t->probe('op=create&owner=zed&tool=common&params={}') for 1 .. 1500;
     my ($page, $cursor) = page($zed, 'tool=rare');
     is_deeply($page, [], 'a page of nothing');
     ($page, $cursor) = page($zed, "tool=rare&cursor=$cursor");

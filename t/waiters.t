@@ -36,7 +36,7 @@ use constant COMPLETE => 3;
 
 
 sub task {
-    return $t->probe('op=create&owner=ann&tool=t&params=x')->{id};
+    return $t->probe('op=create&owner=ann&tool=t&params={}')->{id};
 }
 
 

@@ -56,7 +56,7 @@ use constant { COMPLETE => 3, FAIL => 4, RELEASE => 6, CANCEL => 10 };
 # --- one table
 
 for my $n (0 .. $#pids) {
-    my $made = at($n, "op=create&owner=ann&tool=one$n&params=n$n");
+    my $made = at($n, "op=create&owner=ann&tool=one$n&params={}");
     is($made->{reason}, 'ok', "worker $n creates a task");
 
     my $same = grep {
@@ -72,7 +72,7 @@ for my $n (0 .. $#pids) {
 # --- owners
 
 {
-    my $made = at(0, 'op=create&owner=ann&tool=t&params=secret');
+    my $made = at(0, 'op=create&owner=ann&tool=t&params={"secret":1}');
     my $never = '00000000-0000-4000-8000-000000000000';
 
     for my $n (0 .. $#pids) {
@@ -102,12 +102,12 @@ for my $n (0 .. $#pids) {
 # --- a task goes through several workers
 
 {
-    my $made = at(0, 'op=create&owner=ann&tool=go&params=abc');
+    my $made = at(0, 'op=create&owner=ann&tool=go&params={"abc":1}');
     my $claim = at(1, 'op=claim&tool=go');
 
     is($claim->{id}, $made->{id}, 'claimed in another worker');
     is($claim->{state}, 'running', 'it runs');
-    is($claim->{params}, 'abc', 'with its params');
+    is($claim->{params}, '{"abc":1}', 'with its params');
 
     for my $n (0 .. $#pids) {
         is(at($n, 'op=claim&tool=go')->{id}, undef,
@@ -118,17 +118,17 @@ for my $n (0 .. $#pids) {
 
     my $event = 'op=event&id=' . $made->{id} . '&event=' . COMPLETE;
 
-    is(at(2, "$event&lease=1&result=no")->{reason}, 'lease_lost',
+    is(at(2, "$event&lease=1&result={}")->{reason}, 'lease_lost',
        'another lease cannot finish it');
 
-    my $done = at(2, "$event&lease=$claim->{lease}&result=yes");
+    my $done = at(2, "$event&lease=$claim->{lease}&result={\"yes\":1}");
     is($done->{reason}, 'ok', 'finished in a third worker');
 
     for my $n (0 .. $#pids) {
         my $got = at($n, "op=get&owner=ann&id=$made->{id}");
-        is("$got->{state} $got->{result} $got->{params}", 'completed yes abc',
+        is("$got->{state} $got->{result} $got->{params}", 'completed {"yes":1} {"abc":1}',
            "worker $n: completed");
-        is(at($n, "$event&lease=$claim->{lease}&result=again")->{reason},
+        is(at($n, "$event&lease=$claim->{lease}&result={}")->{reason},
            'task_terminal', "worker $n: and once only");
     }
 
@@ -142,7 +142,7 @@ for my $n (0 .. $#pids) {
     my $n = scale(200);
     my %ids;
 
-    at(0, "op=create&owner=ann&tool=many&params=x&n=$n");
+    at(0, "op=create&owner=ann&tool=many&params={}&n=$n");
 
     for (1 .. $n + 10) {
         my $claim = at($_, 'op=claim&tool=many');
@@ -159,7 +159,7 @@ for my $n (0 .. $#pids) {
 # an idle zone: nobody looks at what is not due
 {
     my $before = at(0, 'op=stats', '/idle');
-    at(0, 'op=create&owner=ann&tool=t&params=x', '/idle');
+    at(0, 'op=create&owner=ann&tool=t&params={}', '/idle');
     sleep(2.5);
     my $after = at(0, 'op=stats', '/idle');
 
@@ -173,7 +173,7 @@ for my $n (0 .. $#pids) {
     my $n = 100;
     my $before = at(0, 'op=stats');
 
-    at(1, "op=create&owner=eve&tool=gone&params=x&ttl=300&n=$n");
+    at(1, "op=create&owner=eve&tool=gone&params={}&ttl=300&n=$n");
     is(at(2, 'op=stats')->{queued}, $before->{queued} + $n, 'short-lived tasks');
     sleep(0.8);
 
@@ -190,7 +190,7 @@ for my $n (0 .. $#pids) {
 
 # a lease that nobody prolongs
 {
-    my $made = at(0, 'op=create&owner=ann&tool=lost&params=x&lease=200');
+    my $made = at(0, 'op=create&owner=ann&tool=lost&params={}&lease=200');
     my ($lease, $before) = ('', at(0, 'op=stats'));
 
     for my $attempt (1 .. 3) {
@@ -209,7 +209,7 @@ for my $n (0 .. $#pids) {
             at(0, "op=get&owner=ann&id=$made->{id}")->{state} eq $state
         }, "the lease is lost: $state");
 
-        is(at(1, "op=event&id=$made->{id}&lease=$claim->{lease}&result=x"
+        is(at(1, "op=event&id=$made->{id}&lease=$claim->{lease}&result={}"
               . '&event=' . COMPLETE)->{reason},
            $attempt < 3 ? 'lease_lost' : 'task_terminal',
            'who had it is too late');
@@ -228,15 +228,15 @@ for my $n (0 .. $#pids) {
     my $ids = 0;
     my ($served, $longest) = (0, 0);
 
-    my $made = at(0, "op=create&owner=eve&tool=flood&params=x&ttl=1000&n=$n");
+    my $made = at(0, "op=create&owner=eve&tool=flood&params={}&ttl=1000&n=$n");
     is($made->{reason}, 'ok', "$n tasks");
 
-    my $keep = at(1, 'op=create&owner=ann&tool=keep&params=x');
+    my $keep = at(1, 'op=create&owner=ann&tool=keep&params={}');
 
     my $after = wait_for {
         for my $i (0 .. $#pids) {
             my $start = time();
-            my $new = at($i, 'op=create&owner=ann&tool=keep&params=y');
+            my $new = at($i, 'op=create&owner=ann&tool=keep&params={}');
             my $got = at($i + 1, "op=get&owner=ann&id=$new->{id}");
             my $del = at($i + 2, "op=delete&id=$new->{id}");
             my $took = time() - $start;

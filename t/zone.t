@@ -58,7 +58,7 @@ for my $max (1000, 12_345, 100_000, 1_000_000) {
     is($stats->{slots}, 1000, 'of 1000');
     is($stats->{used}, 1000, 'which are all taken');
 
-    my $more = $t->probe('op=create&owner=ann&tool=t&params=x');
+    my $more = $t->probe('op=create&owner=ann&tool=t&params={}');
     is($more->{reason}, 'limit_tasks', 'one more is refused');
     is($t->probe("op=get&owner=ann&id=$last->{id}")->{params}, 'abcdef',
        'and takes nothing away');
@@ -66,7 +66,7 @@ for my $max (1000, 12_345, 100_000, 1_000_000) {
     is($t->probe("op=delete&id=$last->{id}")->{reason}, 'ok', 'one is deleted');
 
     # at once, or as soon as a store knows of it
-    ok((wait_for { $t->probe('op=create&owner=ann&tool=t&params=x')->{reason}
+    ok((wait_for { $t->probe('op=create&owner=ann&tool=t&params={}')->{reason}
                    eq 'ok' }), 'there is room for another');
     is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
     ok($t->stop(), 'nginx stops');
@@ -103,7 +103,7 @@ for my $max (1000, 12_345, 100_000, 1_000_000) {
 
     $t->configure(http => "mcp_tasks_zone zone=z:${least}k;");
     ok($t->start(), "nginx starts with ${least}k");
-    is($t->probe('op=create&owner=ann&tool=t&params=x')->{reason}, 'ok',
+    is($t->probe('op=create&owner=ann&tool=t&params={}')->{reason}, 'ok',
        'a task');
     is($t->probe('op=check')->{check}, 'ok', 'the table is in order');
     ok($t->stop(), 'nginx stops');

@@ -57,6 +57,8 @@ static ngx_int_t ngx_mcp_probe_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_mcp_probe_send(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_print(ngx_mcp_probe_t *p, ngx_int_t rc);
 static void ngx_mcp_probe_done(ngx_mcp_op_t *op);
+static void ngx_mcp_probe_text(ngx_mcp_probe_t *p, const char *name,
+    ngx_str_t *text);
 static void ngx_mcp_probe_create(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_create_rest(ngx_mcp_probe_t *p);
 static void ngx_mcp_probe_create_one(ngx_mcp_probe_t *p);
@@ -306,15 +308,28 @@ ngx_mcp_probe_view(ngx_mcp_probe_t *p, ngx_mcp_view_t *v)
 
     p->pos = ngx_slprintf(p->pos, p->end,
                           ",\"id\":\"%*s\",\"state\":\"%V\",\"version\":%uL,"
-                          "\"lease\":\"%uxL\",\"attempt\":%ui,"
-                          "\"params\":\"%V\",\"result\":\"%V\"",
+                          "\"lease\":\"%uxL\",\"attempt\":%ui",
                           (size_t) (ngx_mcp_id_text(id, &v->id)
                                     - id), id,
                           ngx_mcp_state_name(v->task.state),
                           v->task.version, v->task.lease_token,
-                          (ngx_uint_t) v->task.attempt,
-                          &v->payload[NGX_MCP_PARAMS],
-                          &v->payload[NGX_MCP_RESULT]);
+                          (ngx_uint_t) v->task.attempt);
+
+    ngx_mcp_probe_text(p, "params", &v->payload[NGX_MCP_PARAMS]);
+    ngx_mcp_probe_text(p, "result", &v->payload[NGX_MCP_RESULT]);
+}
+
+
+static void
+ngx_mcp_probe_text(ngx_mcp_probe_t *p, const char *name, ngx_str_t *text)
+{
+    p->pos = ngx_slprintf(p->pos, p->end, ",\"%s\":\"", name);
+
+    if ((size_t) (p->end - p->pos) > 6 * text->len) {
+        p->pos = (u_char *) ngx_escape_json(p->pos, text->data, text->len);
+    }
+
+    p->pos = ngx_slprintf(p->pos, p->end, "\"");
 }
 
 
